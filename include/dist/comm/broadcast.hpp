@@ -1,0 +1,21 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/core/dtype.hpp>
+
+namespace dist {
+
+/// Gives every member the values of member `root`. A collective call.
+template <SharesMemory C, class T>
+void broadcast(const C& comm, std::size_t root, std::span<T> values) {
+  comm.publish({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root},
+               values.data());
+  if (comm.rank() != root) std::copy_n(comm.template peer<T>(root, 0), values.size(), values.data());
+  comm.barrier();
+}
+
+}  // namespace dist

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+namespace detail {
+struct ApplyNothing {
+  void operator()(std::size_t, std::span<float>, std::span<const float>) const {}
+};
+}  // namespace detail
+
+/// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`) or the
+/// values of one of them (`broadcast`), and gradients are reduced and applied in one pass (`reduce_and_apply`).
+template <class B>
+concept Collectives = requires(const B ops, std::span<float> values, detail::ApplyNothing update) {
+  requires Communicator<std::remove_cvref_t<decltype(ops.communicator())>>;
+  ops.all_reduce(sum, values);
+  ops.broadcast(std::size_t{0}, values);
+  ops.reduce_and_apply(sum, values, values, update);
+};
+
+/// A policy that says how collectives are done between the members of a communicator (spec H02): an empty struct with a
+/// `name`, whose nested template `On<Communicator>` holds the state.
+template <class Ops, class C>
+concept CrossDeviceOps = std::is_empty_v<Ops> && requires {
+  { Ops::name } -> std::convertible_to<std::string_view>;
+  requires Collectives<typename Ops::template On<C>>;
+};
+
+}  // namespace dist

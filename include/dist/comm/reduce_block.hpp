@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist::detail {
+
+/// Elements that are reduced at a time: few enough that the sums stay in the first-level cache between passes.
+template <class T>
+inline constexpr std::size_t block_elements = 4096 / sizeof(T);
+
+/// result[i] = value of member 0 (+) value of member 1 (+) …, always in rank order, so that every member and every
+/// algorithm gets the same bits. `values(rank)` is where a member's elements are.
+template <class Op, class T, class Values>
+void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
+  T* DIST_RESTRICT sums = result.data();
+  const T* first = values(std::size_t{0});
+  if (members == 1) {
+    std::copy_n(first, result.size(), sums);
+  } else {
+    const T* second = values(std::size_t{1});
+    for (std::size_t i = 0; i < result.size(); ++i) sums[i] = op(first[i], second[i]);
+  }
+  for (std::size_t rank = 2; rank < members; ++rank) {
+    const T* next = values(rank);
+    for (std::size_t i = 0; i < result.size(); ++i) sums[i] = op(sums[i], next[i]);
+  }
+  for (std::size_t i = 0; i < result.size(); ++i) sums[i] = Op::finish(sums[i], members);
+}
+
+/// Reduces operand 0 of all members over `range`, block by block, and hands each finished block to
+/// `consume(first_index, sums)`.
+template <class T, class Op, SharesMemory C, class Consume>
+void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
+  alignas(cache_line) T sums[block_elements<T>];
+  for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
+    const std::span<T> block{sums, std::min(block_elements<T>, range.end - first)};
+    reduce_block(op, comm.size(), block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
+    consume(first, std::span<const T>{block});
+  }
+}
+
+}  // namespace dist::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/broadcast.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+
+namespace dist {
+
+/// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than SharedMemoryAllReduce
+/// and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
+struct ReductionToOneDevice {
+  static constexpr std::string_view name = "ReductionToOneDevice";
+  static constexpr std::size_t device = 0;
+
+  template <class C>
+  class On {
+    static_assert(SharesMemory<C>,
+                  "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
+                  "such as ThreadCommunicator");
+
+   public:
+    explicit On(C communicator) : comm_(communicator) {}
+
+    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      comm_.publish({.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+                    values.data());
+      if (comm_.rank() == device)
+        detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
+          std::copy_n(sums.data(), sums.size(), values.data() + first);
+        });
+      broadcast(device, values);
+    }
+
+    /// Gives every replica the values of replica `root`. A collective call.
+    template <class T>
+    void broadcast(std::size_t root, std::span<T> values) const {
+      dist::broadcast(comm_, root, values);
+    }
+
+    /// Reduces the gradients and applies them on replica 0: `update(first, mirror, reduced)` changes the elements from
+    /// `first` on; the other mirrors are copies. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      comm_.publish({.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
+                    gradient.data(), mirror.data());
+      if (comm_.rank() == device)
+        detail::reduce_range<T>(op, comm_, {0, gradient.size()}, [&](std::size_t first, std::span<const T> reduced) {
+          update(first, mirror.subspan(first, reduced.size()), reduced);
+        });
+      broadcast(device, mirror);
+    }
+
+   private:
+    C comm_;
+  };
+};
+
+}  // namespace dist

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/broadcast.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+
+namespace dist {
+
+/// All-reduce between replicas that see each other's memory, in place and without staging: each replica reduces one
+/// shard of the elements straight from all replicas' operands and writes it straight into them, so every byte is read and
+/// written once. A few elements travel with the announcement instead, in one step.
+struct SharedMemoryAllReduce {
+  static constexpr std::string_view name = "SharedMemoryAllReduce";
+
+  template <class C>
+  class On {
+    static_assert(SharesMemory<C> && ExchangesSmall<C>,
+                  "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
+                  "and ExchangesSmall, such as ThreadCommunicator");
+
+   public:
+    explicit On(C communicator) : comm_(communicator) {}
+
+    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      const CollectiveCall call{
+          .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+      if (values.size_bytes() <= C::exchange_capacity) {
+        comm_.exchange(call, std::span<const T>{values});
+        detail::reduce_block(op, comm_.size(), values, [&](std::size_t rank) { return comm_.template received<T>(rank); });
+        return;
+      }
+      comm_.publish(call, values.data());
+      detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), [&](std::size_t first, std::span<const T> sums) {
+        for (std::size_t rank = 0; rank < comm_.size(); ++rank)
+          std::copy_n(sums.data(), sums.size(), comm_.template peer<T>(rank, 0) + first);
+      });
+      comm_.barrier();
+    }
+
+    /// Gives every replica the values of replica `root`. A collective call.
+    template <class T>
+    void broadcast(std::size_t root, std::span<T> values) const {
+      dist::broadcast(comm_, root, values);
+    }
+
+    /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first, mirror,
+    /// reduced)` changes the replica's own elements from `first` on, and the result is copied into the mirrors of the
+    /// others. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      comm_.publish({.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
+                    gradient.data(), mirror.data());
+      detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()), [&](std::size_t first, std::span<const T> reduced) {
+        const std::span<T> mine = mirror.subspan(first, reduced.size());
+        update(first, mine, reduced);
+        for (std::size_t rank = 0; rank < comm_.size(); ++rank)
+          if (rank != comm_.rank()) std::copy_n(mine.data(), mine.size(), comm_.template peer<T>(rank, 1) + first);
+      });
+      comm_.barrier();
+    }
+
+   private:
+    template <class T>
+    [[nodiscard]] IndexRange my_shard(std::size_t elements) const noexcept {
+      return shard_of(elements, comm_.rank(), comm_.size(), cache_line / sizeof(T));
+    }
+
+    C comm_;
+  };
+};
+
+}  // namespace dist

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+namespace dist {
+
+/// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at once:
+/// variables are read aggregated, and written on every replica.
+template <class S>
+class CrossReplicaContext {
+ public:
+  using Strategy = S;
+
+  explicit CrossReplicaContext(S& strategy) : strategy_(&strategy) {}
+
+  [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+
+ private:
+  S* strategy_;
+};
+
+namespace detail {
+template <class C>
+inline constexpr bool is_cross_replica_context = false;
+template <class S>
+inline constexpr bool is_cross_replica_context<CrossReplicaContext<S>> = true;
+}  // namespace detail
+
+/// The context outside replica functions.
+template <class C>
+concept InCrossReplica = detail::is_cross_replica_context<std::remove_cvref_t<C>>;
+
+}  // namespace dist

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace dist {
+
+/// One value per replica of this process, value `i` belonging to local replica `i` (spec F01). What `run` returns and what
+/// a distributed dataset hands out; given back to `run`, each replica receives its own value.
+///
+/// Up to eight values live in the object itself, so that a training step does not touch the heap.
+template <class T>
+class PerReplica {
+ public:
+  using Value = T;
+
+  PerReplica() = default;
+  /// `count` value-initialised values.
+  explicit PerReplica(std::size_t count) { create(count, [](std::size_t) { return T(); }); }
+  /// The values `make(0)`, `make(1)`, …
+  template <class Make>
+    requires std::is_invocable_r_v<T, Make&, std::size_t>
+  PerReplica(std::size_t count, Make make) {
+    create(count, make);
+  }
+  PerReplica(const PerReplica& other) {
+    create(other.size_, [&](std::size_t i) -> const T& { return other[i]; });
+  }
+  PerReplica(PerReplica&& other) noexcept(std::is_nothrow_move_constructible_v<T>) { take(other); }
+  PerReplica& operator=(PerReplica other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    destroy();
+    take(other);
+    return *this;
+  }
+  ~PerReplica() { destroy(); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T& operator[](std::size_t local_replica) noexcept { return begin()[local_replica]; }
+  [[nodiscard]] const T& operator[](std::size_t local_replica) const noexcept { return begin()[local_replica]; }
+
+  [[nodiscard]] T* begin() noexcept { return std::launder(static_cast<T*>(storage())); }
+  [[nodiscard]] T* end() noexcept { return begin() + size_; }
+  [[nodiscard]] const T* begin() const noexcept { return std::launder(static_cast<const T*>(storage())); }
+  [[nodiscard]] const T* end() const noexcept { return begin() + size_; }
+  [[nodiscard]] std::span<const T> values() const noexcept { return {begin(), size_}; }
+
+ private:
+  static constexpr std::size_t inline_capacity = 8;
+
+  void* storage() noexcept { return heap_ != nullptr ? heap_ : inline_; }
+  const void* storage() const noexcept { return heap_ != nullptr ? heap_ : inline_; }
+
+  template <class Make>
+  void create(std::size_t count, Make&& make) {
+    if (count > inline_capacity) heap_ = ::operator new(count * sizeof(T), std::align_val_t{alignof(T)});
+    try {
+      for (; size_ < count; ++size_) ::new (static_cast<void*>(static_cast<T*>(storage()) + size_)) T(make(size_));
+    } catch (...) {
+      destroy();
+      throw;
+    }
+  }
+
+  void take(PerReplica& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    if (other.heap_ != nullptr) {
+      heap_ = std::exchange(other.heap_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+    } else {
+      create(other.size_, [&](std::size_t i) -> T&& { return std::move(other[i]); });
+    }
+  }
+
+  void destroy() noexcept {
+    while (size_ > 0) begin()[--size_].~T();
+    if (heap_ != nullptr) ::operator delete(std::exchange(heap_, nullptr), std::align_val_t{alignof(T)});
+  }
+
+  std::size_t size_ = 0;
+  void* heap_ = nullptr;
+  alignas(T) std::byte inline_[inline_capacity * sizeof(T)];
+};
+
+template <class T>
+inline constexpr bool is_per_replica = false;
+template <class T>
+inline constexpr bool is_per_replica<PerReplica<T>> = true;
+
+}  // namespace dist

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace dist {
+
+/// Bytes per cache line, and the alignment of every buffer that the library owns: one vector register of AVX-512.
+inline constexpr std::size_t cache_line = 64;
+
+/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy.
+template <class T>
+class AlignedBuffer {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+                "AlignedBuffer holds plain numbers: its element type must be trivially copyable");
+
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t size)
+      : data_(size == 0 ? nullptr : static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{cache_line}))),
+        size_(size) {
+    for (std::size_t i = 0; i < size_; ++i) ::new (static_cast<void*>(data_ + i)) T{};
+  }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~AlignedBuffer() {
+    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{cache_line});
+  }
+
+  [[nodiscard]] T* data() noexcept { return data_; }
+  [[nodiscard]] const T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace dist

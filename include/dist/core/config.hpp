@@ -1,0 +1,26 @@
+/// Compiler facts that every other header may rely on. Nothing here depends on an optional package.
+#pragma once
+
+#define DIST_VERSION_MAJOR 0
+#define DIST_VERSION_MINOR 1
+#define DIST_VERSION_PATCH 0
+
+/// Marks a function that a host loop and a device kernel may both call.
+#ifdef __CUDACC__
+#define DIST_HD __host__ __device__
+#else
+#define DIST_HD
+#endif
+
+/// A promise that the marked pointer is the only one through which its memory is written in this scope.
+#define DIST_RESTRICT __restrict__
+
+/// For the few functions whose whole point is to vanish into the caller's loop.
+#define DIST_ALWAYS_INLINE inline __attribute__((always_inline))
+
+/// Tells the vectoriser that the iterations of the following loop are independent.
+#if defined(__clang__)
+#define DIST_INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DIST_INDEPENDENT_LOOP _Pragma("GCC ivdep")
+#endif

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/text.hpp>  // so that those who throw can compose what they say
+
+namespace dist {
+
+/// Every mistake of a user, a file, the environment or a peer that the library reports.
+///
+/// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file, a
+/// replica), the reason gives the values that disagree, the suggestion says what to change. Catch a derived type to
+/// react to one kind of mistake.
+class Error : public std::runtime_error {
+ public:
+  Error(std::string_view problem, std::string_view why, std::string_view suggestion)
+      : std::runtime_error(text(problem, " (", why, "). ", suggestion, suggestion.ends_with('.') ? "" : ".")) {}
+};
+
+/// An argument that no state of the program could make valid: zero replicas, a batch of zero elements.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Extents that had to agree and do not.
+class ShapeMismatch : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file that is missing, unreadable, truncated, corrupt or of another format than its reader's.
+class FileError : public Error {
+ public:
+  FileError(std::string_view path, std::string_view problem, std::string_view why, std::string_view suggestion)
+      : Error(text("File '", path, "' ", problem), why, suggestion), path_(path) {}
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// An object of one strategy was used with another, or in a context where it has no meaning (spec B08, B14).
+class WrongStrategy : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Replicas did not issue the same collectives in the same order (spec E12).
+class CollectiveMismatch : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A wait ended because its time was up.
+class DeadlineExceeded : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Memory that the operating system would not give.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An exception left the replica function of `replica()`. Surfaces once, in the thread that called `run`; the strategy
+/// stays usable. `cause()` is what the replica threw, and its text ends this one's.
+class ReplicaError : public Error {
+ public:
+  ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause)
+      : Error(text("Replica ", replica, " failed in its replica function"), text("one of ", replicas, " replicas"),
+              text("It threw: ", what)),
+        replica_(replica),
+        cause_(std::move(cause)) {}
+
+  [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
+  [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
+
+ private:
+  std::size_t replica_;
+  std::exception_ptr cause_;
+};
+
+}  // namespace dist

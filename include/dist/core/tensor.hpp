@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/shape.hpp>
+
+namespace dist {
+
+template <class T>
+class Tensor;
+
+/// A typed, non-owning view of a dense row-major array: a pointer that knows its extents.
+template <class T>
+class TensorView {
+ public:
+  using Element = T;
+
+  TensorView() : shape_{0} {}
+  /// `data` must point to `shape.elements()` elements that outlive the view.
+  TensorView(T* data, Shape shape) : data_(data), shape_(shape) {}
+  /// Throws ShapeMismatch when `elements` are not as many as `shape` says.
+  TensorView(std::span<T> elements, Shape shape) : data_(elements.data()), shape_(shape) {
+    if (elements.size() != shape.elements())
+      throw ShapeMismatch("A tensor view does not fit its elements",
+                          text(elements.size(), " elements for shape ", to_string(shape)),
+                          "Give as many elements as the product of the extents");
+  }
+  /// A view of mutable elements is also a view of constant ones.
+  TensorView(TensorView<std::remove_const_t<T>> other) requires std::is_const_v<T>
+      : data_(other.data()), shape_(other.shape()) {}
+
+  /// Every tensor is also a view of itself.
+  TensorView(Tensor<T>& tensor) : data_(tensor.data()), shape_(tensor.shape()) {}
+  TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires std::is_const_v<T>
+      : data_(tensor.data()), shape_(tensor.shape()) {}
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  [[nodiscard]] std::span<T> elements() const noexcept { return {data_, size()}; }
+
+  /// The outermost extent: the batch size of a batch.
+  [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
+  /// `count` rows from `first` on.
+  [[nodiscard]] TensorView rows(std::size_t first, std::size_t count) const {
+    DIST_EXPECT(shape_.rank() > 0 && first + count <= shape_[0]);
+    return {data_ + first * row_size(), shape_.with_rows(count)};
+  }
+  /// Row `index`, one axis less.
+  [[nodiscard]] TensorView row(std::size_t index) const {
+    DIST_EXPECT_INNER(shape_.rank() > 0 && index < shape_[0]);
+    return {data_ + index * row_size(), shape_.row()};
+  }
+  /// Elements of one row.
+  [[nodiscard]] std::size_t row_size() const noexcept {
+    std::size_t product = 1;
+    for (std::size_t axis = 1; axis < shape_.rank(); ++axis) product *= shape_[axis];
+    return product;
+  }
+
+  /// One index per axis.
+  template <class... Indices>
+  [[nodiscard]] T& operator()(Indices... indices) const {
+    DIST_EXPECT_INNER(sizeof...(indices) == shape_.rank());
+    std::size_t offset = 0;
+    std::size_t axis = 0;
+    ((offset = offset * shape_[axis++] + static_cast<std::size_t>(indices)), ...);
+    DIST_EXPECT_INNER(offset < size());
+    return data_[offset];
+  }
+  [[nodiscard]] T& operator[](std::size_t index) const {
+    DIST_EXPECT_INNER(index < size());
+    return data_[index];
+  }
+
+ private:
+  T* data_ = nullptr;
+  Shape shape_;
+};
+
+/// An owning dense row-major array, aligned to a cache line. `resize` keeps its memory when it is large enough, so that a
+/// tensor that is filled again and again does not allocate in a steady state.
+template <class T>
+class Tensor {
+ public:
+  using Element = T;
+
+  Tensor() : shape_{0} {}
+  explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(Tensor&&) noexcept = default;
+  Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other); }
+  Tensor& operator=(const Tensor& other) {
+    if (this != &other) {
+      resize(other.shape_);
+      copy_elements(other);
+    }
+    return *this;
+  }
+  ~Tensor() = default;
+
+  /// Gives the tensor another shape; the elements are unspecified afterwards.
+  void resize(Shape shape) {
+    shape_ = shape;
+    if (shape.elements() > buffer_.size()) buffer_ = AlignedBuffer<T>(shape.elements());
+  }
+
+  [[nodiscard]] T* data() noexcept { return buffer_.data(); }
+  [[nodiscard]] const T* data() const noexcept { return buffer_.data(); }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  [[nodiscard]] std::span<T> elements() noexcept { return {data(), size()}; }
+  [[nodiscard]] std::span<const T> elements() const noexcept { return {data(), size()}; }
+  [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
+
+  [[nodiscard]] TensorView<T> view() noexcept { return {data(), shape_}; }
+  [[nodiscard]] TensorView<const T> view() const noexcept { return {data(), shape_}; }
+  [[nodiscard]] T& operator[](std::size_t index) { return view()[index]; }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return view()[index]; }
+
+ private:
+  void copy_elements(const Tensor& other) {
+    if (size() > 0) std::memcpy(data(), other.data(), size() * sizeof(T));
+  }
+
+  Shape shape_;
+  AlignedBuffer<T> buffer_;
+};
+
+}  // namespace dist

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// The memory that a strategy gives its variables: one contiguous, page-aligned region per replica, all in this address
+/// space, all with the same layout. A slice is one offset that holds in every region, so a collective knows where its
+/// peers' elements are without asking, and works on them in place.
+///
+/// Regions are reserved as addresses only; pages come with their first touch, zeroed, near the processor that touched
+/// them. Thread-safe.
+class Arena {
+ public:
+  /// Reserves `replicas` regions. `capacity` is the most that all slices of one region may hold together, in bytes; it
+  /// costs addresses, not memory. Throws OutOfMemory when even addresses are refused.
+  explicit Arena(std::size_t replicas, std::size_t capacity = physical_memory()) : capacity_(round_up(capacity)) {
+    regions_.reserve(replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      void* region = mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (region == MAP_FAILED) {
+        const int code = errno;
+        unmap();
+        throw OutOfMemory(text("No address space for the arena of replica ", replica),
+                          text(capacity_, " bytes: ", std::strerror(code)),
+                          "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
+      }
+      regions_.push_back(static_cast<std::byte*>(region));
+    }
+    free_.push_back({0, capacity_});
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() { unmap(); }
+
+  [[nodiscard]] std::size_t replicas() const noexcept { return regions_.size(); }
+  [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const noexcept {
+    return regions_[replica] + offset;
+  }
+
+  /// The offset of a new slice of `bytes` zero bytes, aligned to a page. Throws OutOfMemory.
+  [[nodiscard]] std::size_t allocate(std::size_t bytes) {
+    const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
+    const std::lock_guard lock{mutex_};
+    const auto gap = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.size >= size; });
+    if (gap == free_.end())
+      throw OutOfMemory("The strategy's arena is full", text(bytes, " more bytes were asked for, the arena holds ", capacity_),
+                        "Free variables that are no longer used, or run on a machine with more memory");
+    const std::size_t offset = gap->offset;
+    for (std::size_t replica = 0; replica < replicas(); ++replica)
+      if (mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
+        throw OutOfMemory(text("No memory for a slice of replica ", replica), text(bytes, " bytes: ", std::strerror(errno)),
+                          "Free memory on this machine, or use smaller variables");
+    gap->offset += size;
+    gap->size -= size;
+    if (gap->size == 0) free_.erase(gap);
+    return offset;
+  }
+
+  /// Gives back the slice of `bytes` bytes at `offset`, and its pages to the operating system.
+  void release(std::size_t offset, std::size_t bytes) noexcept {
+    const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
+    const std::lock_guard lock{mutex_};
+    // Mapping anew drops the pages, so that the next slice here starts from zeros like every other.
+    for (std::size_t replica = 0; replica < replicas(); ++replica)
+      static_cast<void>(mmap(at(replica, offset), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+    auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });
+    next = free_.insert(next, {offset, size});
+    if (next + 1 != free_.end() && next->offset + next->size == (next + 1)->offset) {
+      next->size += (next + 1)->size;
+      free_.erase(next + 1);
+    }
+    if (next != free_.begin() && (next - 1)->offset + (next - 1)->size == next->offset) {
+      (next - 1)->size += next->size;
+      free_.erase(next);
+    }
+  }
+
+ private:
+  struct Gap {
+    std::size_t offset;
+    std::size_t size;
+  };
+
+  static std::size_t page_size() noexcept {
+    static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return size;
+  }
+  static std::size_t physical_memory() noexcept {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+  }
+  static std::size_t round_up(std::size_t bytes) noexcept { return (bytes + page_size() - 1) / page_size() * page_size(); }
+
+  void unmap() noexcept {
+    for (std::byte* region : regions_) munmap(region, capacity_);
+  }
+
+  std::size_t capacity_;
+  std::vector<std::byte*> regions_;
+  std::vector<Gap> free_;  // by offset; no two touch
+  std::mutex mutex_;
+};
+
+}  // namespace dist

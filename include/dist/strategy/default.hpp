@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/single_replica.hpp>
+
+namespace dist {
+
+/// The strategy of a program that is not distributed (spec A21): one replica, datasets pass unchanged. Code written once
+/// against a strategy runs under it as if it had been written without one.
+class Default : public SingleReplica<Default, Cpu> {
+ public:
+  [[nodiscard]] static std::string describe() { return "Default: 1 replica in the calling thread"; }
+
+  /// The dataset itself.
+  template <class Dataset>
+  [[nodiscard]] static Dataset distribute_dataset(Dataset dataset) {
+    return dataset;
+  }
+};
+
+}  // namespace dist

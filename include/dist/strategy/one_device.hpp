@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <dist/core/text.hpp>
+#include <dist/strategy/single_replica.hpp>
+
+namespace dist {
+
+/// Everything on one device (spec A20): variables, computation and prefetched input. The first step away from Default, and
+/// the way to try a distributed program with one replica.
+template <class DeviceType>
+class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
+ public:
+  [[nodiscard]] static std::string describe() {
+    return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
+  }
+};
+
+}  // namespace dist

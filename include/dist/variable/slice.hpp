@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace dist {
+
+/// Owns one slice of a strategy's arena: the same `elements` elements of type T on every replica, zero at first. Keeps the
+/// arena alive. Moves, does not copy.
+template <class T, class Memory>
+class Slice {
+ public:
+  /// Throws OutOfMemory.
+  Slice(std::shared_ptr<Memory> memory, std::size_t elements)
+      : memory_(std::move(memory)), elements_(elements), offset_(memory_->allocate(elements * sizeof(T))) {}
+  Slice(Slice&& other) noexcept = default;
+  Slice& operator=(Slice&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(elements_, other.elements_);
+    std::swap(offset_, other.offset_);
+    return *this;
+  }
+  ~Slice() {
+    if (memory_ != nullptr) memory_->release(offset_, elements_ * sizeof(T));
+  }
+
+  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  [[nodiscard]] std::size_t replicas() const noexcept { return memory_->replicas(); }
+  [[nodiscard]] std::size_t size() const noexcept { return elements_; }
+  [[nodiscard]] std::span<T> on(std::size_t local_replica) const noexcept {
+    return {reinterpret_cast<T*>(memory_->at(local_replica, offset_)), elements_};
+  }
+
+ private:
+  std::shared_ptr<Memory> memory_;
+  std::size_t elements_;
+  std::size_t offset_;
+};
+
+}  // namespace dist
