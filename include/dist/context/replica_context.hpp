@@ -57,6 +57,9 @@ class ReplicaContext {
     collectives_.reduce_and_apply(op, gradient, mirror, std::forward<Update>(update));
   }
 
+  /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
+  void barrier() const { collectives_.communicator().barrier(); }
+
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must not
   /// depend on each other.
   template <class Body>
@@ -66,6 +69,13 @@ class ReplicaContext {
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(std::size_t count, Body&& body) const {
     Device::for_each(IndexRange{0, count}, std::forward<Body>(body));
+  }
+
+  /// `op` over `body(i)` for every index of `range`, on this replica's device. Not a collective: `all_reduce` the result for
+  /// the value over all replicas.
+  template <class Op, class Body>
+  [[nodiscard]] DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) const {
+    return Device::transform_reduce(op, range, std::forward<Body>(body));
   }
 
   /// This replica's part of `count` things that the replicas share out among them.

@@ -31,8 +31,9 @@ class TensorView {
                           "Give as many elements as the product of the extents");
   }
   /// A view of mutable elements is also a view of constant ones.
-  TensorView(TensorView<std::remove_const_t<T>> other) requires std::is_const_v<T>
-      : data_(other.data()), shape_(other.shape()) {}
+  template <class Mutable>
+    requires(std::is_const_v<T> && std::is_same_v<const Mutable, T>)
+  TensorView(TensorView<Mutable> other) : data_(other.data()), shape_(other.shape()) {}
 
   /// Every tensor is also a view of itself.
   TensorView(Tensor<T>& tensor) : data_(tensor.data()), shape_(tensor.shape()) {}
@@ -104,7 +105,8 @@ class Tensor {
   }
   ~Tensor() = default;
 
-  /// Gives the tensor another shape; the elements are unspecified afterwards.
+  /// Gives the tensor another shape. With no more elements than before, those that remain keep their values; otherwise
+  /// the elements are unspecified.
   void resize(Shape shape) {
     shape_ = shape;
     if (shape.elements() > buffer_.size()) buffer_ = AlignedBuffer<T>(shape.elements());

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -16,6 +15,8 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/core/text.hpp>
+#include <dist/data/distributed_dataset.hpp>
+#include <dist/data/prefetch.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/interface.hpp>
 
@@ -74,7 +75,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
     using Result = std::decay_t<std::invoke_result_t<Fn&, Context&, decltype(select_replica(0, args))...>>;
     const auto call = [&](std::size_t replica) -> decltype(auto) {
       Context context{*this, Collectives{ThreadCommunicator{group_, replica}}};
-      return std::invoke(fn, context, select_replica(replica, args)...);
+      return fn(context, select_replica(replica, args)...);
     };
     if constexpr (std::is_void_v<Result>) {
       run_all(call);
@@ -85,6 +86,13 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
       run_all([&](std::size_t replica) { results[replica] = call(replica); });
       return results;
     }
+  }
+
+  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec I01,
+  /// I15): a range whose elements `run` slices. Each loop over the result is a new epoch.
+  template <class Dataset>
+  [[nodiscard]] auto distribute_dataset(Dataset dataset) const {
+    return data::DistributedDataset{std::move(dataset) | data::prefetch(1), num_local_replicas()};
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <dist/core/text.hpp>
+#include <dist/data/prefetch.hpp>
 #include <dist/strategy/single_replica.hpp>
 
 namespace dist {
@@ -15,6 +16,12 @@ class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
  public:
   [[nodiscard]] static std::string describe() {
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
+  }
+
+  /// The dataset, with the next element made ready in the background (spec I15).
+  template <class Dataset>
+  [[nodiscard]] static auto distribute_dataset(Dataset dataset) {
+    return std::move(dataset) | data::prefetch(1);
   }
 };
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include <dist/comm/self.hpp>
@@ -29,7 +27,7 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
     Context context{static_cast<Derived&>(*this), Collectives{}};
-    return std::invoke(std::forward<Fn>(fn), context, select_replica(0, args)...);
+    return std::forward<Fn>(fn)(context, select_replica(0, args)...);
   }
 
  protected:

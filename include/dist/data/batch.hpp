@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+#include <dist/data/stack.hpp>
+
+namespace dist::data {
+
+/// What becomes of elements that do not fill the last batch.
+enum class Remainder : bool { keep, drop };
+
+/// Consecutive elements of `D` stacked into batches. Made by `batch`.
+template <Dataset D>
+class BatchDataset : public DatasetRange<BatchDataset<D>> {
+ public:
+  using Element = Batched<ElementOf<D>>;
+  static constexpr bool is_batched = true;
+
+  BatchDataset(D dataset, std::size_t batch_size, Remainder remainder)
+      : dataset_(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
+
+  class Iterator {
+   public:
+    Iterator(const BatchDataset& dataset, std::uint64_t epoch)
+        : upstream_(dataset.dataset_.iterate(epoch)),
+          batch_size_(dataset.batch_size_),
+          capacity_(dataset.capacity()),
+          remainder_(dataset.remainder_) {}
+
+    bool next(Element& batch) {
+      if (!upstream_.next(row_)) return false;
+      Rows::allocate(batch, row_, capacity_);
+      std::size_t rows = 0;
+      do Rows::place(batch, rows++, row_);
+      while (rows < batch_size_ && upstream_.next(row_));
+      if (rows < batch_size_ && remainder_ == Remainder::drop) return false;
+      if (rows < capacity_) Rows::trim(batch, rows);
+      return true;
+    }
+
+   private:
+    using Rows = Stack<ElementOf<D>>;
+
+    IteratorOf<D> upstream_;
+    ElementOf<D> row_{};
+    std::size_t batch_size_;
+    std::size_t capacity_;
+    Remainder remainder_;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const {
+    const Cardinality rows = dataset_.cardinality();
+    if (!rows.is_known()) return rows;
+    const std::size_t partial = remainder_ == Remainder::keep && rows.count() % batch_size_ != 0 ? 1 : 0;
+    return Cardinality::known(rows.count() / batch_size_ + partial);
+  }
+
+ private:
+  /// The rows of the largest batch: a batch size beyond the dataset's must not ask for memory that is never
+  /// filled.
+  [[nodiscard]] std::size_t capacity() const {
+    const Cardinality rows = dataset_.cardinality();
+    return rows.is_known() && rows.count() < batch_size_ ? rows.count() : batch_size_;
+  }
+
+  D dataset_;
+  std::size_t batch_size_;
+  Remainder remainder_;
+};
+
+/// Stacks `batch_size` consecutive elements into one with another, outermost axis. The last batch has fewer
+/// rows when the elements do not fill it, unless it is dropped. For a distributed dataset this is the global
+/// batch size (spec I01).
+///
+/// Throws InvalidArgument for a batch size of 0 and, while iterating, ShapeMismatch when elements of one
+/// batch differ in shape.
+[[nodiscard]] inline auto batch(std::size_t batch_size, Remainder remainder = Remainder::keep) {
+  if (batch_size == 0)
+    throw InvalidArgument("batch has no room for elements", "batch_size is 0",
+                          "Use 1 or more elements per batch");
+  return Pipe{[=]<Dataset D>(D dataset) {
+    constexpr bool stackable = Stackable<ElementOf<D>>;
+    if constexpr (stackable)
+      return BatchDataset<D>{std::move(dataset), batch_size, remainder};
+    else
+      static_assert(stackable,
+                    "batch: elements must be numbers, Tensors, TensorViews or Examples of these: map them");
+  }};
+}
+
+}  // namespace dist::data

@@ -1,0 +1,158 @@
+/// Reads IDX files, the format of MNIST and its kin: two zero bytes, a type code, the rank, one big-endian
+/// 32-bit extent per axis, then the elements, big-endian and row-major.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/io/byte_source.hpp>
+
+namespace dist::data {
+
+/// The most elements that the readers of whole files accept unless told otherwise.
+inline constexpr std::size_t idx_default_max_elements = std::size_t{1} << 30;
+
+namespace detail {
+
+/// An IDX element type: its code in the file and its name in messages.
+struct IdxType {
+  unsigned code;
+  std::string_view name;
+};
+
+template <class T>
+inline constexpr IdxType idx_type{0, ""};
+template <>
+inline constexpr IdxType idx_type<std::uint8_t>{0x08, "uint8"};
+template <>
+inline constexpr IdxType idx_type<std::int8_t>{0x09, "int8"};
+template <>
+inline constexpr IdxType idx_type<std::int16_t>{0x0B, "int16"};
+template <>
+inline constexpr IdxType idx_type<std::int32_t>{0x0C, "int32"};
+template <>
+inline constexpr IdxType idx_type<float>{0x0D, "float32"};
+template <>
+inline constexpr IdxType idx_type<double>{0x0E, "float64"};
+
+[[nodiscard]] inline std::string_view idx_type_name(unsigned code) {
+  for (const IdxType& type : {idx_type<std::uint8_t>, idx_type<std::int8_t>, idx_type<std::int16_t>,
+                              idx_type<std::int32_t>, idx_type<float>, idx_type<double>})
+    if (type.code == code) return type.name;
+  return "no IDX type";
+}
+
+inline constexpr const char* idx_fetch_again = "Download or copy the file again";
+
+/// The extents that the header announces, with at most `max_elements` elements in all.
+template <io::ByteSource Source>
+[[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, std::size_t max_elements) {
+  unsigned char magic[4];
+  if (const std::size_t count = io::read_full(source, std::as_writable_bytes(std::span{magic}));
+      count < sizeof magic)
+    throw FileError(source.name(), "is not an IDX file",
+                    text("it has ", count, " bytes, the header alone has 4 or more"), idx_fetch_again);
+  if (magic[0] != 0 || magic[1] != 0) {
+    const bool gzip = magic[0] == 0x1F && magic[1] == 0x8B;
+    throw FileError(source.name(), "is not an IDX file",
+                    text("its first two bytes are ", unsigned{magic[0]}, " and ", unsigned{magic[1]},
+                         ", expected 0 and 0"),
+                    gzip ? "It is compressed: read it with read_idx_gz" : "Give a file in IDX format");
+  }
+  if (magic[2] != wanted.code)
+    throw FileError(source.name(), "has elements of another type",
+                    text("its type code is ", unsigned{magic[2]}, " (", idx_type_name(magic[2]),
+                         "), expected ", wanted.code, " (", wanted.name, ")"),
+                    "Read it as the type that it holds");
+  const std::size_t rank = magic[3];
+  if (rank == 0 || rank > Shape::max_rank)
+    throw FileError(source.name(), "has a rank that cannot be read",
+                    text("rank ", rank, ", expected 1 to ", Shape::max_rank), "Store it with fewer axes");
+
+  std::size_t extents[Shape::max_rank];
+  // On the number of elements. An empty axis counts as one, so that no product of extents can overflow.
+  std::size_t bound = 1;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    unsigned char bytes[4];
+    if (io::read_full(source, std::as_writable_bytes(std::span{bytes})) < sizeof bytes)
+      throw FileError(source.name(), "is truncated",
+                      text("the header ends before extent ", axis + 1, " of ", rank), idx_fetch_again);
+    extents[axis] =
+        std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
+    const std::size_t factor = std::max<std::size_t>(extents[axis], 1);
+    if (bound > max_elements / factor)
+      throw FileError(source.name(), "announces too many elements",
+                      text("the extents up to axis ", axis, " multiply to more than ", max_elements),
+                      "Raise max_elements if the file is sound");
+    bound *= factor;
+  }
+  return Shape{std::span<const std::size_t>{extents, rank}};
+}
+
+/// Turns big-endian elements into the machine's order, in place.
+template <class T>
+void from_big_endian(std::span<T> elements) {
+  if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)
+    for (T& element : elements) {
+      std::byte bytes[sizeof(T)];
+      std::memcpy(bytes, &element, sizeof(T));
+      std::reverse(bytes, bytes + sizeof(T));
+      std::memcpy(&element, bytes, sizeof(T));
+    }
+}
+
+}  // namespace detail
+
+/// Reads the whole of `source` as one IDX array of `T`.
+///
+/// Throws FileError when the data are not IDX, hold another type, are truncated, are followed by more bytes,
+/// or announce more than `max_elements` elements. Memory follows the data: never more than about three times
+/// what was really read, whatever the header announces.
+template <class T, io::ByteSource Source>
+[[nodiscard]] Tensor<T> read_idx(Source& source, std::size_t max_elements) {
+  static_assert(detail::idx_type<T>.code != 0,
+                "IDX holds std::uint8_t, std::int8_t, std::int16_t, std::int32_t, float or double");
+  constexpr std::size_t first_capacity = std::size_t{1} << 16;
+
+  const Shape shape = detail::read_idx_shape(source, detail::idx_type<T>, max_elements);
+  const std::size_t total = shape.elements();
+  const auto sized = [&](std::size_t capacity) {
+    return Tensor<T>(capacity == total ? shape : Shape{capacity});
+  };
+  Tensor<T> elements = sized(std::min(total, first_capacity));
+  for (std::size_t filled = 0; filled < total;) {
+    if (filled == elements.size()) {
+      Tensor<T> larger = sized(std::min(total, 2 * filled));
+      std::copy_n(elements.data(), filled, larger.data());
+      elements = std::move(larger);
+    }
+    const std::span<T> room = elements.elements().subspan(filled);
+    const std::size_t bytes = io::read_full(source, std::as_writable_bytes(room));
+    if (bytes < room.size_bytes())
+      throw FileError(source.name(), "is truncated",
+                      text("its header announces shape ", to_string(shape), ", ", total * sizeof(T),
+                           " bytes of elements, but ", filled * sizeof(T) + bytes, " follow"),
+                      detail::idx_fetch_again);
+    filled += room.size();
+  }
+  std::byte extra[1];
+  if (source.read(extra) != 0)
+    throw FileError(source.name(), "has bytes after its elements",
+                    text("its header announces shape ", to_string(shape), ", ", total * sizeof(T),
+                         " bytes of elements, but more follow"),
+                    detail::idx_fetch_again);
+  detail::from_big_endian(elements.elements());
+  return elements;
+}
+
+}  // namespace dist::data

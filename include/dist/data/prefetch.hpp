@@ -1,0 +1,154 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist::data {
+
+namespace detail {
+
+/// A thread that runs one pass ahead of its consumer, and the ring of elements between the two. The consumer
+/// swaps its element with the ring's, so that a steady state allocates nothing and copies nothing.
+template <Dataset D>
+class Prefetcher {
+ public:
+  Prefetcher(const D& dataset, std::uint64_t epoch, std::size_t ring_size)
+      : upstream_(dataset.iterate(epoch)), ring_(ring_size) {
+    try {
+      producer_ = std::thread{[this] { produce(); }};
+    } catch (const std::exception& refusal) {
+      throw OutOfMemory("No thread for prefetch", refusal.what(), "Raise the limit on threads (ulimit -u)");
+    }
+  }
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  ~Prefetcher() {
+    stopping_.store(true, std::memory_order_relaxed);
+    advance(taken_);
+    producer_.join();
+  }
+
+  bool next(ElementOf<D>& element) {
+    const std::uint32_t taken = taken_.load(std::memory_order_relaxed);
+    if (made_.load(std::memory_order_acquire) == taken) await_change(made_, taken);
+    Slot& slot = ring_[tail_];
+    // The last slot stays where it is: asked again, it says the same again.
+    if (slot.state != State::element) {
+      if (slot.state == State::error) std::rethrow_exception(error_);
+      return false;
+    }
+    std::swap(element, slot.element);
+    tail_ = after(tail_);
+    advance(taken_);
+    return true;
+  }
+
+ private:
+  enum class State : unsigned char { element, end, error };
+  struct Slot {
+    ElementOf<D> element{};
+    State state = State::element;
+  };
+
+  static void await_change(const std::atomic<std::uint32_t>& counter, std::uint32_t old) {
+    dist::detail::wait_for_change(counter, old, dist::detail::SpinBudget::shared_core());
+  }
+  static void advance(std::atomic<std::uint32_t>& counter) {
+    counter.fetch_add(1, std::memory_order_release);
+    counter.notify_one();
+  }
+  [[nodiscard]] std::size_t after(std::size_t slot) const { return slot + 1 == ring_.size() ? 0 : slot + 1; }
+
+  void produce() noexcept {
+    for (std::size_t head = 0;; head = after(head)) {
+      if (!await_room()) return;
+      Slot& slot = ring_[head];
+      slot.state = fill(slot.element);
+      advance(made_);
+      if (slot.state != State::element) return;
+    }
+  }
+
+  /// False when the consumer has gone.
+  bool await_room() {
+    for (;;) {
+      const std::uint32_t taken = taken_.load(std::memory_order_acquire);
+      if (stopping_.load(std::memory_order_relaxed)) return false;
+      if (made_.load(std::memory_order_relaxed) - taken < ring_.size()) return true;
+      await_change(taken_, taken);
+    }
+  }
+
+  State fill(ElementOf<D>& element) {
+    try {
+      return upstream_.next(element) ? State::element : State::end;
+    } catch (...) {
+      error_ = std::current_exception();
+      return State::error;
+    }
+  }
+
+  IteratorOf<D> upstream_;
+  std::vector<Slot> ring_;
+  std::exception_ptr error_;
+  std::size_t tail_ = 0;
+  alignas(cache_line) std::atomic<std::uint32_t> made_{0};
+  alignas(cache_line) std::atomic<std::uint32_t> taken_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread producer_;
+};
+
+}  // namespace detail
+
+/// The elements of `D`, made by a background thread ahead of their use. Made by `prefetch`.
+template <Dataset D>
+class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
+ public:
+  using Element = ElementOf<D>;
+  static constexpr bool is_batched = data::is_batched<D>;
+
+  PrefetchDataset(D dataset, std::size_t ring_size) : dataset_(std::move(dataset)), ring_size_(ring_size) {}
+
+  class Iterator {
+   public:
+    Iterator(const PrefetchDataset& dataset, std::uint64_t epoch)
+        : prefetcher_(std::make_unique<detail::Prefetcher<D>>(dataset.dataset_, epoch, dataset.ring_size_)) {}
+
+    bool next(Element& element) { return prefetcher_->next(element); }
+
+   private:
+    std::unique_ptr<detail::Prefetcher<D>> prefetcher_;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+
+ private:
+  D dataset_;
+  std::size_t ring_size_;
+};
+
+/// Makes up to `elements` elements ahead of their use, on a thread that lives as long as the pass. What the
+/// dataset throws arrives where the element would have been. Throws InvalidArgument for no elements.
+[[nodiscard]] inline auto prefetch(std::size_t elements) {
+  constexpr std::size_t most = std::size_t{1} << 31;  // what the ring's counters can tell apart
+  if (elements == 0 || elements > most)
+    throw InvalidArgument("prefetch cannot run ahead by that many elements",
+                          text(elements, " given, 1 to ", most, " can be"),
+                          "Use 1 or 2; more help only when the time per element varies");
+  return Pipe{[=]<Dataset D>(D dataset) { return PrefetchDataset<D>{std::move(dataset), elements}; }};
+}
+
+}  // namespace dist::data

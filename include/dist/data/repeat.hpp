@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// The elements of `D` again and again, each round a new epoch of `D`. Made by `repeat`.
+template <Dataset D>
+class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
+ public:
+  using Element = ElementOf<D>;
+  static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
+
+  RepeatDataset(D dataset, std::size_t rounds) : dataset_(std::move(dataset)), rounds_(rounds) {}
+
+  class Iterator {
+   public:
+    Iterator(const RepeatDataset& dataset, std::uint64_t epoch)
+        : dataset_(&dataset.dataset_),
+          first_epoch_(dataset.first_epoch(epoch)),
+          rounds_(dataset.rounds_),
+          upstream_(dataset_->iterate(first_epoch_)) {}
+
+    bool next(Element& element) {
+      while (round_ < rounds_) {
+        if (upstream_.next(element)) {
+          empty_ = false;
+          return true;
+        }
+        if (empty_)
+          round_ = rounds_;  // nothing to repeat, for ever
+        else if (++round_ < rounds_)
+          upstream_ = dataset_->iterate(first_epoch_ + round_);
+      }
+      return false;
+    }
+
+   private:
+    const D* dataset_;
+    std::uint64_t first_epoch_;
+    std::size_t rounds_;
+    IteratorOf<D> upstream_;
+    std::size_t round_ = 0;
+    bool empty_ = true;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const {
+    const Cardinality once = dataset_.cardinality();
+    if (rounds_ == 0 || once == Cardinality::known(0)) return Cardinality::known(0);
+    if (rounds_ == forever || once.is_infinite()) return Cardinality::infinite();
+    if (!once.is_known() || once.count() > forever / rounds_) return Cardinality::unknown();
+    return Cardinality::known(once.count() * rounds_);
+  }
+
+ private:
+  /// The first inner epoch of an outer one, such that no two outer epochs share an inner one.
+  [[nodiscard]] std::uint64_t first_epoch(std::uint64_t epoch) const {
+    return rounds_ == forever ? epoch << 32 : epoch * rounds_;
+  }
+
+  D dataset_;
+  std::size_t rounds_;
+};
+
+/// Repeats the dataset `rounds` times; every round is shuffled anew where the dataset shuffles (spec I31).
+[[nodiscard]] inline auto repeat(std::size_t rounds) {
+  return Pipe{[=]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), rounds}; }};
+}
+/// Repeats the dataset for ever. An empty one stays empty.
+[[nodiscard]] inline auto repeat() {
+  return Pipe{[]<Dataset D>(D dataset) {
+    return RepeatDataset<D>{std::move(dataset), RepeatDataset<D>::forever};
+  }};
+}
+
+}  // namespace dist::data

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/random.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// Whether every epoch has its own order (spec I31).
+enum class Reshuffle : bool { never, each_epoch };
+
+/// The elements of `D` in random order. Made by `shuffle`.
+template <Dataset D>
+class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
+ public:
+  using Element = ElementOf<D>;
+  static constexpr bool is_batched = data::is_batched<D>;
+
+  ShuffleDataset(D dataset, std::size_t buffer_size, std::uint64_t seed, Reshuffle reshuffle)
+      : dataset_(std::move(dataset)), buffer_size_(buffer_size), seed_(seed), reshuffle_(reshuffle) {}
+
+  class Iterator {
+   public:
+    Iterator(const ShuffleDataset& dataset, std::uint64_t epoch)
+        : upstream_(dataset.dataset_.iterate(epoch)),
+          random_(dataset.seed_, stream_of(dataset.reshuffle_ == Reshuffle::each_epoch ? epoch : 0)),
+          capacity_(dataset.buffer_size_),
+          expected_(dataset.expected()) {}
+
+    bool next(Element& element) {
+      if (!filled_) fill();
+      if (buffer_.empty()) return false;
+      Element& pick = buffer_[random_.below(buffer_.size(), drawn_++)];
+      std::swap(element, pick);
+      if (exhausted_ || !upstream_.next(pick)) {
+        exhausted_ = true;
+        if (&pick != &buffer_.back()) pick = std::move(buffer_.back());
+        buffer_.pop_back();
+      }
+      return true;
+    }
+
+   private:
+    /// A part of the seed's streams that other users of the same seed do not touch.
+    static constexpr std::uint64_t stream_of(std::uint64_t epoch) {
+      return std::uint64_t{0x73687566666C6500} ^ epoch;
+    }
+
+    void fill() {
+      buffer_.reserve(expected_);
+      while (buffer_.size() < capacity_ && !exhausted_) {
+        buffer_.emplace_back();
+        exhausted_ = !upstream_.next(buffer_.back());
+        if (exhausted_) buffer_.pop_back();
+      }
+      filled_ = true;
+    }
+
+    IteratorOf<D> upstream_;
+    RandomStream random_;
+    std::vector<Element> buffer_;
+    std::size_t capacity_;
+    std::size_t expected_;
+    std::uint64_t drawn_ = 0;
+    bool filled_ = false;
+    bool exhausted_ = false;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+
+ private:
+  /// How many elements the buffer will hold, as far as that is known.
+  [[nodiscard]] std::size_t expected() const {
+    const Cardinality all = dataset_.cardinality();
+    if (!all.is_known()) return 0;
+    return all.count() < buffer_size_ ? all.count() : buffer_size_;
+  }
+
+  D dataset_;
+  std::size_t buffer_size_;
+  std::uint64_t seed_;
+  Reshuffle reshuffle_;
+};
+
+/// Keeps a buffer of `buffer_size` elements and gives out a uniformly random one of them, which the next one
+/// of the dataset replaces. A buffer as large as the dataset makes every permutation equally likely. The
+/// order depends on `seed` and, unless told otherwise, on the epoch, and on nothing else. Throws
+/// InvalidArgument for an empty buffer.
+[[nodiscard]] inline auto shuffle(std::size_t buffer_size, std::uint64_t seed = 0,
+                                  Reshuffle reshuffle = Reshuffle::each_epoch) {
+  if (buffer_size == 0)
+    throw InvalidArgument("shuffle has an empty buffer", "buffer_size is 0",
+                          "Use 1 to keep the order, or the number of examples to shuffle them all");
+  return Pipe{[=]<Dataset D>(D dataset) {
+    return ShuffleDataset<D>{std::move(dataset), buffer_size, seed, reshuffle};
+  }};
+}
+
+}  // namespace dist::data

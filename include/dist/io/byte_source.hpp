@@ -1,0 +1,104 @@
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <dist/core/error.hpp>
+
+namespace dist::io {
+
+/// Bytes that are read once, in order. `read` fills the front of the buffer and returns how many bytes it
+/// wrote: 0 only at the end (or for an empty buffer), fewer than asked for at any time. `name` is what error
+/// messages call the source.
+template <class S>
+concept ByteSource = requires(S source, const S& constant, std::span<std::byte> buffer) {
+  { source.read(buffer) } -> std::same_as<std::size_t>;
+  { constant.name() } -> std::same_as<const std::string&>;
+};
+
+/// Reads until `buffer` is full or the source ends; returns how many bytes were read.
+template <ByteSource Source>
+std::size_t read_full(Source& source, std::span<std::byte> buffer) {
+  std::size_t filled = 0;
+  while (filled < buffer.size()) {
+    const std::size_t count = source.read(buffer.subspan(filled));
+    if (count == 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+/// A file, unbuffered: ask for many bytes at a time.
+class FileSource {
+ public:
+  /// Throws FileError when the file is missing or may not be read.
+  explicit FileSource(std::string path) : name_(std::move(path)) {
+    do descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+    while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ < 0) fail("cannot be opened", errno);
+  }
+  FileSource(FileSource&& other) noexcept
+      : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileSource& operator=(FileSource&& other) noexcept {
+    std::swap(name_, other.name_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileSource() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// Throws FileError when the system cannot read on.
+  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
+    for (;;) {
+      const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+      if (count >= 0) return static_cast<std::size_t>(count);
+      if (errno != EINTR) fail("cannot be read", errno);
+    }
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  [[noreturn]] void fail(const char* problem, int error) const {
+    const char* suggestion = "Check the disk and the file system that hold it";
+    if (error == ENOENT || error == ENOTDIR) suggestion = "Check the path, and that the file is installed";
+    if (error == EACCES || error == EPERM)
+      suggestion = "Check the permissions of the file and of its folders";
+    if (error == EISDIR) suggestion = "Give the path of a file in that folder";
+    if (error == EMFILE || error == ENFILE)
+      suggestion = "Close files, or raise the limit on open files (ulimit -n)";
+    throw FileError(name_, problem, std::strerror(error), suggestion);
+  }
+
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+/// Bytes in memory that outlive the source.
+class MemorySource {
+ public:
+  explicit MemorySource(std::span<const std::byte> bytes, std::string name = "<memory>")
+      : name_(std::move(name)), rest_(bytes) {}
+
+  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
+    const std::size_t count = buffer.size() < rest_.size() ? buffer.size() : rest_.size();
+    if (count > 0) std::memcpy(buffer.data(), rest_.data(), count);
+    rest_ = rest_.subspan(count);
+    return count;
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  std::string name_;
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace dist::io

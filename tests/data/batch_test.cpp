@@ -1,0 +1,88 @@
+#include <dist/data/batch.hpp>
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+#include <data/sequences.hpp>
+#include <dist/data/map.hpp>
+#include <dist/data/repeat.hpp>
+#include <dist/data/tensor_slices.hpp>
+
+using dist::InvalidArgument;
+using dist::Shape;
+using dist::ShapeMismatch;
+using dist::Tensor;
+using dist::data::batch;
+using dist::data::Cardinality;
+using dist::data::Remainder;
+using dist_test::collect;
+using dist_test::Counting;
+using dist_test::iota;
+using dist_test::values;
+
+TEST_CASE("batches are full but for the last one (spec I05)") {
+  const auto batches = Counting{7} | batch(3);
+  CHECK(batches.cardinality() == Cardinality::known(3));
+  static_assert(dist::data::is_batched<decltype(batches)>);
+  const auto all = collect(batches);
+  REQUIRE(all.size() == 3);
+  CHECK(values(all[0]) == std::vector<int>{0, 1, 2});
+  CHECK(values(all[1]) == std::vector<int>{3, 4, 5});
+  CHECK(values(all[2]) == std::vector<int>{6});
+}
+
+TEST_CASE("the last partial batch can be dropped (spec I25)") {
+  const auto batches = Counting{7} | batch(3, Remainder::drop);
+  CHECK(batches.cardinality() == Cardinality::known(2));
+  CHECK(collect(batches).size() == 2);
+  CHECK(collect(Counting{6} | batch(3, Remainder::drop)).size() == 2);
+  CHECK((Counting{6} | batch(3)).cardinality() == Cardinality::known(2));
+  CHECK(collect(Counting{2} | batch(3, Remainder::drop)).empty());
+}
+
+TEST_CASE("a batch of unknown and infinite datasets, of nothing, of batches") {
+  const Counting unknown{5, Cardinality::unknown()};
+  CHECK((unknown | batch(2)).cardinality() == Cardinality::unknown());
+  CHECK(collect(unknown | batch(2)).size() == 3);
+  CHECK((Counting{5} | dist::data::repeat() | batch(2)).cardinality() == Cardinality::infinite());
+  CHECK(collect(Counting{0} | batch(2)).empty());
+  const auto nested = collect(Counting{4} | batch(2) | batch(2));
+  REQUIRE(nested.size() == 1);
+  CHECK(nested[0].shape() == Shape{2, 2});
+}
+
+TEST_CASE("features and labels are batched together") {
+  const auto batches = collect(dist::data::tensor_slices(iota<float>({5, 2, 2}), iota<int>({5})) | batch(4));
+  REQUIRE(batches.size() == 2);
+  CHECK(batches[0].x.shape() == Shape{4, 2, 2});
+  CHECK(batches[0].y.shape() == Shape{4});
+  CHECK(batches[1].x.shape() == Shape{1, 2, 2});
+  CHECK(values(batches[1].x) == std::vector<float>{16, 17, 18, 19});
+  CHECK(values(batches[1].y) == std::vector<int>{4});
+}
+
+TEST_CASE("a batch size beyond the dataset asks for no more memory than there are elements") {
+  const auto all = collect(Counting{3} | batch(std::numeric_limits<std::size_t>::max()));
+  REQUIRE(all.size() == 1);
+  CHECK(values(all[0]) == std::vector<int>{0, 1, 2});
+}
+
+TEST_CASE("the caller's batch is filled again and again") {
+  const auto batches = Counting{100} | batch(10);
+  auto iterator = batches.iterate(0);
+  Tensor<int> rows;
+  REQUIRE(iterator.next(rows));
+  const int* memory = rows.data();
+  while (iterator.next(rows)) CHECK(rows.data() == memory);
+}
+
+TEST_CASE("a batch of no elements, and one of different shapes, are refused") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(batch(0)), doctest::Contains("batch_size is 0"), InvalidArgument);
+  const auto growing =
+      Counting{3} | dist::data::map([](int i) { return Tensor<int>{Shape{i < 2 ? 2U : 3U}}; });
+  CHECK_THROWS_WITH_AS(collect(growing | batch(3)),
+                       doctest::Contains("element 2 has shape [3], those before it [2]"), ShapeMismatch);
+  CHECK(collect(growing | batch(2)).size() == 2);
+}

@@ -1,0 +1,126 @@
+#include <dist/data/prefetch.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <data/sequences.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/map.hpp>
+#include <dist/data/repeat.hpp>
+#include <dist/data/shuffle.hpp>
+
+using dist::InvalidArgument;
+using dist::data::batch;
+using dist::data::Cardinality;
+using dist::data::prefetch;
+using dist_test::collect;
+using dist_test::Counting;
+
+namespace {
+
+/// Whether `counter` reaches `value`, which may take its time, and then stays there for a while.
+bool settles_at(const std::atomic<int>& counter, int value) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (counter < value && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  return counter == value;
+}
+
+}  // namespace
+
+TEST_CASE("prefetched elements are the same in the same order") {
+  for (const std::size_t ahead : {1U, 2U, 3U, 500U}) {
+    const auto dataset = Counting{1000} | prefetch(ahead);
+    CHECK(dataset.cardinality() == Cardinality::known(1000));
+    CHECK(collect(dataset) == collect(Counting{1000}));
+  }
+  CHECK(collect(Counting{0} | prefetch(1)).empty());
+  static_assert(dist::data::is_batched<decltype(Counting{4} | batch(2) | prefetch(1))>);
+}
+
+TEST_CASE("each pass is a fresh one, with its epoch") {
+  const auto plain = Counting{20} | dist::data::shuffle(20, 1);
+  const auto ahead = plain | prefetch(2);
+  CHECK(collect(ahead, 0) == collect(plain, 0));
+  CHECK(collect(ahead, 7) == collect(plain, 7));
+  CHECK(collect(plain | prefetch(1) | dist::data::repeat(2)) == collect(plain | dist::data::repeat(2)));
+}
+
+TEST_CASE("the producer runs ahead by the ring and no further") {
+  std::atomic<int> made{0};
+  const auto counted = Counting{100} | dist::data::map([&](int i) {
+                         ++made;
+                         return i;
+                       });
+  const auto dataset = counted | prefetch(3);
+  auto iterator = dataset.iterate(0);
+  CHECK(settles_at(made, 3));
+  int element = -1;
+  CHECK(iterator.next(element));
+  CHECK(element == 0);
+  CHECK(settles_at(made, 4));
+}
+
+TEST_CASE("what the producer throws arrives in its place, and stays there") {
+  const auto dataset = Counting{10, 4} | prefetch(2);
+  auto iterator = dataset.iterate(0);
+  int element = -1;
+  for (int expected = 0; expected < 4; ++expected) {
+    REQUIRE(iterator.next(element));
+    CHECK(element == expected);
+  }
+  CHECK_THROWS_WITH_AS(iterator.next(element), "the source broke", std::runtime_error);
+  CHECK_THROWS_AS(iterator.next(element), std::runtime_error);
+}
+
+TEST_CASE("after the end there is nothing more") {
+  const auto dataset = Counting{1} | prefetch(1);
+  auto iterator = dataset.iterate(0);
+  int element = -1;
+  CHECK(iterator.next(element));
+  CHECK_FALSE(iterator.next(element));
+  CHECK_FALSE(iterator.next(element));
+}
+
+TEST_CASE("a consumer may leave at any time") {
+  const auto dataset = Counting{1'000'000} | prefetch(4);
+  for (int taken = 0; taken < 50; ++taken) {
+    auto iterator = dataset.iterate(0);
+    int element = -1;
+    for (int i = 0; i < taken; ++i) REQUIRE(iterator.next(element));
+    CHECK(element == taken - 1);
+  }
+  for (int i = 0; i < 50; ++i) static_cast<void>((Counting{0} | prefetch(1)).iterate(0));
+}
+
+TEST_CASE("a slow consumer and a slow producer both work") {
+  const auto pause = [](int i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    return i;
+  };
+  CHECK(collect(Counting{50} | dist::data::map(pause) | prefetch(2)) == collect(Counting{50}));
+  CHECK(collect(Counting{50} | prefetch(2) | dist::data::map(pause)) == collect(Counting{50}));
+}
+
+TEST_CASE("elements are swapped, not copied: ahead + 1 batches are all the memory there is") {
+  const auto dataset = Counting{1000} | batch(10) | prefetch(2);
+  std::set<const int*> memory;
+  auto iterator = dataset.iterate(0);
+  dist::Tensor<int> rows;
+  for (int first = 0; iterator.next(rows); first += 10) {
+    CHECK(rows[0] == first);
+    memory.insert(rows.data());
+  }
+  CHECK(memory.size() == 3);
+}
+
+TEST_CASE("running ahead by nothing is refused") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(prefetch(0)), doctest::Contains("0 given, 1 to"), InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(prefetch(static_cast<std::size_t>(-1))), InvalidArgument);
+}

@@ -1,0 +1,53 @@
+#include <dist/data/rows.hpp>
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+#include <vector>
+
+#include <data/sequences.hpp>
+
+using dist::Shape;
+using dist::ShapeMismatch;
+using dist::Tensor;
+using dist::TensorView;
+using dist::data::Example;
+using dist::data::HasRows;
+using dist::data::row_count;
+using dist::data::row_of;
+using dist::data::RowOf;
+using dist::data::rows_of;
+using dist::data::RowsOf;
+using dist_test::iota;
+using dist_test::values;
+
+static_assert(std::is_same_v<RowsOf<Tensor<float>>, TensorView<const float>>);
+static_assert(std::is_same_v<RowsOf<TensorView<const float>>, TensorView<const float>>);
+static_assert(std::is_same_v<RowsOf<Example<Tensor<float>, Tensor<int>>>,
+                             Example<TensorView<const float>, TensorView<const int>>>);
+static_assert(std::is_same_v<RowOf<Tensor<int>>, TensorView<const int>>);
+static_assert(!HasRows<int> && !HasRows<Example<Tensor<float>, int>>);
+
+TEST_CASE("rows are views of the batch") {
+  const Example batch{iota<float>({4, 2}), iota<int>({4})};
+  CHECK(row_count(batch) == 4);
+  const auto middle = rows_of(batch, 1, 2);
+  CHECK(middle.x.data() == batch.x.data() + 2);
+  CHECK(middle.x.shape() == Shape{2, 2});
+  CHECK(values(middle.y) == std::vector<int>{1, 2});
+  const auto none = rows_of(batch, 4, 0);
+  CHECK(none.x.shape() == Shape{0, 2});
+  CHECK(none.y.size() == 0);
+  const auto last = row_of(batch, 3);
+  CHECK(last.x.shape() == Shape{2});
+  CHECK(values(last.x) == std::vector<float>{6, 7});
+  CHECK(last.y.shape() == Shape{});
+  CHECK(last.y[0] == 3);
+}
+
+TEST_CASE("features and labels must be as many") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Example{iota<float>({4, 2}), iota<int>({3})})),
+                       doctest::Contains("4 features, 3 labels"), ShapeMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Tensor<int>{Shape{}})),
+                       doctest::Contains("A scalar has no rows"), ShapeMismatch);
+}
