@@ -12,6 +12,8 @@ namespace dist {
 /// against a strategy runs under it as if it had been written without one.
 class Default : public SingleReplica<Default, Cpu> {
  public:
+  Default() = default;
+
   [[nodiscard]] static std::string describe() { return "Default: 1 replica in the calling thread"; }
 
   /// The dataset itself.

@@ -14,6 +14,8 @@ namespace dist {
 template <class DeviceType>
 class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
  public:
+  OneDevice() = default;
+
   [[nodiscard]] static std::string describe() {
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
   }

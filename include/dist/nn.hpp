@@ -1,0 +1,27 @@
+/// Networks whose shapes are known at compile time: layers, losses, optimizers, metrics, and the reference back end. The
+/// oneDNN back end is a header of its own, <dist/nn/onednn/backend.hpp>.
+#pragma once
+
+#include <dist/nn/activation.hpp>
+#include <dist/nn/initializer.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/losses/average_loss.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/rmsprop.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>

@@ -1,0 +1,48 @@
+/// A back end computes what layers ask for. It is an empty struct with a name and nested templates; networks
+/// name it as a type, `Network<Net, OneDnn>`, so its loops and calls are resolved at compile time.
+///
+/// `Backend::State` is what one replica's operations share: default-constructed in the replica's thread on
+/// its first step, then used by that thread only. `state.enter()` returns a guard that brackets the calls of
+/// one `forward` or `backward`. `Backend::Device` is where tensors live, `Backend::supports<T>` which element
+/// types it computes.
+///
+/// Operations are objects, one per layer and replica, and may keep state such as compiled kernels. `Geometry`
+/// is a struct of static constants (geometry.hpp). Tensors are views with the batch's rows outermost, at
+/// least one row; x, y and their gradients dx, dy never overlap unless said. Kernels and biases are as Keras
+/// has them: [in, out] for Dense, [height, width, in, out] for Conv2D, images [height, width, channels].
+///
+/// Dense<Geometry, T> and Conv2D<Geometry, T>:
+/// - `forward(state, x, kernel, bias, y)`, with the geometry's activation;
+/// - `parameter_gradients(state, x, dy, kernel_gradient, bias_gradient)` overwrites both;
+/// - `input_gradient(state, dy, kernel, dx)` overwrites dx.
+///
+/// MaxPool2D<Geometry, T>:
+/// - `forward(state, x, y)`;
+/// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
+///
+/// Elementwise<Function, T>:
+/// - `forward(state, x, y)`;
+/// - `input_gradient(state, y, dy, dx)` overwrites dx, which may be dy.
+///
+/// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
+/// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them
+/// in row-major order.
+///
+/// Errors of the engine underneath leave as dist::Error naming the operation and its geometry.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+namespace dist::nn {
+
+template <class B>
+concept Backend = requires(typename B::State& state) {
+  requires std::default_initializable<typename B::State>;
+  typename B::Device;
+  { B::name } -> std::convertible_to<std::string_view>;
+  { B::template supports<float> } -> std::convertible_to<bool>;
+  state.enter();
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <dist/core/text.hpp>
+
+namespace dist::nn {
+
+/// No border: windows lie inside the image, and rows and columns that no window reaches are not used. Keras'
+/// default.
+struct Valid {
+  [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window,
+                                                    std::size_t stride) {
+    return extent < window ? 0 : (extent - window) / stride + 1;
+  }
+  [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return 0; }
+};
+
+/// As many zeros around the image as make the output ceil(extent / stride); an odd one goes behind, as in
+/// TensorFlow.
+struct Same {
+  [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t, std::size_t stride) {
+    return (extent + stride - 1) / stride;
+  }
+  [[nodiscard]] static constexpr std::size_t before(std::size_t extent, std::size_t window,
+                                                    std::size_t stride) {
+    const std::size_t covered = (output(extent, window, stride) - 1) * stride + window;
+    return covered > extent ? (covered - extent) / 2 : 0;
+  }
+};
+
+/// A dense layer's numbers.
+template <std::size_t Inputs, std::size_t Units, class ActivationFunction>
+struct DenseGeometry {
+  using Activation = ActivationFunction;
+  static constexpr std::size_t inputs = Inputs;
+  static constexpr std::size_t units = Units;
+
+  [[nodiscard]] static std::string describe() { return text(inputs, " inputs, ", units, " units"); }
+};
+
+/// Square windows that slide over an image: the part that convolution and pooling share. `Image` is the
+/// StaticShape [height, width, channels].
+template <class Image, std::size_t Window, std::size_t Stride, class Padding>
+struct WindowGeometry {
+  static constexpr std::size_t height = Image::template extent<0>;
+  static constexpr std::size_t width = Image::template extent<1>;
+  static constexpr std::size_t channels = Image::template extent<2>;
+  static constexpr std::size_t window = Window;
+  static constexpr std::size_t stride = Stride;
+  static constexpr std::size_t output_height = Padding::output(height, window, stride);
+  static constexpr std::size_t output_width = Padding::output(width, window, stride);
+  static constexpr std::size_t pad_top = Padding::before(height, window, stride);
+  static constexpr std::size_t pad_left = Padding::before(width, window, stride);
+
+  [[nodiscard]] static std::string describe() {
+    return text("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);
+  }
+};
+
+/// A convolution's numbers.
+template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
+          class ActivationFunction>
+struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+  using Activation = ActivationFunction;
+  static constexpr std::size_t filters = Filters;
+
+  [[nodiscard]] static std::string describe() {
+    return text(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
+  }
+};
+
+/// A pooling's numbers.
+template <class Image, std::size_t Window, std::size_t Stride>
+struct PoolGeometry : WindowGeometry<Image, Window, Stride, Valid> {};
+
+}  // namespace dist::nn

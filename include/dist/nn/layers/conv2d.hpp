@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/random.hpp>
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/initializer.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/layers/kernel_operation.hpp>
+
+namespace dist::nn {
+
+/// activation(correlation of images with `Filters` square kernels + bias), on rows [height, width, channels];
+/// kernel [window, window, channels, filters]. As in Keras the kernel is not flipped.
+template <std::size_t Filters, std::size_t Window, Activation Function = Linear, std::size_t Stride = 1,
+          class Padding = Valid, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
+struct Conv2D {
+  static_assert(Filters > 0, "nn::Conv2D needs at least one filter");
+  static_assert(Window > 0, "nn::Conv2D needs a window of at least one element");
+  static_assert(Stride > 0, "nn::Conv2D needs a stride of at least one element");
+
+  template <class In>
+  struct On {
+    static_assert(In::rank == 3,
+                  "nn::Conv2D takes rows [height, width, channels], and its input has another number of "
+                  "axes: give such an "
+                  "nn::Input, or put nn::Reshape before it");
+    // After a failed assertion the layer goes on with an image that suits it, so that there is one error
+    // only.
+    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
+    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, Function>;
+    static_assert(
+        Geometry::output_height > 0 && Geometry::output_width > 0,
+        "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
+    static constexpr std::string_view name = "conv2d";
+    static constexpr std::array parameters{
+        ParameterSpec{"kernel", Shape{Window, Window, Geometry::channels, Filters}},
+        ParameterSpec{"bias", Shape{Filters}}};
+    static constexpr bool is_view = false;
+
+    template <std::size_t Which, class T>
+    static void initialize(TensorView<T> view, RandomStream stream) {
+      constexpr Fans fans{Window * Window * Geometry::channels, Window * Window * Filters};
+      if constexpr (Which == 0) {
+        KernelInitializer::fill(view, fans, stream);
+      } else {
+        BiasInitializer::fill(view, fans, stream);
+      }
+    }
+
+    template <class Backend, class T>
+    using Operation =
+        detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Function, T>;
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/losses/rows.hpp>
+
+namespace dist::nn {
+
+/// What one replica's examples contribute to the loss of a global batch.
+template <std::floating_point T>
+class Loss {
+ public:
+  Loss(double total, std::size_t examples, std::size_t global_batch)
+      : total_(total), examples_(examples), global_batch_(global_batch) {}
+
+  /// The sum of this replica's per-example losses over the size of the global batch: summed over the replicas
+  /// it is the mean over the global batch (spec P01). 0 for an empty global batch.
+  [[nodiscard]] T value() const noexcept {
+    return global_batch_ == 0 ? T{0} : static_cast<T>(total_ / static_cast<double>(global_batch_));
+  }
+  /// The unscaled sum, of `examples()` losses: what a mean over batches of different sizes is made of
+  /// (spec P06).
+  [[nodiscard]] double total() const noexcept { return total_; }
+  [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
+
+ private:
+  double total_;
+  std::size_t examples_;
+  std::size_t global_batch_;
+};
+
+/// The per-example part of a loss: a copyable functor that sees one row of outputs and one of targets at a
+/// time.
+///
+/// `check(outputs, targets)` throws when the rows do not fit each other. `per_example(outputs, targets)` is
+/// one example's loss; with a scale and a place for it, it also writes the gradient with respect to the
+/// outputs times the scale.
+template <class L, class T, class Target>
+concept LossFunction = std::copyable<L> &&
+    requires(const L loss, TensorView<const T> outputs, TensorView<const Target> targets,
+             std::span<const T> row, std::span<const Target> target, T scale, std::span<T> gradient) {
+  { L::name } -> std::convertible_to<std::string_view>;
+  loss.check(outputs, targets);
+  { loss.per_example(row, target) } -> std::same_as<T>;
+  { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
+};
+
+/// The sum of the per-example losses of all rows, unscaled. 0 for no rows.
+template <class T, class Target, LossFunction<T, Target> L>
+[[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs,
+                                TensorView<const Target> targets) {
+  loss.check(outputs, targets);
+  const std::size_t outputs_size = outputs.row_size();
+  const std::size_t targets_size = targets.row_size();
+  double total = 0;
+  for (std::size_t row = 0; row < outputs.rows(); ++row)
+    total += static_cast<double>(
+        loss.per_example(row_span(outputs, outputs_size, row), row_span(targets, targets_size, row)));
+  return total;
+}
+
+/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
+/// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
+/// gradients are summed over the replicas, not averaged (spec P07).
+template <class L, DifferentiableOutputs Outputs, HasRows Targets>
+[[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs,
+                                const Targets& given, std::size_t global_batch) {
+  const auto values = rows_of(outputs);
+  const auto targets = rows_of(given);
+  using T = std::remove_const_t<typename decltype(values)::Element>;
+  using Target = std::remove_const_t<typename decltype(targets)::Element>;
+  static_assert(LossFunction<L, T, Target>, "this loss does not work on outputs and targets of these types");
+  DIST_EXPECT(outputs.gradient.size() == values.size());
+  loss.check(values, targets);
+  const std::size_t values_size = values.row_size();
+  const std::size_t targets_size = targets.row_size();
+  const T scale = global_batch == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(global_batch));
+  double total = 0;
+  for (std::size_t row = 0; row < values.rows(); ++row)
+    total += static_cast<double>(
+        loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row), scale,
+                         std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
+  return Loss<T>{total, values.rows(), global_batch};
+}
+
+}  // namespace dist::nn

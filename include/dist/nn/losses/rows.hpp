@@ -1,0 +1,60 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist::nn {
+
+/// What a network's forward pass hands on: the values, and the place for the loss's gradient with respect to
+/// them.
+template <class A>
+concept DifferentiableOutputs = requires(const A& outputs) {
+  outputs.values.rows();
+  {
+    outputs.gradient.data()
+    } -> std::same_as<std::remove_const_t<typename decltype(outputs.values)::Element>*>;
+};
+
+/// A tensor, a view of one, or the outputs of a network: whatever losses and metrics can look at row by row.
+template <class V>
+concept HasRows = DifferentiableOutputs<V> || requires(const V& values) {
+  typename V::Element;
+  { values.rows() } -> std::same_as<std::size_t>;
+};
+
+/// A read-only view of what was given, one example per row.
+template <HasRows V>
+[[nodiscard]] auto rows_of(const V& given) {
+  if constexpr (DifferentiableOutputs<V>) {
+    return rows_of(given.values);
+  } else {
+    return TensorView<const std::remove_const_t<typename V::Element>>{given};
+  }
+}
+
+/// The elements of row `index`, without the cost of a shape.
+template <class T>
+[[nodiscard]] std::span<const T> row_span(TensorView<const T> values, std::size_t row_size,
+                                          std::size_t index) {
+  return {values.data() + index * row_size, row_size};
+}
+
+/// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
+/// names who asks.
+template <class T, class Target>
+void require_targets(std::string_view reader, TensorView<const T> outputs, TensorView<const Target> targets,
+                     std::size_t expected) {
+  if (outputs.rows() != targets.rows() || targets.row_size() != expected)
+    throw ShapeMismatch(
+        text(reader, " got targets that do not fit the outputs"),
+        text("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
+        text("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example"));
+}
+
+}  // namespace dist::nn

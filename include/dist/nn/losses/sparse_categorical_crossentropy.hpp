@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/loss.hpp>
+
+namespace dist::nn {
+
+/// Cross-entropy between logits (any real numbers, one per class) and the integer label of the right class:
+/// log(sum_k exp(x_k)) - x_label. The network must not end in a softmax. Targets: [rows] or [rows, 1] of an
+/// integer type.
+struct SparseCategoricalCrossentropy {
+  static constexpr std::string_view name = "sparse_categorical_crossentropy";
+
+  /// Throws ShapeMismatch, and InvalidArgument for a label that is no class.
+  template <std::floating_point T, std::integral Label>
+  void check(TensorView<const T> logits, TensorView<const Label> labels) const {
+    require_targets(name, logits, labels, 1);
+    const std::size_t classes = logits.row_size();
+    for (std::size_t row = 0; row < labels.rows(); ++row)
+      if (!is_class(labels[row], classes))
+        throw InvalidArgument(text("Label ", +labels[row], " of row ", row, " is not a class"),
+                              text("the outputs have ", classes, " classes, 0 to ", classes - 1),
+                              "Number the labels from 0, and give the last layer one output per class");
+  }
+
+  template <std::floating_point T, std::integral Label>
+  [[nodiscard]] T per_example(std::span<const T> logits, std::span<const Label> label) const {
+    const std::size_t top = largest(logits);
+    T others = 0;
+    for (std::size_t k = 0; k < logits.size(); ++k)
+      if (k != top) others += std::exp(logits[k] - logits[top]);
+    return loss(logits, label, top, others);
+  }
+
+  /// The gradient is (softmax(logits) - onehot(label)) * scale.
+  template <std::floating_point T, std::integral Label>
+  T per_example(std::span<const T> logits, std::span<const Label> label, T scale,
+                std::span<T> gradient) const {
+    const std::size_t top = largest(logits);
+    T others = 0;
+    for (std::size_t k = 0; k < logits.size(); ++k) {
+      gradient[k] = std::exp(logits[k] - logits[top]);
+      if (k != top) others += gradient[k];
+    }
+    const T normalise = scale / (T{1} + others);
+    for (T& element : gradient) element *= normalise;
+    gradient[static_cast<std::size_t>(label[0])] -= scale;
+    return loss(logits, label, top, others);
+  }
+
+ private:
+  template <class Label>
+  static bool is_class(Label label, std::size_t classes) {
+    if constexpr (std::signed_integral<Label>)
+      if (label < 0) return false;
+    return static_cast<std::size_t>(label) < classes;
+  }
+
+  template <class T>
+  static std::size_t largest(std::span<const T> logits) {
+    std::size_t top = 0;
+    for (std::size_t k = 1; k < logits.size(); ++k)
+      if (logits[k] > logits[top]) top = k;
+    return top;
+  }
+
+  /// With the largest logit taken out of the sum nothing overflows, and small losses keep their digits.
+  template <class T, class Label>
+  static T loss(std::span<const T> logits, std::span<const Label> label, std::size_t top, T others) {
+    return (logits[top] - logits[static_cast<std::size_t>(label[0])]) + std::log1p(others);
+  }
+};
+
+/// The loss of this replica's rows of a global batch, in a training loop of one's own (spec P01, P04): writes
+/// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
+/// over the global batch.
+template <DifferentiableOutputs Logits, HasRows Labels>
+[[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
+                                                   const Labels& labels, std::size_t global_batch) {
+  return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch);
+}
+
+}  // namespace dist::nn

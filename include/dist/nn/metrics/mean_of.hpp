@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <dist/nn/loss.hpp>
+#include <dist/nn/metric.hpp>
+
+namespace dist::nn {
+
+/// The mean of a loss over all examples, unscaled: every example weighs the same, whatever its batch or
+/// replica (spec P06). `nn::Metric mse{strategy, nn::MeanOf{nn::MeanSquaredError{}}};`
+template <class L>
+struct MeanOf {
+  using Tally = nn::Tally<double, std::int64_t>;
+
+  L loss = {};
+  std::string_view name = L::name;
+
+  template <HasRows Outputs, HasRows Targets>
+  [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets) const {
+    const auto values = rows_of(outputs);
+    return {total_loss(loss, values, rows_of(targets)), static_cast<std::int64_t>(values.rows())};
+  }
+  template <class T>
+  [[nodiscard]] static Tally tally(const Loss<T>& computed) {
+    return {computed.total(), static_cast<std::int64_t>(computed.examples())};
+  }
+};
+
+template <class L>
+MeanOf(L) -> MeanOf<L>;
+
+}  // namespace dist::nn

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/tensor.hpp>
+#include <dist/nn/losses/rows.hpp>
+#include <dist/nn/metric.hpp>
+
+namespace dist::nn {
+
+/// How often the largest output is that of the right class; of equal outputs the first counts. Exact: both
+/// counts are integers.
+struct SparseCategoricalAccuracy {
+  using Tally = nn::Tally<std::int64_t, std::int64_t>;
+
+  std::string_view name = "accuracy";
+
+  /// Outputs [rows, classes], labels [rows] or [rows, 1] of an integer type. Throws ShapeMismatch.
+  template <HasRows Outputs, HasRows Labels>
+  [[nodiscard]] Tally operator()(const Outputs& outputs, const Labels& labels) const {
+    const auto values = rows_of(outputs);
+    const auto classes = rows_of(labels);
+    static_assert(std::integral<std::remove_const_t<typename decltype(classes)::Element>>,
+                  "SparseCategoricalAccuracy needs integer labels, one per example");
+    require_targets(name, values, classes, 1);
+    const std::size_t row_size = values.row_size();
+    Tally tally{.total = 0, .count = static_cast<std::int64_t>(values.rows())};
+    for (std::size_t row = 0; row < values.rows(); ++row) {
+      const auto scores = row_span(values, row_size, row);
+      std::size_t top = 0;
+      for (std::size_t k = 1; k < row_size; ++k)
+        if (scores[k] > scores[top]) top = k;
+      if (std::cmp_equal(classes[row], top)) ++tally.total;
+    }
+    return tally;
+  }
+};
+
+}  // namespace dist::nn

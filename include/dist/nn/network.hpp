@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/activations.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+#include <dist/nn/workspace.hpp>
+#include <dist/variable/distributed_variable.hpp>
+
+namespace dist::nn {
+
+/// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and their gradients in
+/// another of the same layout, so that one pass reduces and applies them all.
+///
+/// `forward` and `backward` run in replica functions; each replica has its own memory for them, made on its
+/// first step.
+template <class Net, Backend BackendType = Reference, class ElementType = float>
+class Network {
+  static_assert(
+      BackendType::template supports<ElementType>,
+      "this back end does not compute with this element type: nn::OneDnn takes float, nn::Reference any "
+      "floating-point type");
+  static_assert(Net::parameter_count > 0,
+                "a network needs a layer with parameters: there is nothing to train in this nn::Sequential");
+
+ public:
+  using Architecture = Net;
+  using Backend = BackendType;
+  using Element = ElementType;
+  using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
+  using Gradients = DistributedVariable<Element, OnRead, Sum, typename Backend::Device>;
+
+  /// Elements of all parameters, and the elements of the variables that hold them with padding between.
+  static constexpr std::size_t parameter_count = Net::parameter_count;
+  static constexpr std::size_t padded_count = Net::padded_count;
+
+  /// Parameters are initialised from `seed`, the same on every replica. Throws OutOfMemory.
+  template <class Strategy>
+  explicit Network(Strategy& strategy, std::uint64_t seed = 0)
+      : parameters_(strategy.template variable<Element, OnWrite, None>(
+            Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
+        gradients_(
+            strategy.template variable<Element, OnRead, Sum>(Shape{padded_count}, Element{0}, "gradients")),
+        slots_(strategy.num_local_replicas()) {}
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
+  [[nodiscard]] Gradients& gradients() noexcept { return gradients_; }
+
+  /// Name, shape and offset of every parameter in both variables.
+  [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
+
+  /// A replica's copy of parameter `Which` (0 the kernel, 1 the bias) of layer `Layer`, counted without the
+  /// Input.
+  template <std::size_t Layer, std::size_t Which>
+  [[nodiscard]] TensorView<Element> parameter(const InReplica auto& replica) const {
+    return Net::template layer_parameters<Layer>(parameters_.component(replica).data())[Which];
+  }
+  /// The same of the gradients.
+  template <std::size_t Layer, std::size_t Which>
+  [[nodiscard]] TensorView<Element> gradient(const InReplica auto& replica) const {
+    return Net::template layer_parameters<Layer>(gradients_.component(replica).data())[Which];
+  }
+
+  /// The network's output for a batch, and where the loss writes its gradient.
+  ///
+  /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be
+  /// there or not. It must stay as it is until `backward`. Throws ShapeMismatch, OutOfMemory and what the
+  /// back end throws.
+  [[nodiscard]] Activations<Element> forward(const InReplica auto& replica, TensorView<const Element> x) {
+    require_rows_of_input_shape(x.shape());
+    auto& workspace = slots_[replica.local_index()].workspace;
+    if (workspace == nullptr) workspace = std::make_unique<Workspace>();
+    return workspace->forward(parameters_.component(replica), x);
+  }
+
+  /// The gradients of all parameters for the batch of the last `forward`, from what `loss` wrote into its
+  /// activations' gradient. Overwrites all gradients; without rows they are zero. `loss` is named to say that
+  /// it comes before.
+  template <class Loss>
+  void backward(const InReplica auto& replica, const Loss&) {
+    auto& workspace = slots_[replica.local_index()].workspace;
+    if (workspace == nullptr)
+      throw InvalidArgument("A network's backward was called before its forward",
+                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            "Call forward and a loss first, in the same replica");
+    workspace->backward(parameters_.component(replica), gradients_.component(replica));
+  }
+
+ private:
+  using Workspace = nn::Workspace<Net, Backend, Element>;
+
+  /// On cache lines of their own, because each is written by another thread.
+  struct alignas(cache_line) Slot {
+    std::unique_ptr<Workspace> workspace;
+  };
+
+  static void require_rows_of_input_shape(const Shape& batch) {
+    const Shape expected = Net::InputShape::shape();
+    if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
+      throw ShapeMismatch("A batch does not fit the network's input",
+                          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ",
+                               to_string(expected)),
+                          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+  }
+  [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
+    std::size_t rank = shape.rank();
+    while (rank > 0 && shape[rank - 1] == 1) --rank;
+    return Shape{shape.extents().first(rank)};
+  }
+
+  Parameters parameters_;
+  Gradients gradients_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include <dist/device/cpu.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/onednn/conv2d.hpp>
+#include <dist/nn/onednn/dense.hpp>
+#include <dist/nn/onednn/max_pool2d.hpp>
+#include <dist/nn/onednn/state.hpp>
+#include <dist/nn/reference/elementwise.hpp>
+
+namespace dist::nn {
+
+/// Layers by oneDNN, in float, one thread per replica. Primitives are compiled once per batch size; a step of
+/// a known size allocates nothing here. Needs the component dist::onednn.
+struct OneDnn {
+  static constexpr std::string_view name = "oneDNN";
+  using Device = Cpu;
+  using State = onednn::State;
+
+  template <class T>
+  static constexpr bool supports = std::same_as<T, float>;
+
+  template <class Geometry, class T>
+  using Dense = onednn::Dense<Geometry, T>;
+  template <class Geometry, class T>
+  using Conv2D = onednn::Conv2D<Geometry, T>;
+  template <class Geometry, class T>
+  using MaxPool2D = onednn::MaxPool2D<Geometry, T>;
+  /// Bound by memory: the plain loop is as fast, and works in place.
+  template <class Function, class T>
+  using Elementwise = reference::Elementwise<Function, T>;
+};
+
+}  // namespace dist::nn

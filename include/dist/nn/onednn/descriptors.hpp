@@ -1,0 +1,148 @@
+/// Primitive descriptors, in the spelling of oneDNN 2.x and of 3.x, which dropped operation descriptors. All
+/// other headers here read the same for both.
+#pragma once
+
+#include <string>
+
+#include <dist/nn/activation.hpp>
+#include <dist/nn/onednn/api.hpp>
+
+namespace dist::nn::onednn {
+
+using Dims = dnnl::memory::dims;
+using Tag = dnnl::memory::format_tag;
+using Descriptor = dnnl::memory::desc;
+
+/// float elements of extents `dims` in the order that `tag` names.
+[[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) {
+  return {dims, dnnl::memory::data_type::f32, tag};
+}
+
+/// Appends an activation to what a primitive computes.
+template <class Function>
+void append_activation(dnnl::post_ops&) {
+  static_assert(
+      sizeof(Function) == 0,
+      "nn::OneDnn cannot append this activation to a layer: use nn::Linear or nn::Relu, or the back end "
+      "nn::Reference");
+}
+template <>
+inline void append_activation<Linear>(dnnl::post_ops&) {}
+template <>
+inline void append_activation<Relu>(dnnl::post_ops& operations) {
+#if DNNL_VERSION_MAJOR >= 3
+  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#else
+  operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#endif
+}
+
+/// Attributes of every primitive here: the scratchpad is ours, and the activation is applied to the result.
+template <class Function = Linear>
+[[nodiscard]] dnnl::primitive_attr attributes() {
+  dnnl::post_ops operations;
+  append_activation<Function>(operations);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_post_ops(operations);
+  return attributes;
+}
+
+/// dst = src · weights + bias; a zero `bias` descriptor means none.
+[[nodiscard]] inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const Descriptor& src,
+                                                         const Descriptor& weights, const Descriptor& bias,
+                                                         const Descriptor& dst,
+                                                         const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, src, weights, bias, dst, attributes};
+#else
+  return {dnnl::matmul::desc{src, weights, bias, dst}, attributes, engine};
+#endif
+}
+
+/// The tensors and the window of a convolution.
+struct Convolution {
+  Descriptor src;
+  Descriptor weights;
+  Descriptor bias;
+  Descriptor dst;
+  Dims strides;
+  Dims before;
+  Dims after;
+};
+
+[[nodiscard]] inline dnnl::convolution_forward::primitive_desc forward(
+    const dnnl::engine& engine, const Convolution& c, const dnnl::primitive_attr& attributes) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before, c.after, attributes};
+#else
+  return {dnnl::convolution_forward::desc{kind, algorithm, c.src, c.weights, c.bias, c.dst, c.strides,
+                                          c.before, c.after},
+          attributes, engine};
+#endif
+}
+
+[[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc backward_weights(
+    const dnnl::engine& engine, const Convolution& c) {
+  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
+  const auto hint = forward(engine, c, attributes());
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,    algorithm, c.src,   c.weights, c.bias,      c.dst,
+          c.strides, c.before,  c.after, hint,      attributes()};
+#else
+  return {dnnl::convolution_backward_weights::desc{algorithm, c.src, c.weights, c.bias, c.dst, c.strides,
+                                                   c.before, c.after},
+          attributes(), engine, hint};
+#endif
+}
+
+[[nodiscard]] inline dnnl::convolution_backward_data::primitive_desc backward_data(const dnnl::engine& engine,
+                                                                                   const Convolution& c) {
+  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
+  const auto hint = forward(engine, c, attributes());
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after, hint, attributes()};
+#else
+  return {
+      dnnl::convolution_backward_data::desc{algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after},
+      attributes(), engine, hint};
+#endif
+}
+
+/// The tensors and the window of a maximum pooling without padding.
+struct Pooling {
+  Descriptor src;
+  Descriptor dst;
+  Dims strides;
+  Dims window;
+};
+
+[[nodiscard]] inline dnnl::pooling_forward::primitive_desc forward(const dnnl::engine& engine,
+                                                                   const Pooling& p) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  constexpr auto algorithm = dnnl::algorithm::pooling_max;
+  const Dims none{0, 0};
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, attributes()};
+#else
+  return {dnnl::pooling_forward::desc{kind, algorithm, p.src, p.dst, p.strides, p.window, none, none},
+          attributes(), engine};
+#endif
+}
+
+[[nodiscard]] inline dnnl::pooling_backward::primitive_desc backward(const dnnl::engine& engine,
+                                                                     const Pooling& p) {
+  constexpr auto algorithm = dnnl::algorithm::pooling_max;
+  const Dims none{0, 0};
+  const auto hint = forward(engine, p);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, hint, attributes()};
+#else
+  return {dnnl::pooling_backward::desc{algorithm, p.src, p.dst, p.strides, p.window, none, none},
+          attributes(), engine, hint};
+#endif
+}
+
+}  // namespace dist::nn::onednn

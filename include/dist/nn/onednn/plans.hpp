@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace dist::nn::onednn {
+
+/// Compiled primitives by batch size. A training loop uses two or three sizes, the full batch and the last
+/// partial ones; of more than eight the one made first is dropped, so that memory stays bounded.
+template <class Plan>
+class Plans {
+ public:
+  /// The plan for batches of `rows`, from `make()` if there is none yet.
+  template <class Make>
+  [[nodiscard]] Plan& for_rows(std::size_t rows, Make&& make) {
+    for (Entry& entry : entries_)
+      if (entry.plan && entry.rows == rows) return *entry.plan;
+    Entry& oldest = entries_[next_];
+    oldest.plan.reset();
+    oldest.plan.emplace(make());
+    oldest.rows = rows;
+    next_ = (next_ + 1) % entries_.size();
+    return *oldest.plan;
+  }
+
+ private:
+  struct Entry {
+    std::size_t rows = 0;
+    std::optional<Plan> plan;
+  };
+  std::array<Entry, 8> entries_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace dist::nn::onednn

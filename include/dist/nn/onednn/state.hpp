@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/nn/onednn/api.hpp>
+
+namespace dist::nn::onednn {
+
+/// What one replica's operations share: oneDNN's engine and stream, and one scratchpad, since operations run
+/// one by one.
+class State {
+ public:
+  /// While it lives, oneDNN uses the calling thread only, because a replica has one core; afterwards the
+  /// thread's number of OpenMP threads is what it was, so that the host program's own parallel loops do not
+  /// notice.
+  class OneThread {
+   public:
+    OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+    ~OneThread() { omp_set_num_threads(before_); }
+
+   private:
+    int before_;
+  };
+  [[nodiscard]] OneThread enter() const { return OneThread{}; }
+
+  [[nodiscard]] const dnnl::engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] const dnnl::stream& stream() const noexcept { return stream_; }
+
+  [[nodiscard]] void* scratchpad() noexcept { return scratchpad_.data(); }
+  void reserve_scratchpad(std::size_t bytes) {
+    if (bytes > scratchpad_.size()) scratchpad_ = AlignedBuffer<std::byte>(bytes);
+  }
+
+ private:
+  dnnl::engine engine_ = translated({"the CPU engine", [] { return std::string("engine 0"); }}, [] {
+    return dnnl::engine{dnnl::engine::kind::cpu, 0};
+  });
+  dnnl::stream stream_ = translated({"the CPU stream", [] { return std::string("engine 0"); }},
+                                    [this] { return dnnl::stream{engine_}; });
+  AlignedBuffer<std::byte> scratchpad_;
+};
+
+}  // namespace dist::nn::onednn

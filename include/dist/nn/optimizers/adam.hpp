@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/inverse_root.hpp>
+
+namespace dist::nn {
+
+/// Adam (Kingma, Ba: "Adam: a method for stochastic optimization", ICLR 2015), in the form of the end of its
+/// section 2, which is that of Keras, with Keras' defaults. In step t, from 1:
+///
+///     m += (1 - beta_1) (g - m);  v += (1 - beta_2) (g^2 - v)
+///     w -= lr sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon)
+///
+/// `amsgrad` (Reddi, Kale, Kumar: "On the convergence of Adam and beyond", ICLR 2018) divides by the root of
+/// the largest v so far.
+struct Adam {
+  static constexpr std::string_view name = "Adam";
+
+  float learning_rate = 1e-3f;
+  float beta_1 = 0.9f;
+  float beta_2 = 0.999f;
+  float epsilon = 1e-7f;
+  bool amsgrad = false;
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_decay(name, "beta_1", beta_1);
+    detail::require_decay(name, "beta_2", beta_2);
+    detail::require_not_negative(name, "epsilon", epsilon);
+  }
+
+  template <class T, bool Amsgrad>
+  struct Update {
+    static constexpr std::array<std::string_view, Amsgrad ? 3 : 2> slots = [] {
+      std::array<std::string_view, Amsgrad ? 3 : 2> names{"momentum", "velocity"};
+      if constexpr (Amsgrad) names[2] = "velocity_max";
+      return names;
+    }();
+    T rate;  // corrected for the moments' start at zero
+    T keep_1;
+    T keep_2;
+    T epsilon;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+      slot[0] += keep_1 * (gradient - slot[0]);
+      slot[1] += keep_2 * (gradient * gradient - slot[1]);
+      T square = slot[1];
+      if constexpr (Amsgrad) {
+        slot[2] = slot[2] > square ? slot[2] : square;
+        square = slot[2];
+      }
+      return weight - rate * slot[0] / (detail::root(square) + epsilon);
+    }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t iteration, Apply&& apply) const {
+    const auto steps = static_cast<double>(iteration);
+    const double correction =
+        std::sqrt(1 - std::pow(double{beta_2}, steps)) / (1 - std::pow(double{beta_1}, steps));
+    const T rate = static_cast<T>(double{learning_rate} * correction);
+    const T keep_1 = static_cast<T>(1 - double{beta_1});
+    const T keep_2 = static_cast<T>(1 - double{beta_2});
+    if (amsgrad) return apply(Update<T, true>{rate, keep_1, keep_2, T(epsilon)});
+    return apply(Update<T, false>{rate, keep_1, keep_2, T(epsilon)});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/inverse_root.hpp>
+
+namespace dist::nn {
+
+/// RMSprop (Hinton, "Neural networks for machine learning", lecture 6e, 2012). Formulas and defaults of
+/// Keras' RMSprop, whose epsilon is inside the root:
+///
+///     v = rho v + (1 - rho) g^2
+///     a = rho a + (1 - rho) g                             if centered
+///     d = lr g / sqrt(v + epsilon)                        or lr g / sqrt(v - a^2 + epsilon) if centered
+///     w -= d                                              or m = momentum m + d;  w -= m
+///
+/// One difference: v - a^2 is a variance, and taken as 0 where rounding makes it negative, so that no weight
+/// becomes NaN.
+struct RMSprop {
+  static constexpr std::string_view name = "RMSprop";
+
+  float learning_rate = 1e-3f;
+  float rho = 0.9f;
+  float momentum = 0;
+  float epsilon = 1e-7f;
+  bool centered = false;
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_decay(name, "rho", rho);
+    detail::require_decay(name, "momentum", momentum);
+    detail::require_not_negative(name, "epsilon", epsilon);
+  }
+
+  template <class T, bool Centered, bool Momentum>
+  struct Update {
+    static constexpr std::size_t momentum_slot = Centered ? 2 : 1;
+    static constexpr std::array<std::string_view, momentum_slot + (Momentum ? 1 : 0)> slots = [] {
+      std::array<std::string_view, momentum_slot + (Momentum ? 1 : 0)> names{"velocity"};
+      if constexpr (Centered) names[1] = "average_gradient";
+      if constexpr (Momentum) names[momentum_slot] = "momentum";
+      return names;
+    }();
+    T rate;
+    T rho;
+    T momentum;
+    T epsilon;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+      slot[0] = rho * slot[0] + (T{1} - rho) * (gradient * gradient);
+      T square = slot[0];
+      if constexpr (Centered) {
+        slot[1] = rho * slot[1] + (T{1} - rho) * gradient;
+        square -= slot[1] * slot[1];
+        square = square > T{0} ? square : T{0};
+      }
+      T step = rate * gradient * detail::inverse_root(square + epsilon);
+      if constexpr (Momentum) {
+        slot[momentum_slot] = momentum * slot[momentum_slot] + step;
+        step = slot[momentum_slot];
+      }
+      return weight - step;
+    }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t, Apply&& apply) const {
+    if (centered) return with_momentum<T, true>(apply);
+    return with_momentum<T, false>(apply);
+  }
+
+ private:
+  template <class T, bool Centered, class Apply>
+  void with_momentum(Apply& apply) const {
+    if (momentum == 0)
+      return apply(Update<T, Centered, false>{T(learning_rate), T(rho), T(momentum), T(epsilon)});
+    return apply(Update<T, Centered, true>{T(learning_rate), T(rho), T(momentum), T(epsilon)});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+
+namespace dist::nn {
+
+/// Stochastic gradient descent, with momentum if that is not 0. Formulas and defaults of Keras' SGD:
+///
+///     w -= lr g                            without momentum
+///     m = momentum m - lr g;  w += m       with momentum (Polyak)
+///     w += momentum m - lr g               after the same m, with Nesterov's look-ahead
+struct SGD {
+  static constexpr std::string_view name = "SGD";
+
+  float learning_rate = 0.01f;
+  float momentum = 0;
+  bool nesterov = false;
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_decay(name, "momentum", momentum);
+  }
+
+  template <class T>
+  struct Plain {
+    static constexpr std::array<std::string_view, 0> slots{};
+    T rate;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T*) const {
+      return weight - rate * gradient;
+    }
+  };
+
+  template <class T, bool Nesterov>
+  struct Momentum {
+    static constexpr std::array<std::string_view, 1> slots{"momentum"};
+    T rate;
+    T momentum;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+      const T step = rate * gradient;
+      slot[0] = momentum * slot[0] - step;
+      return Nesterov ? weight + (momentum * slot[0] - step) : weight + slot[0];
+    }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t, Apply&& apply) const {
+    if (momentum == 0) return apply(Plain<T>{T(learning_rate)});
+    if (nesterov) return apply(Momentum<T, true>{T(learning_rate), T(momentum)});
+    return apply(Momentum<T, false>{T(learning_rate), T(momentum)});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+
+namespace dist::nn::reference {
+
+/// Calls `visit(output, input, tap)` for every pair of pixels that a convolution connects in an image:
+/// `output` and `input` are pixel numbers (row * width + column), `tap` is the place in the window. Taps on
+/// padding are left out.
+template <class Geometry, class Visit>
+void for_each_tap(Visit&& visit) {
+  using G = Geometry;
+  for (std::size_t row = 0; row < G::output_height; ++row)
+    for (std::size_t column = 0; column < G::output_width; ++column)
+      for (std::size_t down = 0; down < G::window; ++down)
+        for (std::size_t right = 0; right < G::window; ++right) {
+          // Above and left of the image these wrap around to numbers that are too large.
+          const std::size_t in_row = row * G::stride + down - G::pad_top;
+          const std::size_t in_column = column * G::stride + right - G::pad_left;
+          if (in_row < G::height && in_column < G::width)
+            visit(row * G::output_width + column, in_row * G::width + in_column, down * G::window + right);
+        }
+}
+
+}  // namespace dist::nn::reference

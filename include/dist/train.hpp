@@ -1,0 +1,10 @@
+/// Training by one call: Model with fit and evaluate, its history and its progress bar. With <dist/nn.hpp>, to make
+/// it of.
+#pragma once
+
+#include <dist/nn.hpp>
+#include <dist/train/history.hpp>
+#include <dist/train/logs.hpp>
+#include <dist/train/model.hpp>
+#include <dist/train/observers.hpp>
+#include <dist/train/progress_bar.hpp>

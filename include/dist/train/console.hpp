@@ -1,0 +1,37 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string_view>
+
+namespace dist::nn {
+
+/// Where progress is shown, and by which clock.
+struct Console {
+  std::function<void(std::string_view)> write;
+  /// Whether what was written can be written over: a terminal, not a file.
+  bool terminal = false;
+  /// Seconds since some fixed time.
+  std::function<double()> clock;
+
+  /// Writes to `file`, which must stay open, and flushes at once.
+  [[nodiscard]] static Console to(std::FILE* file) {
+    return {.write =
+                [file](std::string_view message) {
+                  std::fwrite(message.data(), 1, message.size(), file);
+                  std::fflush(file);
+                },
+            .terminal = isatty(fileno(file)) == 1,
+            .clock =
+                [] {
+                  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+                      .count();
+                }};
+  }
+  [[nodiscard]] static Console standard_output() { return to(stdout); }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+
+namespace dist::nn {
+
+/// Named numbers in the order in which they were first given: "loss", then the metrics, then the same with
+/// "val_" before.
+class Logs {
+ public:
+  struct Entry {
+    std::string name;
+    double value;
+  };
+
+  /// Gives `name` a value, at its old place if it has one.
+  void set(std::string_view name, double value) {
+    for (Entry& entry : entries_)
+      if (entry.name == name) {
+        entry.value = value;
+        return;
+      }
+    entries_.push_back({std::string(name), value});
+  }
+
+  /// Throws InvalidArgument, with the names there are, when there is no such entry.
+  [[nodiscard]] double operator[](std::string_view name) const {
+    for (const Entry& entry : entries_)
+      if (entry.name == name) return entry.value;
+    std::string known;
+    for (const Entry& entry : entries_) known += text(known.empty() ? "" : ", ", entry.name);
+    throw InvalidArgument(text("The logs have no '", name, "'"),
+                          text("they have: ", known.empty() ? "nothing" : known),
+                          "Ask for one of those, or give the model such a metric");
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return entries_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return entries_.end(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace dist::nn

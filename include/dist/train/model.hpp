@@ -1,0 +1,207 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/train/fit_options.hpp>
+#include <dist/train/history.hpp>
+#include <dist/train/logs.hpp>
+#include <dist/train/observers.hpp>
+#include <dist/train/progress_bar.hpp>
+#include <dist/train/progress_observer.hpp>
+
+namespace dist::nn {
+
+/// A network with what it takes to train it on a strategy (spec Q):
+///
+///     nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{},
+///                     nn::SparseCategoricalAccuracy{}};
+///     auto history = model.fit(train, {.epochs = 5, .validation = test});
+///
+/// Datasets give global batches with members `x` and `y`. Refers to the strategy and the network, which must
+/// outlive it.
+template <class S, class Network, class O, class L, class... Ms>
+class Model {
+ public:
+  using FitOptions = nn::FitOptions<Model>;
+
+  /// Throws InvalidArgument for hyper-parameters out of range and for two metrics of one name, WrongStrategy
+  /// for a network of another strategy, OutOfMemory.
+  Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
+      : strategy_(strategy),
+        network_(network),
+        loss_function_(loss),
+        optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
+        loss_(strategy, MeanOf<L>{.loss = loss, .name = "loss"}),
+        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...) {
+    logs_.set(loss_.name(), 0);
+    each_metric([&](auto& metric) { require_new_name(metric.name()); });
+  }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  [[nodiscard]] S& strategy() const noexcept { return strategy_; }
+  [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+
+  /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss,
+  /// averaged over the examples of the epoch, the metrics, and the same of the validation dataset. A
+  /// replica's loss is the mean over its rows, over the number of replicas (spec P05). `observers` are told
+  /// of what happens; see Observer.
+  ///
+  /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
+  /// throws.
+  template <class Dataset, Observer... Watchers>
+  History fit(const Dataset& dataset, FitOptions options, Watchers&&... observers) {
+    auto distributed = strategy_.distribute_dataset(dataset);
+    std::optional<std::size_t> steps = steps_of(distributed);
+    History history;
+    ProgressObserver progress{verbosity(options.verbose), std::move(options.console)};
+    Observers watching{progress, history, observers...};
+    for (std::size_t index = 0; index < options.epochs; ++index) {
+      watching.epoch_begin({index, options.epochs, steps});
+      const auto after_step = [&](std::size_t step) { watching.batch_end(step, current_logs()); };
+      steps = pass(distributed, index, after_step,
+                   [this](auto& replica, const auto& batch) { this->train(replica, batch); });
+      Logs logs = read_logs();
+      if (options.validation)
+        for (const Logs::Entry& entry : options.validation.evaluate(*this))
+          logs.set("val_" + entry.name, entry.value);
+      watching.epoch_end({index, options.epochs, steps}, logs);
+    }
+    return history;
+  }
+  template <class Dataset>
+  History fit(const Dataset& dataset) {
+    return fit(dataset, FitOptions{});
+  }
+
+  /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
+  /// dataset without a batch or without an end.
+  template <class Dataset, Observer... Watchers>
+  Logs evaluate(const Dataset& dataset, EvaluateOptions options, Watchers&&... observers) {
+    auto distributed = strategy_.distribute_dataset(dataset);
+    ProgressObserver progress{verbosity(options.verbose), std::move(options.console)};
+    return evaluate_distributed(distributed, progress, observers...);
+  }
+  template <class Dataset>
+  Logs evaluate(const Dataset& dataset) {
+    return evaluate(dataset, EvaluateOptions{});
+  }
+
+  /// The same for what `distribute_dataset` returned, in silence but for `observers`.
+  template <class Distributed, Observer... Watchers>
+  Logs evaluate_distributed(Distributed& dataset, Watchers&... observers) {
+    Observers<Watchers...> watching{observers...};
+    watching.test_begin(steps_of(dataset));
+    const auto after_step = [&](std::size_t step) { watching.test_batch_end(step, current_logs()); };
+    const std::size_t steps = pass(dataset, 0, after_step,
+                                   [this](auto& replica, const auto& batch) { this->test(replica, batch); });
+    watching.test_end(steps, read_logs());
+    return logs_;
+  }
+
+ private:
+  /// The network's variables say whether they are of this strategy (spec Q02).
+  static S& of_strategy(S& strategy, Network& network) {
+    static_cast<void>(network.parameters().component(strategy.scope(), 0));
+    return strategy;
+  }
+
+  void require_new_name(std::string_view name) {
+    const std::size_t names = logs_.size();
+    logs_.set(name, 0);
+    if (logs_.size() == names)
+      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
+                            "the logs would have one value for both",
+                            "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
+  }
+
+  void train(const InReplica auto& replica, const auto& batch) {
+    const auto outputs = network_.forward(replica, batch.x);
+    const std::size_t global_batch = rows_of(outputs).rows() * replica.num_replicas_in_sync();
+    const auto loss = compute_loss(loss_function_, replica, outputs, batch.y, global_batch);
+    network_.backward(replica, loss);
+    optimizer_.apply_gradients(replica);
+    loss_.add(replica, MeanOf<L>::tally(loss));
+    each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+  }
+
+  void test(const InReplica auto& replica, const auto& batch) {
+    const auto outputs = network_.forward(replica, batch.x);
+    loss_.update(replica, outputs, batch.y);
+    each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+  }
+
+  /// One pass over the dataset, from metrics that start anew. Returns the number of steps.
+  template <class Distributed>
+  std::size_t pass(Distributed& dataset, std::size_t epoch, const auto& after_step, const auto& step) {
+    const auto scope = strategy_.scope();
+    loss_.reset(scope);
+    each_metric([&](auto& metric) { metric.reset(scope); });
+    std::size_t steps = 0;
+    const auto run = [&](auto&& batch) {
+      strategy_.run(step, batch);
+      after_step(steps++);
+    };
+    if constexpr (requires { dataset.epoch(epoch); }) {
+      for (auto&& batch : dataset.epoch(epoch)) run(batch);  // an epoch's order depends on its number only
+    } else {
+      for (auto&& batch : dataset) run(batch);
+    }
+    if (steps == 0)
+      throw InvalidArgument("The dataset of fit or evaluate has no batch", "it ended before the first",
+                            "Give it at least one example, and batch before you repeat");
+    return steps;
+  }
+
+  /// None while unknown (spec Q05).
+  template <class Distributed>
+  static std::optional<std::size_t> steps_of(const Distributed& dataset) {
+    if constexpr (requires { dataset.cardinality(); }) {
+      const auto cardinality = dataset.cardinality();
+      if (cardinality.is_infinite())
+        throw InvalidArgument("The dataset of fit or evaluate has no end", "its cardinality is infinite",
+                              "Leave out repeat, or give repeat a number");
+      if (cardinality.is_known()) return cardinality.count();
+    }
+    return std::nullopt;
+  }
+
+  const Logs& read_logs() {
+    const auto scope = strategy_.scope();
+    logs_.set(loss_.name(), loss_.result(scope));
+    each_metric([&](auto& metric) { logs_.set(metric.name(), metric.result(scope)); });
+    return logs_;
+  }
+  CurrentLogs current_logs() {
+    return {this, [](void* model) -> const Logs& { return static_cast<Model*>(model)->read_logs(); }};
+  }
+
+  template <class Call>
+  void each_metric(Call call) {
+    std::apply([&](auto&... metric) { (call(metric), ...); }, metrics_);
+  }
+
+  S& strategy_;
+  Network& network_;
+  L loss_function_;
+  Optimizer<S, Network, O> optimizer_;
+  Metric<S, MeanOf<L>> loss_;
+  std::tuple<Metric<S, Ms>...> metrics_;
+  Logs logs_;
+};
+
+template <class S, class Network, class O, class L, class... Ms>
+Model(S&, Network&, O, L, Ms...) -> Model<S, Network, O, L, Ms...>;
+
+}  // namespace dist::nn

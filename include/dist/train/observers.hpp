@@ -1,0 +1,107 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+
+#include <dist/train/logs.hpp>
+
+namespace dist::nn {
+
+/// One epoch of a fit.
+struct Epoch {
+  std::size_t index = 0;                            ///< from 0
+  std::size_t epochs = 1;                           ///< of the fit
+  std::optional<std::size_t> steps = std::nullopt;  ///< global batches, once they are known (spec Q05)
+};
+
+/// The logs of the steps so far. They are gathered from the replicas when asked for, so a step costs nothing
+/// for observers that do not look.
+class CurrentLogs {
+ public:
+  using Read = const Logs& (*)(void*);
+
+  CurrentLogs(void* source, Read read) : source_(source), read_(read) {}
+
+  /// Valid until the next step.
+  [[nodiscard]] const Logs& operator()() const { return read_(source_); }
+
+ private:
+  void* source_;
+  Read read_;
+};
+
+/// Whatever follows a fit or an evaluation: it has one or more of these hooks, and only those it has are
+/// called, always outside replica functions.
+///
+///     on_epoch_begin(const Epoch&)
+///     on_batch_end(std::size_t step, CurrentLogs)        step from 0
+///     on_epoch_end(const Epoch&, const Logs&)            with validation's logs
+///     on_test_begin(std::optional<std::size_t> steps)
+///     on_test_batch_end(std::size_t step, CurrentLogs)
+///     on_test_end(std::size_t steps, const Logs&)
+template <class O>
+concept ObservesTraining = requires(O& observer, const Epoch& epoch) {
+  observer.on_epoch_begin(epoch);
+}
+|| requires(O& observer, CurrentLogs logs) { observer.on_batch_end(std::size_t{}, logs); }
+|| requires(O& observer, const Epoch& epoch, const Logs& logs) { observer.on_epoch_end(epoch, logs); };
+template <class O>
+concept ObservesTesting = requires(O& observer, std::optional<std::size_t> steps) {
+  observer.on_test_begin(steps);
+}
+|| requires(O& observer, CurrentLogs logs) { observer.on_test_batch_end(std::size_t{}, logs); }
+|| requires(O& observer, const Logs& logs) { observer.on_test_end(std::size_t{}, logs); };
+template <class O>
+concept Observer = ObservesTraining<O> || ObservesTesting<O>;
+
+/// Calls each of several observers, in order. Resolved at compile time. Refers to them.
+template <Observer... O>
+class Observers {
+ public:
+  explicit Observers(O&... observers) : observers_(observers...) {}
+
+  void epoch_begin(const Epoch& epoch) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_epoch_begin(epoch); }) observer.on_epoch_begin(epoch);
+    });
+  }
+  void batch_end(std::size_t step, CurrentLogs logs) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_batch_end(step, logs); }) observer.on_batch_end(step, logs);
+    });
+  }
+  void epoch_end(const Epoch& epoch, const Logs& logs) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_epoch_end(epoch, logs); }) observer.on_epoch_end(epoch, logs);
+    });
+  }
+  void test_begin(std::optional<std::size_t> steps) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_test_begin(steps); }) observer.on_test_begin(steps);
+    });
+  }
+  void test_batch_end(std::size_t step, CurrentLogs logs) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_test_batch_end(step, logs); })
+        observer.on_test_batch_end(step, logs);
+    });
+  }
+  void test_end(std::size_t steps, const Logs& logs) {
+    each([&](auto& observer) {
+      if constexpr (requires { observer.on_test_end(steps, logs); }) observer.on_test_end(steps, logs);
+    });
+  }
+
+ private:
+  template <class Call>
+  void each(Call call) {
+    std::apply([&](auto&... observer) { (call(observer), ...); }, observers_);
+  }
+
+  std::tuple<O&...> observers_;
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <dist/core/text.hpp>
+#include <dist/train/console.hpp>
+#include <dist/train/observers.hpp>
+#include <dist/train/progress_bar.hpp>
+
+namespace dist::nn {
+
+/// Shows a fit or an evaluation: a header when there are several epochs, and a progress bar for each.
+class ProgressObserver {
+ public:
+  ProgressObserver(Verbosity verbosity, Console console)
+      : verbosity_(verbosity), console_(std::move(console)) {}
+
+  void on_epoch_begin(const Epoch& epoch) {
+    begin(epoch.steps);
+    if (verbosity_ != Verbosity::silent && epoch.epochs > 1)
+      console_.write(text("Epoch ", epoch.index + 1, "/", epoch.epochs, "\n"));
+  }
+  void on_batch_end(std::size_t step, CurrentLogs logs) {
+    if (bar_->due()) bar_->update(step + 1, logs());
+  }
+  void on_epoch_end(const Epoch& epoch, const Logs& logs) { bar_->finish(*epoch.steps, logs); }
+
+  void on_test_begin(std::optional<std::size_t> steps) { begin(steps); }
+  void on_test_batch_end(std::size_t step, CurrentLogs logs) { on_batch_end(step, logs); }
+  void on_test_end(std::size_t steps, const Logs& logs) { bar_->finish(steps, logs); }
+
+ private:
+  void begin(std::optional<std::size_t> steps) {
+    bar_.emplace(ProgressBarOptions{.target = steps, .verbosity = verbosity_}, console_);
+  }
+
+  Verbosity verbosity_;
+  Console console_;
+  std::optional<ProgressBar> bar_;
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,13 @@
+// expect: nn::MaxPool2D takes rows [height, width, channels], and its input has another number of axes
+#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/sequential.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Net = nn::Sequential<nn::Input<4, 5, 1>, nn::MaxPool2D<2>>;
+#else
+using Net = nn::Sequential<nn::Input<4, 5>, nn::MaxPool2D<2>>;
+#endif
+
+int main() { return Net::layer_count == 1 ? 0 : 1; }

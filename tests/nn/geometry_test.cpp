@@ -1,0 +1,32 @@
+#include <dist/nn/geometry.hpp>
+
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/activation.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+TEST_CASE("Valid: windows inside the image, the ragged border dropped") {
+  CHECK(nn::Valid::output(28, 3, 1) == 26);
+  CHECK(nn::Valid::output(5, 2, 2) == 2);
+  CHECK(nn::Valid::output(3, 3, 1) == 1);
+  CHECK(nn::Valid::output(2, 3, 1) == 0);
+}
+
+TEST_CASE("Same: ceil(extent / stride), the odd zero behind") {
+  CHECK(nn::Same::output(28, 3, 1) == 28);
+  CHECK(nn::Same::output(5, 3, 2) == 3);
+  CHECK(nn::Same::before(28, 3, 1) == 1);
+  CHECK(nn::Same::before(28, 2, 1) == 0);  // one zero in all
+  CHECK(nn::Same::before(6, 3, 2) == 0);   // (3 - 1) * 2 + 3 - 6 = 1 zero in all
+  CHECK(nn::Same::before(4, 1, 3) == 0);   // windows do not reach the end
+}
+
+TEST_CASE("geometries describe themselves for errors") {
+  using Convolution = nn::Conv2DGeometry<dist::StaticShape<28, 26, 3>, 8, 5, 2, nn::Same, nn::Relu>;
+  CHECK(Convolution::describe() == "images 28 x 26 x 3, window 5, stride 2, 8 filters");
+  CHECK(Convolution::output_width == 13);
+  CHECK(nn::DenseGeometry<7, 9, nn::Linear>::describe() == "7 inputs, 9 units");
+  CHECK(nn::PoolGeometry<dist::StaticShape<5, 7, 2>, 2, 2>::output_width == 3);
+}

@@ -1,0 +1,63 @@
+#include <dist/nn/losses/average_loss.hpp>
+
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+TEST_CASE(
+    "compute_average_loss divides by the global batch, by default local size times replicas (spec P01, "
+    "P02)") {
+  Mirrored strategy{2};
+  const std::vector<float> losses{1, 2, 3};
+  const std::vector<float> weights{1, 0, 2};
+  strategy.run([&](auto& replica) {
+    const std::span<const float> mine{losses};
+    CHECK(nn::compute_average_loss(replica, mine) == 1.0f);  // 6 / (3 * 2)
+    CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 12}) == 0.5f);
+    CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights, .global_batch_size = 7}) ==
+          1.0f);
+    CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights}) == doctest::Approx(7.0 / 6));
+    CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 0}) == 0.0f);
+    CHECK(nn::compute_average_loss(replica, mine.first(0)) == 0.0f);
+  });
+}
+
+TEST_CASE("sample weights must be as many as the losses") {
+  dist::Default strategy;
+  const std::vector<double> losses{1, 2, 3};
+  const std::vector<double> weights{1, 2};
+  const auto run = [&] {
+    return strategy.run([&](auto& replica) {
+      return nn::compute_average_loss(replica, std::span<const double>{losses}, {.sample_weight = weights});
+    });
+  };
+  CHECK_THROWS_WITH_AS(
+      run(),
+      "compute_average_loss got sample weights that do not fit the losses (2 weights for 3 losses). Give one "
+      "weight per example, or none.",
+      dist::ShapeMismatch);
+  const std::vector<double> none;
+  const auto run_empty = [&] {
+    return strategy.run([&](auto& replica) {
+      return nn::compute_average_loss(replica, std::span<const double>{losses}, {.sample_weight = none});
+    });
+  };
+  CHECK_THROWS_AS(run_empty(), dist::ShapeMismatch);
+}
+
+TEST_CASE("a regularisation loss is counted once by the sum over the replicas (spec P03)") {
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    Mirrored strategy{replicas};
+    const std::vector<double> terms{1, 3, 8};
+    const auto one = strategy.run([](auto& replica) { return nn::scale_regularization_loss(replica, 12.0); });
+    const auto several = strategy.run([&](auto& replica) {
+      return nn::scale_regularization_loss(replica, std::span<const double>{terms});
+    });
+    CHECK(strategy.reduce(dist::sum, one) == doctest::Approx(12.0));
+    CHECK(strategy.reduce(dist::sum, several) == doctest::Approx(12.0));
+  }
+}

@@ -1,0 +1,185 @@
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+template <class T>
+struct Outputs {
+  dist::TensorView<const T> values;
+  dist::TensorView<T> gradient;
+};
+
+template <class T>
+dist::Tensor<T> logits_for(std::size_t rows, std::size_t classes) {
+  dist::Tensor<T> logits{dist::Shape{rows, classes}};
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    logits[i] = static_cast<T>(std::sin(1.7 * static_cast<double>(i)) * 3);
+  return logits;
+}
+
+/// By the definition, in double: -log of the label's share of the exponentials.
+template <class T>
+double reference_loss(const dist::Tensor<T>& logits, std::size_t row, std::size_t label) {
+  const std::size_t classes = logits.shape()[1];
+  double sum = 0;
+  for (std::size_t k = 0; k < classes; ++k) sum += std::exp(static_cast<double>(logits[row * classes + k]));
+  return -std::log(std::exp(static_cast<double>(logits[row * classes + label])) / sum);
+}
+
+}  // namespace
+
+TEST_CASE("value and gradient follow the definition (spec P01, P02)") {
+  dist::Default strategy;
+  const auto logits = logits_for<float>(5, 4);
+  dist::Tensor<std::int32_t> labels{dist::Shape{5}};
+  for (std::size_t row = 0; row < 5; ++row) labels[row] = static_cast<std::int32_t>((row * 3) % 4);
+  dist::Tensor<float> gradient{dist::Shape{5, 4}};
+  const std::size_t global_batch = 8;  // constant, though this replica has 5 rows
+  const auto loss = strategy.run([&](auto& replica) {
+    return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), gradient.view()},
+                                               labels, global_batch);
+  });
+  double expected = 0;
+  for (std::size_t row = 0; row < 5; ++row)
+    expected += reference_loss(logits, row, static_cast<std::size_t>(labels[row]));
+  CHECK(loss.total() == doctest::Approx(expected).epsilon(1e-6));
+  CHECK(loss.examples() == 5);
+  CHECK(static_cast<double>(loss.value()) == doctest::Approx(expected / 8).epsilon(1e-6));
+  for (std::size_t row = 0; row < 5; ++row) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 4; ++k) sum += std::exp(static_cast<double>(logits[row * 4 + k]));
+    for (std::size_t k = 0; k < 4; ++k) {
+      const double softmax = std::exp(static_cast<double>(logits[row * 4 + k])) / sum;
+      const double onehot = k == static_cast<std::size_t>(labels[row]) ? 1 : 0;
+      CHECK(static_cast<double>(gradient[row * 4 + k]) ==
+            doctest::Approx((softmax - onehot) / 8).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("the gradient is that of finite differences in double") {
+  dist::Default strategy;
+  auto logits = logits_for<double>(3, 5);
+  dist::Tensor<std::int64_t> labels{dist::Shape{3, 1}};
+  labels[0] = 4, labels[1] = 0, labels[2] = 2;
+  dist::Tensor<double> gradient{dist::Shape{3, 5}};
+  dist::Tensor<double> unused{dist::Shape{3, 5}};
+  const auto loss = [&](dist::Tensor<double>& place) {
+    return strategy.run([&](auto& replica) {
+      return nn::sparse_categorical_crossentropy(replica, Outputs<double>{logits.view(), place.view()},
+                                                 labels, 3)
+          .value();
+    });
+  };
+  loss(gradient);
+  const double step = 1e-6;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double at = logits[i];
+    logits[i] = at + step;
+    const double above = loss(unused);
+    logits[i] = at - step;
+    const double below = loss(unused);
+    logits[i] = at;
+    CHECK(gradient[i] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("huge and tiny losses keep their digits") {
+  const nn::SparseCategoricalCrossentropy loss;
+  const std::vector<std::int32_t> first{0};
+  const std::vector<float> far{1000.0f, -1000.0f};
+  const std::vector<float> wrong{-1000.0f, 1000.0f};
+  const std::vector<float> sure{20.0f, 0.0f};
+  std::vector<float> gradient(2);
+  const auto value = [&](const std::vector<float>& logits) {
+    const float alone =
+        loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first});
+    const float scaled =
+        loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first}, 1.0f,
+                         std::span<float>{gradient});
+    CHECK((alone == scaled || (std::isnan(alone) && std::isnan(scaled))));
+    return alone;
+  };
+  CHECK(value(far) == 0.0f);
+  CHECK(value(wrong) == 2000.0f);
+  CHECK(gradient[0] == -1.0f);
+  CHECK(gradient[1] == 1.0f);
+  // log(1 + e^-20) is e^-20 to 9 digits; log of a float sum would give 0.
+  CHECK(static_cast<double>(value(sure)) == doctest::Approx(std::exp(-20.0)).epsilon(1e-6));
+  const std::vector<float> broken{NAN, 1.0f};
+  CHECK(std::isnan(value(broken)));
+}
+
+TEST_CASE("the replicas' values add up to the mean over the global batch (spec P01, P07)") {
+  const auto logits = logits_for<float>(7, 3);
+  dist::Tensor<std::uint8_t> labels{dist::Shape{7}};
+  double expected = 0;
+  for (std::size_t row = 0; row < 7; ++row) {
+    labels[row] = static_cast<std::uint8_t>(row % 3);
+    expected += reference_loss(logits, row, row % 3) / 7;
+  }
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    dist::Tensor<float> gradient{dist::Shape{7, 3}};
+    const auto losses = strategy.run([&](auto& replica) {
+      const dist::IndexRange mine = replica.shard(7);
+      const Outputs<float> outputs{logits.view().rows(mine.begin, mine.size()),
+                                   gradient.view().rows(mine.begin, mine.size())};
+      return nn::sparse_categorical_crossentropy(replica, outputs,
+                                                 labels.view().rows(mine.begin, mine.size()), 7)
+          .value();
+    });
+    CHECK(static_cast<double>(strategy.reduce(dist::sum, losses)) == doctest::Approx(expected).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("no rows and an empty global batch give 0, not NaN (spec P01)") {
+  dist::Default strategy;
+  dist::Tensor<float> logits{dist::Shape{0, 10}};
+  dist::Tensor<std::int32_t> labels{dist::Shape{0}};
+  for (const std::size_t global_batch : {0U, 4U}) {
+    const auto loss = strategy.run([&](auto& replica) {
+      return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), logits.view()},
+                                                 labels, global_batch);
+    });
+    CHECK(loss.value() == 0.0f);
+    CHECK(loss.total() == 0.0);
+  }
+}
+
+TEST_CASE("a label that is no class is named") {
+  dist::Default strategy;
+  dist::Tensor<float> logits{dist::Shape{3, 10}};
+  dist::Tensor<std::int32_t> labels{dist::Shape{3}};
+  const auto run = [&] {
+    strategy.run([&](auto& replica) {
+      static_cast<void>(nn::sparse_categorical_crossentropy(
+          replica, Outputs<float>{logits.view(), logits.view()}, labels, 3));
+    });
+  };
+  labels[1] = 10;
+  CHECK_THROWS_WITH_AS(
+      run(),
+      "Label 10 of row 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
+      "give the last layer one output per class.",
+      dist::InvalidArgument);
+  labels[1] = -1;
+  CHECK_THROWS_WITH_AS(
+      run(),
+      "Label -1 of row 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
+      "give the last layer one output per class.",
+      dist::InvalidArgument);
+  labels.resize(dist::Shape{2});
+  CHECK_THROWS_AS(run(), dist::ShapeMismatch);
+}

@@ -1,0 +1,146 @@
+#include <dist/nn/network.hpp>
+
+#include <string>
+#include <vector>
+
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+using Net = nn::Sequential<nn::Input<4, 4, 1>, nn::Conv2D<2, 3, nn::Relu>, nn::Flatten, nn::Dense<3>>;
+
+dist::Tensor<float> images(std::size_t rows, dist::Shape row) {
+  dist::Tensor<float> x{row.stacked(rows)};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) / 11;
+  return x;
+}
+
+std::string message_of(auto&& call) {
+  try {
+    call();
+  } catch (const dist::Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("the network's numbers are those of its type") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy};
+  CHECK(net.parameter_count == 3 * 3 * 2 + 2 + 8 * 3 + 3);
+  CHECK(net.parameters().size() == net.padded_count);
+  CHECK(net.gradients().size() == net.padded_count);
+  CHECK(net.layout().size() == 4);
+  CHECK(net.layout()[3].name() == "dense/bias");
+}
+
+TEST_CASE("every replica starts with the same parameters, and the seed decides which (spec G06)") {
+  Mirrored strategy{3};
+  nn::Network<Net> net{strategy, 5};
+  dist::Default alone;
+  nn::Network<Net> same{alone, 5};
+  nn::Network<Net> other{alone, 6};
+  const auto values = [](auto& network, auto& on, std::size_t replica) {
+    const auto span = network.parameters().component(on.scope(), replica);
+    return std::vector<float>(span.begin(), span.end());
+  };
+  for (std::size_t replica = 0; replica < 3; ++replica)
+    CHECK(values(net, strategy, replica) == values(same, alone, 0));
+  CHECK(values(other, alone, 0) != values(same, alone, 0));
+}
+
+TEST_CASE("forward computes in a replica what the layers say") {
+  dist::Default strategy;
+  using Line = nn::Sequential<nn::Input<2>, nn::Dense<1>>;
+  nn::Network<Line> net{strategy};
+  strategy.run([&](auto& replica) {
+    const auto kernel = net.parameter<0, 0>(replica);
+    kernel[0] = 3;
+    kernel[1] = 5;
+    net.parameter<0, 1>(replica)[0] = 7;
+    dist::Tensor<float> x{dist::Shape{2, 2}};
+    x[0] = 1, x[1] = 2, x[2] = -1, x[3] = 0;
+    const auto y = net.forward(replica, x);
+    CHECK(y.values.shape() == dist::Shape{2, 1});
+    CHECK(y.values[0] == 3 + 10 + 7);
+    CHECK(y.values[1] == -3 + 7);
+    y.gradient[0] = 1;
+    y.gradient[1] = 10;
+    net.backward(replica, 0);
+    CHECK(net.gradient<0, 0>(replica)[0] == 1 * 1 - 1 * 10);
+    CHECK(net.gradient<0, 0>(replica)[1] == 2 * 1);
+    CHECK(net.gradient<0, 1>(replica)[0] == 11);
+  });
+}
+
+TEST_CASE("each replica has its own activations and gradients") {
+  Mirrored strategy{2};
+  nn::Network<Net> net{strategy};
+  const auto gradients = strategy.run([&](auto& replica) {
+    const auto x =
+        images(replica.local_index() == 0 ? 2 : 0, dist::Shape{4, 4, 1});  // the second has no rows
+    const auto y = net.forward(replica, x);
+    for (float& element : y.gradient.elements()) element = 1;
+    net.backward(replica, 0);
+    return net.gradient<2, 1>(replica)[0];
+  });
+  CHECK(gradients[0] == 2);
+  CHECK(gradients[1] == 0);
+}
+
+TEST_CASE("axes of extent 1 at the end of a row may be there or not") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy};
+  strategy.run([&](auto& replica) {
+    const auto with = images(2, dist::Shape{4, 4, 1});
+    const auto without = images(2, dist::Shape{4, 4});
+    const float expected = net.forward(replica, with).values[5];
+    CHECK(net.forward(replica, without).values[5] == expected);
+  });
+}
+
+TEST_CASE("a batch of another row shape is refused, naming both shapes") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy};
+  for (const dist::Shape& shape :
+       {dist::Shape{2, 16}, dist::Shape{2, 4, 5}, dist::Shape{4, 4, 4}, dist::Shape{}}) {
+    const bool fits = shape == dist::Shape{4, 4, 4};
+    const dist::Tensor<float> x{shape};
+    const auto call = [&] {
+      strategy.run([&](auto& replica) { return net.forward(replica, x).values.size(); });
+    };
+    if (fits) {
+      CHECK_NOTHROW(call());
+    } else {
+      CHECK_THROWS_AS(call(), dist::ShapeMismatch);
+      CHECK(message_of(call).find(to_string(shape)) != std::string::npos);
+      CHECK(message_of(call).find("[4, 4, 1]") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("backward needs a forward") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy};
+  const auto call = [&] { strategy.run([&](auto& replica) { net.backward(replica, 0); }); };
+  CHECK_THROWS_AS(call(), dist::InvalidArgument);
+  CHECK(message_of(call).find("replica 0") != std::string::npos);
+}
+
+TEST_CASE("a network computes in double too") {
+  dist::Default strategy;
+  nn::Network<Net, nn::Reference, double> net{strategy};
+  const dist::Tensor<double> x{dist::Shape{1, 4, 4, 1}};
+  strategy.run([&](auto& replica) { CHECK(net.forward(replica, x).values.size() == 3); });
+}

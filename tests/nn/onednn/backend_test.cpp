@@ -1,0 +1,57 @@
+#include <dist/nn/onednn/backend.hpp>
+
+#include <vector>
+
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
+
+namespace nn = dist::nn;
+
+TEST_CASE("oneDNN is a back end for float") {
+  CHECK(nn::Backend<nn::OneDnn>);
+  CHECK(nn::OneDnn::supports<float>);
+  CHECK_FALSE(nn::OneDnn::supports<double>);
+}
+
+TEST_CASE("whole networks by oneDNN compute what the plain loops compute") {
+  using Cnn = nn::Sequential<nn::Input<14, 14, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,
+                             nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+  using Mixed = nn::Sequential<nn::Input<144>, nn::Reshape<12, 12, 1>, nn::ReLU, nn::Conv2D<8, 3>, nn::ReLU,
+                               nn::MaxPool2D<2>, nn::Conv2D<6, 3, nn::Relu>, nn::Flatten, nn::Dense<10>>;
+  dist_test::check_against<Cnn, nn::OneDnn, nn::Reference>({16, 7, 0, 16});
+  dist_test::check_against<Mixed, nn::OneDnn, nn::Reference>({4, 1, 9});
+}
+
+TEST_CASE("replicas compute side by side, each the same as alone") {
+  using Net = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<3>>;
+  const auto gradients_with = [](std::size_t replicas) {
+    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    nn::Network<Net, nn::OneDnn> net{strategy};
+    dist::Tensor<float> x{dist::Shape{5, 6, 6}};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) / 13;
+    std::vector<std::vector<float>> all(replicas);
+    for (int step = 0; step < 3; ++step)
+      strategy.run([&](auto& replica) {
+        const auto y = net.forward(replica, x);
+        for (std::size_t i = 0; i < y.gradient.size(); ++i) y.gradient.data()[i] = y.values.data()[i] - 1;
+        net.backward(replica, 0);
+        const auto gradients = net.gradients().component(replica);
+        all[replica.local_index()].assign(gradients.begin(), gradients.end());
+      });
+    return all;
+  };
+  const auto alone = gradients_with(1);
+  const auto together = gradients_with(3);
+  for (const auto& gradients : together) CHECK(gradients == alone[0]);
+}

@@ -1,0 +1,186 @@
+#include <dist/nn/optimizer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/rmsprop.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+
+#include "train/allocations.hpp"
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+static_assert(nn::OptimizerFunction<nn::SGD> && nn::OptimizerFunction<nn::RMSprop> &&
+              nn::OptimizerFunction<nn::Adam>);
+
+namespace {
+
+constexpr std::size_t count = 3001;  // no multiple of a block, a cache line or a vector
+
+/// What an optimizer needs of a network.
+template <class S, class T = float>
+struct Parameters {
+  dist::DistributedVariable<T, dist::OnWrite, dist::None> weights;
+  dist::DistributedVariable<T, dist::OnRead, dist::Sum> slopes;
+
+  explicit Parameters(S& strategy)
+      : weights(strategy.template variable<T>(
+            dist::Shape{count},
+            [](dist::TensorView<T> all) {
+              for (std::size_t i = 0; i < count; ++i)
+                all[i] = static_cast<T>(std::sin(static_cast<double>(i)));
+            },
+            "weights")),
+        slopes(strategy.template variable<T, dist::OnRead, dist::Sum>(dist::Shape{count}, T{0}, "slopes")) {}
+  auto& parameters() { return weights; }
+  auto& gradients() { return slopes; }
+};
+
+/// The whole gradient of a step; replica r of R contributes 2 (r + 1) / (R (R + 1)) of it.
+double gradient(std::size_t i, int step) { return std::cos(0.37 * static_cast<double>(i) + step); }
+double share(std::size_t replica, std::size_t replicas) {
+  return 2.0 * static_cast<double>(replica + 1) / static_cast<double>(replicas * (replicas + 1));
+}
+
+template <class S, class O, class T>
+void take_steps(S& strategy, nn::Optimizer<S, Parameters<S, T>, O>& optimizer, Parameters<S, T>& net,
+                int steps) {
+  for (int step = 0; step < steps; ++step)
+    strategy.run([&](auto& replica) {
+      const std::span<T> mine = net.slopes.component(replica);
+      const double part = share(replica.replica_id().index(), replica.num_replicas_in_sync());
+      for (std::size_t i = 0; i < count; ++i) mine[i] = static_cast<T>(gradient(i, step) * part);
+      optimizer.apply_gradients(replica);
+    });
+}
+
+std::vector<double> adam_reference(const nn::Adam& adam, int steps) {
+  const double beta_1{adam.beta_1};
+  const double beta_2{adam.beta_2};
+  std::vector<double> weights(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    double w = static_cast<double>(static_cast<float>(std::sin(static_cast<double>(i))));
+    double m = 0;
+    double v = 0;
+    for (int step = 0; step < steps; ++step) {
+      const double g = gradient(i, step);
+      m = beta_1 * m + (1 - beta_1) * g;
+      v = beta_2 * v + (1 - beta_2) * g * g;
+      w -= double{adam.learning_rate} * std::sqrt(1 - std::pow(beta_2, step + 1)) /
+           (1 - std::pow(beta_1, step + 1)) * m / (std::sqrt(v) + double{adam.epsilon});
+    }
+    weights[i] = w;
+  }
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("1 to 4 replicas sum their gradients and agree with the formula in double (spec P07)") {
+  const nn::Adam adam{.learning_rate = 0.01f};
+  const std::vector<double> expected = adam_reference(adam, 20);
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    CAPTURE(replicas);
+    Mirrored strategy{replicas};
+    Parameters<Mirrored> net{strategy};
+    nn::Optimizer optimizer{strategy, net, adam};
+    take_steps(strategy, optimizer, net, 20);
+    double worst = 0;
+    bool mirrored = true;
+    const auto first = net.weights.component(strategy.scope(), 0);
+    for (std::size_t i = 0; i < count; ++i)
+      worst = std::fmax(worst, std::fabs(static_cast<double>(first[i]) - expected[i]));
+    for (std::size_t replica = 1; replica < replicas; ++replica)
+      for (std::size_t i = 0; i < count; ++i)
+        mirrored = mirrored && net.weights.component(strategy.scope(), replica)[i] == first[i];
+    CHECK(worst < 3e-6);
+    CHECK(mirrored);
+    CHECK(optimizer.iterations(strategy.scope()) == 20);  // per global step, not per replica (spec P12)
+    strategy.run([&](auto& replica) { CHECK(optimizer.iterations(replica) == 20); });
+  }
+}
+
+TEST_CASE("double networks, other strategies and other collectives give the same") {
+  const nn::Adam adam{.learning_rate = 0.01f};
+  const auto worst = [&](auto& strategy) {
+    using S = std::remove_reference_t<decltype(strategy)>;
+    Parameters<S, double> net{strategy};
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+      for (double& weight : net.weights.component(strategy.scope(), local))
+        weight = double{static_cast<float>(weight)};
+    nn::Optimizer optimizer{strategy, net, adam};
+    take_steps(strategy, optimizer, net, 20);
+    const std::vector<double> expected = adam_reference(adam, 20);
+    double difference = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      difference =
+          std::fmax(difference, std::fabs(net.weights.component(strategy.scope(), 0)[i] - expected[i]));
+    return difference;
+  };
+  dist::Default plain;
+  CHECK(worst(plain) < 1e-12);
+  dist::OneDevice<dist::Cpu> one;
+  CHECK(worst(one) < 1e-12);
+  Mirrored two{2};
+  CHECK(worst(two) < 1e-12);
+  dist::Mirrored<dist::ReductionToOneDevice> central{3};
+  CHECK(worst(central) < 1e-12);
+}
+
+TEST_CASE("slots are sharded, and whole when read outside replica functions") {
+  Mirrored strategy{3};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.9f}};
+  take_steps(strategy, optimizer, net, 1);
+  REQUIRE(optimizer.slots().size() == 1);
+  CHECK(optimizer.slots()[0].name() == "SGD/momentum");
+  const auto momentum = optimizer.slots()[0].read(strategy.scope());
+  double worst = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    worst = std::fmax(worst, std::fabs(static_cast<double>(momentum[i]) + 0.5 * gradient(i, 0)));
+  CHECK(worst < 1e-6);
+  for (std::size_t i = 0; i < count; ++i) {
+    int owners = 0;
+    for (std::size_t replica = 0; replica < 3; ++replica)
+      if (optimizer.slots()[0].component(strategy.scope(), replica)[i] != 0) ++owners;
+    REQUIRE(owners == 1);
+  }
+}
+
+TEST_CASE("the learning rate can be read, and set between steps") {
+  Mirrored strategy{2};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f}};
+  CHECK(optimizer.learning_rate() == 0.5f);
+  take_steps(strategy, optimizer, net, 1);
+  optimizer.set_learning_rate(0.25f);
+  CHECK(optimizer.learning_rate() == 0.25f);
+  take_steps(strategy, optimizer, net, 1);
+  const double start = static_cast<double>(static_cast<float>(std::sin(7.0)));
+  CHECK(static_cast<double>(net.weights.component(strategy.scope(), 0)[7]) ==
+        doctest::Approx(start - 0.75 * gradient(7, 0)).epsilon(1e-6));
+  CHECK_THROWS_AS(optimizer.set_learning_rate(-1), dist::InvalidArgument);
+  CHECK(optimizer.learning_rate() == 0.25f);
+}
+
+TEST_CASE("hyper-parameters out of range are refused at construction") {
+  dist::Default strategy;
+  Parameters<dist::Default> net{strategy};
+  CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::RMSprop{.rho = 1}}), dist::InvalidArgument);
+  CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::SGD{.learning_rate = -0.1f}}), dist::InvalidArgument);
+}
+
+TEST_CASE("a step does not allocate") {
+  Mirrored strategy{2};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::RMSprop{.momentum = 0.9f, .centered = true}};
+  take_steps(strategy, optimizer, net, 1);
+  const std::size_t before = allocations;
+  take_steps(strategy, optimizer, net, 3);
+  CHECK(allocations == before);
+}

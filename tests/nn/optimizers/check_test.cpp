@@ -1,0 +1,23 @@
+#include <dist/nn/optimizers/check.hpp>
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+using dist::nn::detail::require_decay;
+using dist::nn::detail::require_not_negative;
+
+TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
+  CHECK_NOTHROW(require_not_negative("SGD", "learning_rate", 0.0f));
+  CHECK_THROWS_WITH_AS(require_not_negative("SGD", "learning_rate", -0.5f),
+                       "SGD.learning_rate is out of range (it is -0.500000). Give a number of 0 or more.",
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(require_not_negative("SGD", "learning_rate", NAN), dist::InvalidArgument);
+  CHECK_NOTHROW(require_decay("Adam", "beta_1", 0.0f));
+  CHECK_NOTHROW(require_decay("Adam", "beta_1", 0.999f));
+  CHECK_THROWS_WITH_AS(require_decay("Adam", "beta_1", 1.0f),
+                       "Adam.beta_1 is out of range (it is 1.000000). Give a number from 0 to below 1.",
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(require_decay("Adam", "beta_1", -0.1f), dist::InvalidArgument);
+  CHECK_THROWS_AS(require_decay("Adam", "beta_1", NAN), dist::InvalidArgument);
+}

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <dist/core/random.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/workspace.hpp>
+
+#include <doctest/doctest.h>
+
+namespace dist_test {
+
+/// `count` numbers between -0.5 and 0.5.
+inline std::vector<double> numbers(std::size_t count, std::uint64_t stream) {
+  const dist::RandomStream random{7, stream};
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = random.uniform<double>(i) - 0.5;
+  return values;
+}
+
+template <class To>
+std::vector<To> converted(const std::vector<double>& from) {
+  return std::vector<To>(from.begin(), from.end());
+}
+
+/// One forward and backward pass. The loss is sum(target_i * y_i + y_i^2 / 2) with fixed targets.
+struct Pass {
+  double loss = 0;
+  std::vector<double> outputs;
+  std::vector<double> gradients;
+};
+
+template <class Net, class Backend, class T>
+Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
+          const std::vector<double>& batch) {
+  const auto weights = converted<T>(parameters);
+  const auto images = converted<T>(batch);
+  const dist::TensorView<const T> x{
+      images.data(), Net::InputShape::shape().stacked(images.size() / Net::InputShape::elements)};
+  const auto y = workspace.forward(weights, x);
+  REQUIRE(y.values.shape() == Net::OutputShape::shape().stacked(x.rows()));
+  REQUIRE(y.gradient.shape() == y.values.shape());
+  const auto targets = numbers(y.values.size(), 3);
+  Pass result;
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    const double value = static_cast<double>(y.values.data()[i]);
+    result.outputs.push_back(value);
+    result.loss += targets[i] * value + value * value / 2;
+    y.gradient.data()[i] = static_cast<T>(targets[i] + value);
+  }
+  // Gradients are overwritten, whatever was there.
+  std::vector<T> gradients(Net::padded_count, T{99});
+  workspace.backward(weights, gradients);
+  // Padding belongs to no parameter.
+  for (const dist::nn::Parameter& parameter : Net::parameters)
+    for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+      result.gradients.push_back(static_cast<double>(gradients[parameter.offset + i]));
+  return result;
+}
+
+/// The gradients of all parameters of `Net` in double, against central differences of the loss.
+template <class Net, class Backend>
+void check_gradients(std::size_t rows) {
+  dist::nn::Workspace<Net, Backend, double> workspace;
+  auto parameters = numbers(Net::padded_count, 1);
+  const auto batch = numbers(rows * Net::InputShape::elements, 2);
+  const Pass analytic = pass(workspace, parameters, batch);
+  std::size_t index = 0;
+  for (const dist::nn::Parameter& parameter : Net::parameters)
+    for (std::size_t i = 0; i < parameter.shape.elements(); ++i, ++index) {
+      constexpr double step = 1e-5;
+      double& changed = parameters[parameter.offset + i];
+      const double before = changed;
+      changed = before + step;
+      const double above = pass(workspace, parameters, batch).loss;
+      changed = before - step;
+      const double below = pass(workspace, parameters, batch).loss;
+      changed = before;
+      const double numeric = (above - below) / (2 * step);
+      CAPTURE(parameter.name());
+      CAPTURE(i);
+      CHECK(std::abs(analytic.gradients[index] - numeric) <= 1e-6 * std::fmax(1.0, std::abs(numeric)));
+    }
+  CHECK(index == Net::parameter_count);
+}
+
+/// Largest difference of two lists, relative to the largest number of the second.
+inline double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 1e-30;
+  double apart = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::fmax(largest, std::abs(b[i]));
+    apart = std::fmax(apart, std::isnan(a[i]) ? 1e300 : std::abs(a[i] - b[i]));
+  }
+  return apart / largest;
+}
+
+/// A back end in float against another in double, over a sequence of batch sizes on the same workspaces.
+template <class Net, class Backend, class Oracle>
+void check_against(std::initializer_list<std::size_t> batches) {
+  dist::nn::Workspace<Net, Backend, float> workspace;
+  dist::nn::Workspace<Net, Oracle, double> oracle;
+  // Rounded to float once, so that both compute with the same numbers.
+  const auto round = [](const std::vector<double>& values) {
+    const auto rounded = converted<float>(values);
+    return std::vector<double>(rounded.begin(), rounded.end());
+  };
+  const auto parameters = round(numbers(Net::padded_count, 1));
+  for (const std::size_t rows : batches) {
+    CAPTURE(rows);
+    const auto batch = round(numbers(rows * Net::InputShape::elements, 2 + rows));
+    const Pass mine = pass(workspace, parameters, batch);
+    const Pass expected = pass(oracle, parameters, batch);
+    CHECK(difference(mine.outputs, expected.outputs) < 1e-5);
+    CHECK(difference(mine.gradients, expected.gradients) < 1e-5);
+  }
+}
+
+}  // namespace dist_test

@@ -1,0 +1,80 @@
+#include <dist/nn/sequential.hpp>
+
+#include <type_traits>
+#include <vector>
+
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+namespace {
+using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,
+                           nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+}
+
+TEST_CASE("shapes follow from layer to layer") {
+  CHECK(std::is_same_v<Cnn::InputShape, dist::StaticShape<28, 28, 1>>);
+  CHECK(std::is_same_v<Cnn::Output<0>, dist::StaticShape<26, 26, 32>>);
+  CHECK(std::is_same_v<Cnn::Output<1>, dist::StaticShape<21632>>);
+  CHECK(std::is_same_v<Cnn::OutputShape, dist::StaticShape<10>>);
+  CHECK(Cnn::layer_count == 4);
+  CHECK(std::is_same_v<nn::Sequential<nn::Input<3>>::OutputShape, dist::StaticShape<3>>);
+}
+
+TEST_CASE("the guide's CNN has 2,770,634 parameters") {
+  CHECK(Cnn::parameter_count == 3 * 3 * 32 + 32 + 26 * 26 * 32 * 128 + 128 + 128 * 10 + 10);
+  CHECK(Cnn::parameter_count == 2'770'634);
+}
+
+TEST_CASE("parameters lie behind each other, each on a cache line") {
+  REQUIRE(Cnn::parameters.size() == 6);
+  CHECK(Cnn::parameters[0].name() == "conv2d/kernel");
+  CHECK(Cnn::parameters[0].shape == dist::Shape{3, 3, 1, 32});
+  CHECK(Cnn::parameters[2].name() == "dense/kernel");
+  CHECK(Cnn::parameters[2].shape == dist::Shape{21632, 128});
+  CHECK(Cnn::parameters[4].name() == "dense_1/kernel");
+  CHECK(Cnn::parameters[5].name() == "dense_1/bias");
+  std::size_t end = 0;
+  for (const nn::Parameter& parameter : Cnn::parameters) {
+    CHECK(parameter.offset % 16 == 0);
+    CHECK(parameter.offset >= end);
+    CHECK(parameter.offset < end + 16);
+    end = parameter.offset + parameter.shape.elements();
+  }
+  CHECK(Cnn::padded_count >= end);
+  CHECK(Cnn::padded_count < end + 16);
+}
+
+TEST_CASE("layers know where their parameters are") {
+  std::vector<float> all(Cnn::padded_count);
+  const auto dense = Cnn::layer_parameters<2>(all.data());
+  CHECK(dense[0].data() == all.data() + Cnn::parameters[2].offset);
+  CHECK(dense[1].shape() == dist::Shape{128});
+  CHECK(Cnn::layer_parameters<1>(all.data()).empty());
+  CHECK(Cnn::first_parameter[2] == 2);
+}
+
+TEST_CASE("initialisation depends on the seed, and differs between layers of one shape") {
+  using Twins = nn::Sequential<nn::Input<8>, nn::Dense<8>, nn::Dense<8>>;
+  std::vector<float> first(Twins::padded_count, 7.0F);
+  std::vector<float> again(Twins::padded_count);
+  std::vector<float> other(Twins::padded_count);
+  const dist::Shape shape{Twins::padded_count};
+  Twins::initialize(dist::TensorView<float>{first.data(), shape}, 1);
+  Twins::initialize(dist::TensorView<float>{again.data(), shape}, 1);
+  Twins::initialize(dist::TensorView<float>{other.data(), shape}, 2);
+  const auto kernel = [](std::vector<float>& all, std::size_t which) {
+    const auto view =
+        dist::TensorView<float>{all.data() + Twins::parameters[which].offset, Twins::parameters[which].shape};
+    return std::vector<float>(view.data(), view.data() + view.size());
+  };
+  CHECK(kernel(first, 0) == kernel(again, 0));
+  CHECK(kernel(first, 0) != kernel(other, 0));
+  CHECK(kernel(first, 0) != kernel(first, 2));
+  CHECK(kernel(first, 1) == std::vector<float>(8, 0.0F));  // biases start at zero
+}

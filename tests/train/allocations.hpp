@@ -1,0 +1,32 @@
+// Replaces the allocation functions of the test program by ones that count. Included by one file of a
+// program.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+inline std::atomic<std::size_t> allocations = 0;
+
+// Not inlined: g++ takes a delete expression that ends in std::free for a mismatch when it sees through only
+// one of the two.
+#define DIST_TEST_NOINLINE __attribute__((noinline))
+
+DIST_TEST_NOINLINE void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc{};
+}
+DIST_TEST_NOINLINE void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  const auto align = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
+  throw std::bad_alloc{};
+}
+DIST_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
+DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+DIST_TEST_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}

@@ -1,0 +1,53 @@
+#include <dist/train/fit_options.hpp>
+
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+namespace {
+
+struct Strategy {
+  int distributed = 0;
+  int distribute_dataset(int dataset) {
+    ++distributed;
+    return dataset * 10;
+  }
+};
+
+struct Model {
+  Strategy& own;
+  Strategy& strategy() { return own; }
+  nn::Logs evaluate_distributed(int& dataset) {
+    nn::Logs logs;
+    logs.set("loss", dataset++);
+    return logs;
+  }
+};
+
+nn::FitOptions<Model> given(nn::FitOptions<Model> options) { return options; }
+
+}  // namespace
+
+TEST_CASE("options read like Keras', with its defaults") {
+  const auto plain = given({});
+  CHECK(plain.epochs == 1);
+  CHECK(plain.verbose == 1);
+  CHECK(!plain.validation);
+  const auto options = given({.epochs = 5, .validation = 4, .verbose = 0});
+  CHECK(options.epochs == 5);
+  CHECK(bool{options.validation});
+  CHECK(nn::EvaluateOptions{}.verbose == 1);
+}
+
+TEST_CASE("validation distributes its dataset once, when it is first used") {
+  Strategy strategy;
+  Model model{strategy};
+  const auto options = given({.validation = 4});
+  CHECK(strategy.distributed == 0);
+  CHECK(options.validation.evaluate(model)["loss"] == 40.0);
+  CHECK(options.validation.evaluate(model)["loss"] == 41.0);  // the same object again
+  CHECK(strategy.distributed == 1);
+}

@@ -1,0 +1,242 @@
+#include <dist/train/model.hpp>
+
+#include <string>
+#include <type_traits>
+
+#include <doctest/doctest.h>
+#include <dist/data/batch.hpp>
+#include <dist/data/tensor_slices.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/input.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include "allocations.hpp"
+#include "linear.hpp"
+#include "terminal.hpp"
+
+namespace nn = dist::nn;
+using dist::data::Cardinality;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+constexpr float rate = 0.125f;  // exact in binary
+const nn::SGD descent{.learning_rate = rate};
+
+std::string joined(const Terminal& kept) {
+  std::string all;
+  for (const std::string& message : *kept.messages) all += message;
+  return all;
+}
+
+/// Trains on 10 points in batches of 4, the last one short, and compares with plain loops.
+template <class S>
+void compare(S& strategy) {
+  CAPTURE(strategy.describe());
+  Linear<S> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}}};
+  const Points points{10, 4};
+  const Points unseen{7, 3};
+  const nn::History history = model.fit(points, {.epochs = 5, .validation = unseen, .verbose = 0});
+
+  PlainLinear plain;
+  std::string names;
+  for (const auto& series : history.series()) names += series.name + " ";
+  CHECK(names == "loss mean_squared_error val_loss val_mean_squared_error ");
+  REQUIRE(history.epochs().size() == 5);
+  for (std::size_t epoch = 0; epoch < 5; ++epoch) {
+    CHECK(history["loss"][epoch] ==
+          doctest::Approx(plain.train(points, double{rate}, strategy.num_replicas_in_sync())));
+    CHECK(history["mean_squared_error"][epoch] == doctest::Approx(history["loss"][epoch]));
+    CHECK(history["val_loss"][epoch] == doctest::Approx(plain.mean_squared_error(unseen)));
+    CHECK(history["val_mean_squared_error"][epoch] == doctest::Approx(history["val_loss"][epoch]));
+  }
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(net.parameters().read(strategy.scope())[i] == doctest::Approx(plain.weights[i]).epsilon(1e-10));
+  CHECK(model.optimizer().iterations(strategy.scope()) == 15);
+
+  const nn::Logs logs = model.evaluate(points, {.verbose = 0});
+  CHECK(logs["loss"] == doctest::Approx(plain.mean_squared_error(points)));
+}
+
+}  // namespace
+
+TEST_CASE("fit and evaluate give the numbers of plain loops under every strategy (spec P05, P06, Q14, Q18)") {
+  dist::Default none;
+  compare(none);
+  dist::OneDevice<dist::Cpu> one;
+  compare(one);
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    Mirrored mirrored{replicas};
+    compare(mirrored);
+  }
+  dist::Mirrored<dist::ReductionToOneDevice> central{2};
+  compare(central);
+}
+
+TEST_CASE("equal global batches train alike on any number of replicas that divides them (spec P24)") {
+  const Points points{32, 8};
+  dist::Default none;
+  Linear<dist::Default> alone{none};
+  nn::Model reference{none, alone, descent, nn::MeanSquaredError{}};
+  const nn::History expected = reference.fit(points, {.epochs = 5, .verbose = 0});
+  for (const std::size_t replicas : {2U, 4U}) {
+    Mirrored strategy{replicas};
+    Linear<Mirrored> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    const nn::History history = model.fit(points, {.epochs = 5, .verbose = 0});
+    for (std::size_t epoch = 0; epoch < 5; ++epoch)
+      CHECK(history["loss"][epoch] == doctest::Approx(expected["loss"][epoch]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("what fit and evaluate show (spec Q.1)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, nn::SGD{.learning_rate = 0}, nn::MeanSquaredError{}};
+  const Points points{4, 2};
+  const double loss = PlainLinear{}.mean_squared_error(points);
+  char shown[32];
+  std::snprintf(shown, sizeof shown, "%.4f", loss);
+  const std::string bar = "2/2 [==============================] - 0s 0s/step - loss: " + std::string(shown);
+
+  const Terminal fitted;
+  model.fit(points, {.epochs = 2, .validation = points, .console = fitted.console(false)});
+  CHECK(joined(fitted) == "Epoch 1/2\n" + bar + " - val_loss: " + shown + "\nEpoch 2/2\n" + bar +
+                              " - val_loss: " + shown + "\n");
+
+  const Terminal lines;
+  model.fit(points, {.verbose = 2, .console = lines.console(false)});
+  CHECK(joined(lines) == "2/2 - 0s - loss: " + std::string(shown) + " - 0s/epoch - 0s/step\n");
+
+  const Terminal evaluated;
+  model.evaluate(points, {.console = evaluated.console(false)});
+  CHECK(joined(evaluated) == bar + "\n");
+}
+
+TEST_CASE("the first epoch finds out how many steps there are (spec Q05)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const Points points{4, 2, [](std::size_t) { return Cardinality::unknown(); }};
+  const Terminal kept;
+  model.fit(points, {.epochs = 2, .console = kept.console()});
+  REQUIRE(kept.messages->size() == 6);
+  CHECK((*kept.messages)[1].find("1/Unknown") != std::string::npos);
+  CHECK((*kept.messages)[2].find("\r2/2 [=") != std::string::npos);
+  CHECK((*kept.messages)[4].find("\r1/2 [=") != std::string::npos);
+}
+
+TEST_CASE("observers are told of epochs, batches and tests, in fit and in evaluate") {
+  struct Watch {
+    std::string record;
+    void on_epoch_begin(const nn::Epoch& epoch) { record += "epoch" + std::to_string(epoch.index) + " "; }
+    void on_batch_end(std::size_t step, nn::CurrentLogs logs) {
+      record += std::to_string(step) + (logs()["loss"] > 0 ? "+ " : "- ");
+    }
+    void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) {
+      record += "of" + std::to_string(*epoch.steps) + " ";
+    }
+    void on_test_batch_end(std::size_t step, nn::CurrentLogs) {
+      record += "test" + std::to_string(step) + " ";
+    }
+  };
+  Mirrored strategy{2};
+  Linear<Mirrored> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Watch watch;
+  model.fit(Points{6, 3}, {.epochs = 2, .verbose = 0}, watch);
+  CHECK(watch.record == "epoch0 0+ 1+ of2 epoch1 0+ 1+ of2 ");
+  watch.record.clear();
+  model.evaluate(Points{6, 3}, {.verbose = 0}, watch);
+  CHECK(watch.record == "test0 test1 ");
+}
+
+TEST_CASE("a network learns to tell two classes apart, the same way every time") {
+  const auto train = [] {
+    Mirrored strategy{2};
+    using Net = nn::Sequential<nn::Input<2>, nn::Dense<8, nn::Relu>, nn::Dense<2>>;
+    nn::Network<Net> net{strategy, 1};
+    nn::Model model{strategy, net, nn::Adam{.learning_rate = 0.05f}, nn::SparseCategoricalCrossentropy{},
+                    nn::SparseCategoricalAccuracy{}};
+    dist::Tensor<float> x{dist::Shape{64, 2}};
+    dist::Tensor<std::int32_t> y{dist::Shape{64}};
+    for (std::size_t row = 0; row < 64; ++row) {
+      x[2 * row] = std::sin(static_cast<float>(row) * 1.3f);
+      x[2 * row + 1] = std::cos(static_cast<float>(row) * 0.7f);
+      y[row] = x[2 * row] * x[2 * row + 1] > 0 ? 1 : 0;  // not linear
+    }
+    const auto points = dist::data::tensor_slices(x, y) | dist::data::batch(16);
+    return model.fit(points, {.epochs = 40, .validation = points, .verbose = 0});
+  };
+  const nn::History once = train();
+  const nn::History again = train();
+  std::string names;
+  for (const auto& series : once.series()) names += series.name + " ";
+  CHECK(names == "loss accuracy val_loss val_accuracy ");
+  CHECK(once["accuracy"][0] < 0.8);
+  CHECK(once["val_accuracy"][39] > 0.95);
+  CHECK(once["loss"][39] < once["loss"][0] / 3);
+  for (std::size_t epoch = 0; epoch < 40; ++epoch) CHECK(once["loss"][epoch] == again["loss"][epoch]);
+}
+
+TEST_CASE("a step of fit does not allocate") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, nn::SGD{.momentum = 0.9f}, nn::MeanSquaredError{},
+                  nn::MeanOf{nn::MeanSquaredError{}}};
+  const Terminal kept;
+  *kept.now = 0;
+  const auto allocated = [&](std::size_t rows) {
+    const Points points{rows, 2};
+    const std::size_t before = allocations;
+    model.fit(points, {.epochs = 1, .console = kept.console(false)});
+    return allocations - before;
+  };
+  allocated(20);
+  CHECK(allocated(20) == allocated(80));
+}
+
+TEST_CASE("no epochs give an empty history") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  CHECK(model.fit(Points{4, 2}, {.epochs = 0}).epochs().empty());
+}
+
+TEST_CASE("datasets without a batch or without an end are refused (spec Q04)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  CHECK_THROWS_WITH_AS(model.fit(Points{0, 2}, {.verbose = 0}),
+                       "The dataset of fit or evaluate has no batch (it ended before the first). Give it at "
+                       "least one example, and "
+                       "batch before you repeat.",
+                       dist::InvalidArgument);
+  const Points endless{4, 2, [](std::size_t) { return Cardinality::infinite(); }};
+  CHECK_THROWS_AS(model.fit(endless, {.verbose = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.evaluate(endless, {.verbose = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(Points{4, 2}, {.verbose = 3}), dist::InvalidArgument);
+}
+
+TEST_CASE("a model is of one strategy, and its logs have one value per name (spec Q02)") {
+  Mirrored strategy{2};
+  Mirrored other{2};
+  Linear<Mirrored> net{strategy};
+  CHECK_THROWS_AS((nn::Model{other, net, descent, nn::MeanSquaredError{}}), dist::WrongStrategy);
+  CHECK_THROWS_WITH_AS(
+      (nn::Model{strategy, net, descent, nn::MeanSquaredError{},
+                 nn::MeanOf<nn::MeanSquaredError>{.name = "loss"}}),
+      "Two metrics of a model are named 'loss' (the logs would have one value for both). Give one of them "
+      "another name: nn::SparseCategoricalAccuracy{.name = \"top\"}.",
+      dist::InvalidArgument);
+  CHECK_THROWS_AS((nn::Model{strategy, net, nn::SGD{.learning_rate = -1}, nn::MeanSquaredError{}}),
+                  dist::InvalidArgument);
+}
