@@ -1,0 +1,50 @@
+// What including a header costs: the front end's time for a file that holds nothing else, medians of repeated runs, and the
+// same for an empty file, which is what starting the compiler costs.
+//
+//   bench_include_cost <compiler> <include folder> [runs]
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "support/rounds.hpp"
+
+namespace {
+
+double parse_seconds(const std::string& compiler, const std::string& includes, const std::string& lines, int runs) {
+  const std::string command = "printf '" + lines + "' | " + compiler + " -std=c++20 -fsyntax-only -I" + includes + " -x c++ -";
+  std::vector<double> times;
+  for (int run = 0; run < runs; ++run) {
+    const double start = bench::seconds();
+    if (std::system(command.c_str()) != 0) std::exit(1);
+    times.push_back(bench::seconds() - start);
+  }
+  return bench::distribution(times).median;
+}
+
+std::string include(const std::string& header) { return "#include <" + header + ">\\n"; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: %s <compiler> <include folder> [runs]\n", argv[0]);
+    return 2;
+  }
+  const std::string compiler = argv[1], includes = argv[2];
+  const int runs = argc > 3 ? std::atoi(argv[3]) : 9;
+  std::string core;
+  for (const char* name : {"aligned_buffer", "config", "contract", "dtype", "error", "ids", "index_range", "random", "reduce_op",
+                           "shape", "static_shape", "tensor", "text"})
+    core += include(std::string("dist/core/") + name + ".hpp");
+  const std::pair<const char*, std::string> subjects[] = {
+      {"nothing", ""},
+      {"all of dist/core/", core},
+      {"dist/dist.hpp", include("dist/dist.hpp")},
+      {"dist/data.hpp", include("dist/data.hpp")},
+      {"dist/nn.hpp", include("dist/nn.hpp")},
+      {"dist/train.hpp", include("dist/train.hpp")},
+  };
+  std::printf("include cost, %s, median of %d\n", compiler.c_str(), runs);
+  for (const auto& [name, lines] : subjects) std::printf("  %-20s %.3f s\n", name, parse_seconds(compiler, includes, lines, runs));
+}

@@ -1,0 +1,18 @@
+# Headers, exported targets (one file per component) and the package files that find_package(dist) reads.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(dist_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/dist")
+
+foreach(target dist dist_gzip dist_onednn)
+  if(TARGET ${target})
+    string(REPLACE "_" "-" export ${target})
+    install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
+    install(EXPORT ${export} NAMESPACE dist:: DESTINATION "${dist_package_dir}" FILE ${export}-targets.cmake)
+  endif()
+endforeach()
+
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES cmake/dist-config.cmake cmake/FindoneDNN.cmake
+              "${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
+        DESTINATION "${dist_package_dir}")

@@ -1,0 +1,62 @@
+# Looks for the optional packages. Sets DIST_HAVE_<X>, and dist_report: one line for each, for the summary.
+set(dist_report "")
+
+# dist_found(<NAME> <what> <found> <version> <how to get it> <what is not built without it>)
+function(dist_found name what found version hint without)
+  set(have FALSE)
+  if(NOT DIST_${name})
+    set(line "off (DIST_${name})")
+  elseif(found)
+    set(have TRUE)
+    set(line "${version}")
+  elseif(DIST_${name} STREQUAL "AUTO")
+    set(line "not found (${hint}): ${without}")
+  else()
+    message(FATAL_ERROR "DIST_${name} is ON and ${what} was not found: ${hint}, or set DIST_${name} to "
+                        "AUTO or OFF.")
+  endif()
+  set(DIST_HAVE_${name} ${have} PARENT_SCOPE)
+  list(APPEND dist_report "${what}|${line}")
+  set(dist_report "${dist_report}" PARENT_SCOPE)
+endfunction()
+
+# Wanted at all? A package that is switched off is not even looked for.
+macro(dist_look_for name)
+  if(DIST_${name})
+    find_package(${ARGN})
+  endif()
+endmacro()
+
+find_package(Threads REQUIRED)
+
+dist_look_for(GZIP ZLIB QUIET)
+dist_found(GZIP zlib "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}"
+           "apt install zlib1g-dev" "no gzip, IDX and Fashion-MNIST files")
+
+dist_look_for(ONEDNN oneDNN QUIET)
+dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
+           "apt install libdnnl-dev" "no onednn layers, the reference layers remain")
+
+if(DIST_CUDA)
+  find_program(DIST_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  mark_as_advanced(DIST_NVCC)
+endif()
+set(nvcc_found FALSE)
+if(DIST_NVCC)
+  execute_process(COMMAND "${DIST_NVCC}" --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+  if(nvcc_version MATCHES "release [0-9.]+, V([0-9.]+)")
+    set(nvcc_version ${CMAKE_MATCH_1})
+    if(nvcc_version VERSION_GREATER_EQUAL 12)  # the first with C++20
+      set(nvcc_found TRUE)
+    endif()
+  endif()
+endif()
+dist_found(CUDA nvcc "${nvcc_found}" "${nvcc_version}" "NVIDIA's package cuda-toolkit-13-0"
+           "headers are not compiled for CUDA")
+
+dist_look_for(TESTS doctest CONFIG QUIET)
+dist_found(TESTS doctest "${doctest_FOUND}" "${doctest_VERSION}" "apt install doctest-dev" "no tests")
+
+dist_look_for(BENCHMARKS benchmark CONFIG QUIET)
+dist_found(BENCHMARKS "Google Benchmark" "${benchmark_FOUND}" "${benchmark_VERSION}"
+           "apt install libbenchmark-dev" "no benchmarks")

@@ -1,0 +1,15 @@
+# How the project's own programs are compiled. None of this reaches those who use the library.
+add_library(dist_warnings INTERFACE)
+target_compile_options(dist_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  $<$<BOOL:${DIST_WERROR}>:-Werror>)
+
+add_library(dist_program INTERFACE)
+target_link_libraries(dist_program INTERFACE dist_warnings)
+target_compile_options(dist_program INTERFACE $<$<BOOL:${DIST_NATIVE}>:-march=native>)
+
+# A test whose component was not found is counted as skipped; one that was switched off is left out.
+function(dist_add_skipped name reason)
+  add_test(NAME ${name} COMMAND sh -c "echo \"skipped: ${reason}\"; exit 77")
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()

@@ -1,0 +1,2 @@
+// expect: static assertion failed
+static_assert(sizeof(char) == 1);

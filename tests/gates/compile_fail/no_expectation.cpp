@@ -1,0 +1,3 @@
+#ifndef CONTROL
+static_assert(sizeof(char) == 2);
+#endif

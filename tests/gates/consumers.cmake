@@ -1,0 +1,28 @@
+# Two user projects, built the way a user would: against an installed dist, and with dist as a subdirectory.
+set(stage "${CMAKE_CURRENT_BINARY_DIR}/stage")
+set(components "")
+foreach(component IN LISTS dist_components)
+  string(TOUPPER ${component} upper)
+  if(DIST_HAVE_${upper})
+    list(APPEND components ${component})
+  endif()
+endforeach()
+string(REPLACE ";" "," components "${components}")
+
+add_test(NAME consumers.clean_stage COMMAND "${CMAKE_COMMAND}" -E rm -rf "${stage}")
+add_test(NAME consumers.install COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${stage}")
+set_tests_properties(consumers.clean_stage PROPERTIES FIXTURES_SETUP dist_clean_stage)
+set_tests_properties(consumers.install PROPERTIES FIXTURES_REQUIRED dist_clean_stage FIXTURES_SETUP dist_stage)
+
+function(dist_add_consumer name)
+  add_test(NAME consumers.${name}
+           COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/consumers/${name}"
+                   "${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}" --build-generator "${CMAKE_GENERATOR}"
+                   --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" ${ARGN} --test-command ctest
+                   --output-on-failure --no-tests=error)
+  set_tests_properties(consumers.${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+dist_add_consumer(find_package "-DCMAKE_PREFIX_PATH=${stage}" "-DCOMPONENTS=${components}")
+set_tests_properties(consumers.find_package PROPERTIES FIXTURES_REQUIRED dist_stage)
+dist_add_consumer(add_subdirectory "-DDIST_SOURCE=${PROJECT_SOURCE_DIR}")

@@ -1,0 +1,218 @@
+/// The rules of include_allow_list.txt, and a walk over the includes of a tree of headers that reports what breaks them.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gates {
+
+/// Headers by their path below include/dist, with their text.
+using Tree = std::map<std::string, std::string>;
+using Table = std::map<std::string, std::vector<std::string>>;
+
+struct Rules {
+  Table folders, packages, heavy, free;
+};
+
+inline std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> result;
+  for (std::string word; in >> word;) result.push_back(word);
+  return result;
+}
+
+inline Rules parse_rules(const std::string& text) {
+  Rules rules;
+  const std::map<std::string, Table*> sections{{"[folders]", &rules.folders},
+                                               {"[packages]", &rules.packages},
+                                               {"[heavy]", &rules.heavy},
+                                               {"[free]", &rules.free}};
+  Table* section = nullptr;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    if (line.front() == '[') {
+      section = sections.at(line);
+      continue;
+    }
+    const auto colon = line.find(':');
+    if (section == nullptr || colon == std::string::npos) {
+      throw std::runtime_error("include_allow_list.txt: cannot read the line '" + line + "'");
+    }
+    // Several packages may share a line; every other section has one name before the colon.
+    for (const auto& name : words(line.substr(0, colon))) (*section)[name] = words(line.substr(colon + 1));
+  }
+  return rules;
+}
+
+/// A pattern is a name, a name with * for the rest, or a folder that ends in /.
+inline bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern == "*") return true;
+  if (pattern.back() == '*') return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  if (pattern.back() == '/') return name.starts_with(pattern);
+  return pattern == name;
+}
+
+inline bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const auto& each) { return matches(each, name); });
+}
+
+/// The folder of include/dist that a header lives in; empty for an umbrella header such as dist.hpp.
+inline std::string folder_of(const std::string& header) {
+  const auto slash = header.find('/');
+  return slash == std::string::npos ? std::string{} : header.substr(0, slash);
+}
+
+struct Include {
+  std::string name;
+  bool quoted = false;
+};
+
+inline std::vector<Include> includes_of(const std::string& text) {
+  std::vector<Include> result;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    std::erase_if(line, [](char c) { return c == ' ' || c == '\t'; });
+    if (!line.starts_with("#include")) continue;
+    const auto open = line.find_first_of("<\"");
+    const auto close = line.find_first_of(">\"", open + 1);
+    if (open == std::string::npos || close == std::string::npos) continue;
+    result.push_back({line.substr(open + 1, close - open - 1), line[open] == '"'});
+  }
+  return result;
+}
+
+class IncludeGraph {
+ public:
+  IncludeGraph(const Tree& headers, const Rules& rules) : headers_(headers), rules_(rules) {
+    for (const auto& [header, text] : headers_) {
+      for (const auto& include : includes_of(text)) add(header, include);
+    }
+  }
+
+  /// One sentence for each broken rule. `tests` holds the test files by their path below tests/.
+  std::vector<std::string> violations(const std::set<std::string>& tests) {
+    for (const auto& [header, text] : headers_) {
+      check_folder(header);
+      check_foreign(header);
+      check_test(header, tests);
+      if (!visited_.contains(header)) find_cycles(header);
+    }
+    for (const auto& [header, packages] : rules_.free) check_free(header, packages);
+    return std::exchange(violations_, {});
+  }
+
+ private:
+  void add(const std::string& header, const Include& include) {
+    if (include.quoted) {
+      violations_.push_back(header + " includes \"" + include.name + "\": write <dist/...>");
+    } else if (!include.name.starts_with("dist/")) {
+      foreign_[header].push_back(include.name);
+    } else if (const auto target = include.name.substr(5); headers_.contains(target)) {
+      edges_[header].push_back(target);
+    } else {
+      violations_.push_back(header + " includes <" + include.name + ">, which does not exist");
+    }
+  }
+
+  void check_folder(const std::string& header) {
+    const auto folder = folder_of(header);
+    if (folder.empty()) return;
+    const auto allowed = rules_.folders.find(folder);
+    if (allowed == rules_.folders.end()) {
+      violations_.push_back(header + " is in the folder " + folder + ", which the allow-list does not name");
+      return;
+    }
+    for (const auto& target : edges_[header]) {
+      const auto other = folder_of(target);
+      if (other == folder || matches_any(allowed->second, other)) continue;
+      violations_.push_back(header + " includes " + target + ": " + folder + "/ may not include " +
+                            (other.empty() ? "an umbrella header" : other + "/"));
+    }
+  }
+
+  void check_foreign(const std::string& header) {
+    const auto heavy = rules_.heavy.find(folder_of(header));
+    for (const auto& name : foreign_[header]) {
+      if (heavy != rules_.heavy.end() && matches_any(heavy->second, name)) {
+        violations_.push_back(header + " includes <" + name + ">, which is too heavy for " + heavy->first +
+                              "/");
+      }
+      if (name.find_first_of("./") == std::string::npos && !is_package(name))
+        continue;  // the standard library
+      if (!may_include(header, name)) {
+        violations_.push_back(header + " includes <" + name +
+                              ">, which the allow-list does not permit there");
+      }
+    }
+  }
+
+  bool is_package(const std::string& name) const {
+    return std::any_of(rules_.packages.begin(), rules_.packages.end(),
+                       [&](const auto& entry) { return matches(entry.first, name); });
+  }
+
+  bool may_include(const std::string& header, const std::string& name) const {
+    return std::any_of(rules_.packages.begin(), rules_.packages.end(), [&](const auto& entry) {
+      return matches(entry.first, name) && matches_any(entry.second, header);
+    });
+  }
+
+  void check_test(const std::string& header, const std::set<std::string>& tests) {
+    if (folder_of(header).empty()) return;
+    const auto test = header.substr(0, header.rfind('.')) + "_test.cpp";
+    if (!tests.contains(test)) violations_.push_back(header + " has no test: tests/" + test + " is missing");
+  }
+
+  void find_cycles(const std::string& header) {
+    visited_.insert(header);
+    path_.push_back(header);
+    for (const auto& target : edges_[header]) {
+      const auto start = std::find(path_.begin(), path_.end(), target);
+      if (start != path_.end()) {
+        std::string cycle;
+        for (auto at = start; at != path_.end(); ++at) cycle += *at + " -> ";
+        violations_.push_back("the headers include each other: " + cycle + target);
+      } else if (!visited_.contains(target)) {
+        find_cycles(target);
+      }
+    }
+    path_.pop_back();
+  }
+
+  void check_free(const std::string& header, const std::vector<std::string>& packages) {
+    std::set<std::string> seen;
+    std::vector<std::string> open{header};
+    while (!open.empty()) {
+      const auto next = open.back();
+      open.pop_back();
+      if (!seen.insert(next).second) continue;
+      for (const auto& name : foreign_[next]) {
+        if (!matches_any(packages, name)) continue;
+        violations_.push_back(header + " must need no package, but reaches <" + name + "> through " + next);
+      }
+      open.insert(open.end(), edges_[next].begin(), edges_[next].end());
+    }
+  }
+
+  const Tree& headers_;
+  const Rules& rules_;
+  std::map<std::string, std::vector<std::string>> edges_, foreign_;
+  std::set<std::string> visited_;
+  std::vector<std::string> path_;
+  std::vector<std::string> violations_;
+};
+
+inline std::vector<std::string> violations(const Tree& headers, const std::set<std::string>& tests,
+                                           const Rules& rules) {
+  return IncludeGraph(headers, rules).violations(tests);
+}
+
+}  // namespace gates

@@ -1,0 +1,110 @@
+#include "gates/include_graph.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gates/files.hpp"
+
+namespace {
+
+using gates::Tree;
+
+const gates::Rules rules = gates::parse_rules(
+    "# a comment\n"
+    "[folders]\ncore:\nio: core\ntrain: *\n"
+    "[packages]\nzlib.h: io/gzip.hpp\nomp.h dnnl*: nn/onednn/\ncub/*: io/\n"
+    "[heavy]\ncore: iostream\n"
+    "[free]\ndist.hpp: zlib.h\n");
+
+/// What the rules above say about a tree in which every header has its test.
+std::vector<std::string> check(const Tree& headers) {
+  std::set<std::string> tests;
+  for (const auto& [header, text] : headers) tests.insert(header.substr(0, header.rfind('.')) + "_test.cpp");
+  return gates::violations(headers, tests, rules);
+}
+
+using Sentences = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a tree that keeps the rules has no violation") {
+  const Tree tree{
+      {"dist.hpp", "#include <dist/core/a.hpp>\n#include <dist/io/b.hpp>\n"},
+      {"core/a.hpp", "#include <vector>\n"},
+      {"io/b.hpp", "#include <dist/core/a.hpp>\n#include <iostream>\n  #  include <cub/cub.cuh>\n"},
+      {"io/gzip.hpp", "#include <zlib.h>\n/// #include <mpi.h> in a comment is no include\n"},
+      {"train/c.hpp", "#include <dist/io/b.hpp>\n"}};
+  CHECK(check(tree) == Sentences{});
+}
+
+TEST_CASE("an edge that the folder table does not list") {
+  CHECK(check({{"core/a.hpp", "#include <dist/io/b.hpp>\n"}, {"io/b.hpp", ""}}) ==
+        Sentences{"core/a.hpp includes io/b.hpp: core/ may not include io/"});
+}
+
+TEST_CASE("an umbrella header below itself") {
+  CHECK(check({{"core/a.hpp", "#include <dist/nn.hpp>\n"}, {"nn.hpp", ""}}) ==
+        Sentences{"core/a.hpp includes nn.hpp: core/ may not include an umbrella header"});
+}
+
+TEST_CASE("a folder that the table does not name") {
+  CHECK(check({{"misc/a.hpp", ""}}) ==
+        Sentences{"misc/a.hpp is in the folder misc, which the allow-list does not name"});
+}
+
+TEST_CASE("headers in a circle, through an umbrella or not") {
+  CHECK(check({{"core/a.hpp", "#include <dist/core/b.hpp>\n"},
+               {"core/b.hpp", "#include <dist/core/a.hpp>\n"}}) ==
+        Sentences{"the headers include each other: core/a.hpp -> core/b.hpp -> core/a.hpp"});
+  CHECK(check({{"nn.hpp", "#include <dist/x.hpp>\n"}, {"x.hpp", "#include <dist/nn.hpp>\n"}}) ==
+        Sentences{"the headers include each other: nn.hpp -> x.hpp -> nn.hpp"});
+}
+
+TEST_CASE("a package outside its header") {
+  CHECK(check({{"io/b.hpp", "#include <zlib.h>\n"}}) ==
+        Sentences{"io/b.hpp includes <zlib.h>, which the allow-list does not permit there"});
+  CHECK(check({{"io/b.hpp", "#include <dnnl.hpp>\n"}}) ==
+        Sentences{"io/b.hpp includes <dnnl.hpp>, which the allow-list does not permit there"});
+}
+
+TEST_CASE("a package that the allow-list does not know") {
+  CHECK(check({{"core/a.hpp", "#include <boost/any.hpp>\n"}}) ==
+        Sentences{"core/a.hpp includes <boost/any.hpp>, which the allow-list does not permit there"});
+}
+
+TEST_CASE("a heavy standard header") {
+  CHECK(check({{"core/a.hpp", "#include <iostream>\n"}}) ==
+        Sentences{"core/a.hpp includes <iostream>, which is too heavy for core/"});
+}
+
+TEST_CASE("an umbrella that reaches a package") {
+  CHECK(check({{"dist.hpp", "#include <dist/io/gzip.hpp>\n"}, {"io/gzip.hpp", "#include <zlib.h>\n"}}) ==
+        Sentences{"dist.hpp must need no package, but reaches <zlib.h> through io/gzip.hpp"});
+}
+
+TEST_CASE("a quoted include, and an include of nothing") {
+  CHECK(check({{"core/a.hpp", "#include \"b.hpp\"\n"}}) ==
+        Sentences{"core/a.hpp includes \"b.hpp\": write <dist/...>"});
+  CHECK(check({{"core/a.hpp", "#include <dist/core/z.hpp>\n"}}) ==
+        Sentences{"core/a.hpp includes <dist/core/z.hpp>, which does not exist"});
+}
+
+TEST_CASE("a header without a test") {
+  CHECK(gates::violations({{"core/a.hpp", ""}, {"dist.hpp", ""}}, {}, rules) ==
+        Sentences{"core/a.hpp has no test: tests/core/a_test.cpp is missing"});
+}
+
+TEST_CASE("a rule that cannot be read is an error") {
+  CHECK_THROWS(gates::parse_rules("[folders]\ncore\n"));
+  CHECK_THROWS(gates::parse_rules("[folder]\ncore:\n"));
+  CHECK_THROWS(gates::parse_rules("core: io\n"));
+}
+
+TEST_CASE("include/dist keeps the rules of include_allow_list.txt") {
+  const auto root = gates::source_dir();
+  const auto headers = gates::read_tree(root / "include/dist", {".hpp", ".cuh"});
+  REQUIRE(!headers.empty());
+  std::set<std::string> tests;
+  for (const auto& [path, text] : gates::read_tree(root / "tests", {"_test.cpp"})) tests.insert(path);
+  const auto allowed = gates::parse_rules(gates::read_file(root / "tests/gates/include_allow_list.txt"));
+  for (const auto& sentence : gates::violations(headers, tests, allowed)) FAIL_CHECK(sentence);
+}

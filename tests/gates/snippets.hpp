@@ -1,0 +1,94 @@
+/// Code in a Markdown page must be cut from a file that is compiled: each ```cpp block follows a line
+/// `<!-- snippet: path/to/file.cpp#name -->` and equals what stands between `// [name]` and `// [/name]` in that file,
+/// less the common indentation.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace gates {
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+inline std::string trimmed(const std::string& line) {
+  const auto first = line.find_first_not_of(" \t");
+  if (first == std::string::npos) return {};
+  return line.substr(first, line.find_last_not_of(" \t") - first + 1);
+}
+
+/// The lines between the two markers without their common indentation and without the markers of other regions;
+/// nothing if a marker is missing.
+inline std::optional<std::vector<std::string>> region(const std::string& text, const std::string& name) {
+  const auto lines = lines_of(text);
+  const auto marker = [&](const std::string& wanted) {
+    return std::find_if(lines.begin(), lines.end(),
+                        [&](const auto& line) { return trimmed(line) == wanted; });
+  };
+  const auto first = marker("// [" + name + "]");
+  const auto last = marker("// [/" + name + "]");
+  if (first == lines.end() || last == lines.end() || last < first) return std::nullopt;
+  std::vector<std::string> body;
+  for (auto line = first + 1; line != last; ++line) {
+    const auto text_of_line = trimmed(*line);
+    if (!(text_of_line.starts_with("// [") && text_of_line.ends_with("]"))) body.push_back(*line);
+  }
+  auto indent = std::string::npos;
+  for (const auto& line : body) indent = std::min(indent, line.find_first_not_of(' '));
+  for (auto& line : body) line = line.size() <= indent ? std::string{} : line.substr(indent);
+  return body;
+}
+
+/// One sentence for each ```cpp block of the page that is not cut from a file. `read` gives the text of a file by its
+/// path, or nothing. `blocks`, if given, counts what was looked at.
+inline std::vector<std::string> snippet_violations(
+    const std::string& page, const std::function<std::optional<std::string>(const std::string&)>& read,
+    int* blocks = nullptr) {
+  std::vector<std::string> violations;
+  const auto lines = lines_of(page);
+  std::string source;  // the last snippet comment, if nothing but empty lines followed it
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto line = trimmed(lines[i]);
+    if (line.starts_with("<!-- snippet: ") && line.ends_with(" -->")) {
+      source = line.substr(14, line.size() - 18);
+      continue;
+    }
+    if (!line.starts_with("```")) {
+      if (!line.empty()) source.clear();
+      continue;
+    }
+    const auto start = i + 1;
+    std::vector<std::string> block;
+    for (++i; i < lines.size() && !trimmed(lines[i]).starts_with("```"); ++i) block.push_back(lines[i]);
+    if (line != "```cpp") {
+      source.clear();
+      continue;
+    }
+    if (blocks != nullptr) ++*blocks;
+    const auto where = "line " + std::to_string(start) + ": ";
+    const auto hash = source.find('#');
+    if (hash == std::string::npos) {
+      violations.push_back(where + "a cpp block without a comment <!-- snippet: file#name --> above it");
+    } else if (const auto text = read(source.substr(0, hash)); !text) {
+      violations.push_back(where + "the file of the snippet " + source + " cannot be read");
+    } else if (const auto expected = region(*text, source.substr(hash + 1)); !expected) {
+      violations.push_back(where + "the region of the snippet " + source + " does not exist");
+    } else if (*expected != block) {
+      const auto differ = std::mismatch(block.begin(), block.end(), expected->begin(), expected->end());
+      violations.push_back(where + "the block differs from the snippet " + source + ", which says: " +
+                           (differ.second == expected->end() ? "(nothing more)" : *differ.second));
+    }
+    source.clear();
+  }
+  return violations;
+}
+
+}  // namespace gates
