@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
 
   const Result hand = by_hand(data, steps);
   const Result ours = with(strategy, data, steps);
-  std::printf("by hand: weight %.6f loss %.6f\ndefault: weight %.6f loss %.6f\n", static_cast<double>(hand.weight), hand.loss,
-              static_cast<double>(ours.weight), ours.loss);
+  std::printf("by hand: weight %.6f loss %.6f\ndefault: weight %.6f loss %.6f\n", static_cast<double>(hand.weight),
+              hand.loss, static_cast<double>(ours.weight), ours.loss);
   return std::abs(hand.weight - ours.weight) <= 1e-5f && std::abs(hand.loss - ours.loss) <= 1e-5 * hand.loss ? 0 : 1;
 }

@@ -15,7 +15,8 @@ namespace {
 
 namespace nn = dist::nn;
 
-using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
+                           nn::Dense<10>>;
 
 // Multiply-adds count twice. Forward: convolution, two dense layers. Backward: the weight gradients of all three and the input
 // gradients of the dense layers.
@@ -33,7 +34,8 @@ class Step {
       : strategy_(strategy), images_(dist::Shape{global_batch(), 28, 28, 1}), labels_(dist::Shape{global_batch()}) {
     const dist::RandomStream random{3};
     for (std::size_t i = 0; i < images_.size(); ++i) images_[i] = random.uniform(i);
-    for (std::size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<std::int32_t>(random.below(10, i + images_.size()));
+    for (std::size_t i = 0; i < labels_.size(); ++i)
+      labels_[i] = static_cast<std::int32_t>(random.below(10, i + images_.size()));
   }
 
   /// One global step; the number of images.
@@ -42,7 +44,8 @@ class Step {
       const std::size_t first = replica.local_index() * batch_per_replica;
       const auto logits = net_.forward(replica, dist::TensorView<const float>{images_}.rows(first, batch_per_replica));
       const auto loss = nn::sparse_categorical_crossentropy(
-          replica, logits, dist::TensorView<const std::int32_t>{labels_}.rows(first, batch_per_replica), global_batch());
+          replica, logits, dist::TensorView<const std::int32_t>{labels_}.rows(first, batch_per_replica),
+          global_batch());
       net_.backward(replica, loss);
       optimizer_.apply_gradients(replica);
     });
@@ -56,7 +59,8 @@ class Step {
   dist::Tensor<float> images_;
   dist::Tensor<std::int32_t> labels_;
   nn::Network<Net, nn::OneDnn> net_{strategy_, 1};
-  nn::Optimizer<Strategy, nn::Network<Net, nn::OneDnn>, nn::SGD> optimizer_{strategy_, net_, nn::SGD{.learning_rate = 1e-3f}};
+  nn::Optimizer<Strategy, nn::Network<Net, nn::OneDnn>, nn::SGD> optimizer_{strategy_, net_,
+                                                                            nn::SGD{.learning_rate = 1e-3f}};
 };
 
 }  // namespace

@@ -39,7 +39,8 @@ void all_reduce(benchmark::State& state) {
   for (auto _ : state) {
     const auto times = strategy.run([&](auto& replica) {
       const auto mine = values.component(replica);
-      replica.for_each(mine.size(), [&](std::size_t i) { mine[i] = static_cast<float>(i % 7); });  // rewritten by their owner
+      replica.for_each(mine.size(),
+                       [&](std::size_t i) { mine[i] = static_cast<float>(i % 7); });  // rewritten by their owner
       replica.barrier();
       const double start = bench::seconds();
       replica.all_reduce(dist::sum, mine);
@@ -49,8 +50,18 @@ void all_reduce(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(all_reduce<dist::SharedMemoryAllReduce>)->ArgName("bytes")->RangeMultiplier(16)->Range(4, 16 << 20)->Arg(11'083'776)->UseManualTime();
-BENCHMARK(all_reduce<dist::ReductionToOneDevice>)->ArgName("bytes")->RangeMultiplier(16)->Range(4, 16 << 20)->Arg(11'083'776)->UseManualTime();
+BENCHMARK(all_reduce<dist::SharedMemoryAllReduce>)
+    ->ArgName("bytes")
+    ->RangeMultiplier(16)
+    ->Range(4, 16 << 20)
+    ->Arg(11'083'776)
+    ->UseManualTime();
+BENCHMARK(all_reduce<dist::ReductionToOneDevice>)
+    ->ArgName("bytes")
+    ->RangeMultiplier(16)
+    ->Range(4, 16 << 20)
+    ->Arg(11'083'776)
+    ->UseManualTime();
 
 template <class Ops>
 void reduce_and_apply(benchmark::State& state) {

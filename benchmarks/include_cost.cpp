@@ -12,7 +12,8 @@
 namespace {
 
 double parse_seconds(const std::string& compiler, const std::string& includes, const std::string& lines, int runs) {
-  const std::string command = "printf '" + lines + "' | " + compiler + " -std=c++20 -fsyntax-only -I" + includes + " -x c++ -";
+  const std::string command =
+      "printf '" + lines + "' | " + compiler + " -std=c++20 -fsyntax-only -I" + includes + " -x c++ -";
   std::vector<double> times;
   for (int run = 0; run < runs; ++run) {
     const double start = bench::seconds();
@@ -34,8 +35,8 @@ int main(int argc, char** argv) {
   const std::string compiler = argv[1], includes = argv[2];
   const int runs = argc > 3 ? std::atoi(argv[3]) : 9;
   std::string core;
-  for (const char* name : {"aligned_buffer", "config", "contract", "dtype", "error", "ids", "index_range", "random", "reduce_op",
-                           "shape", "static_shape", "tensor", "text"})
+  for (const char* name : {"aligned_buffer", "config", "contract", "dtype", "error", "ids", "index_range", "random",
+                           "reduce_op", "shape", "static_shape", "tensor", "text"})
     core += include(std::string("dist/core/") + name + ".hpp");
   const std::pair<const char*, std::string> subjects[] = {
       {"nothing", ""},
@@ -46,5 +47,6 @@ int main(int argc, char** argv) {
       {"dist/train.hpp", include("dist/train.hpp")},
   };
   std::printf("include cost, %s, median of %d\n", compiler.c_str(), runs);
-  for (const auto& [name, lines] : subjects) std::printf("  %-20s %.3f s\n", name, parse_seconds(compiler, includes, lines, runs));
+  for (const auto& [name, lines] : subjects)
+    std::printf("  %-20s %.3f s\n", name, parse_seconds(compiler, includes, lines, runs));
 }

@@ -48,7 +48,9 @@ struct Solution {
 /// Solves -laplace(u) = f for the u = x(1-x) y(1-y) that is zero on the boundary, and compares with it.
 template <class Strategy>
 Solution solve(Strategy& strategy) {
-  const auto hump = [](std::size_t index) { return static_cast<double>(index) * spacing * (1 - static_cast<double>(index) * spacing); };
+  const auto hump = [](std::size_t index) {
+    return static_cast<double>(index) * spacing * (1 - static_cast<double>(index) * spacing);
+  };
   std::vector<double> u(points), r(points), p(points), q(points);  // shared: a replica writes its own rows only
 
   auto solutions = strategy.run([&](auto& replica) {
@@ -73,9 +75,10 @@ Solution solve(Strategy& strategy) {
       rr = dot(replica, r, r);
       replica.for_each(mine, [&](std::size_t at) { p[at] = r[at] + rr / previous * p[at]; });
     }
-    solution.largest_error = replica.all_reduce(dist::max, replica.transform_reduce(dist::max, mine, [&](std::size_t at) {
-      return std::abs(u[at] - hump(at % stride) * hump(at / stride));
-    }));
+    solution.largest_error =
+        replica.all_reduce(dist::max, replica.transform_reduce(dist::max, mine, [&](std::size_t at) {
+          return std::abs(u[at] - hump(at % stride) * hump(at / stride));
+        }));
     return solution;
   });
   return strategy.local_results(solutions)[0];
@@ -88,8 +91,10 @@ int main() {
   dist::Mirrored<dist::SharedMemoryAllReduce> parallel;
   const Solution one = solve(serial);
   const Solution many = solve(parallel);
-  std::printf("%s\n  %d iterations, largest error %.1e\n", serial.describe().c_str(), one.iterations, one.largest_error);
-  std::printf("%s\n  %d iterations, largest error %.1e\n", parallel.describe().c_str(), many.iterations, many.largest_error);
+  std::printf("%s\n  %d iterations, largest error %.1e\n", serial.describe().c_str(), one.iterations,
+              one.largest_error);
+  std::printf("%s\n  %d iterations, largest error %.1e\n", parallel.describe().c_str(), many.iterations,
+              many.largest_error);
 
   // The five-point formula is exact for quadratic functions, so only rounding and the solver's tolerance remain.
   check(one.largest_error < 1e-10 && many.largest_error < 1e-10, "the solution is the known one");

@@ -28,7 +28,6 @@ auto quadrants() {
   return data::tensor_slices(std::move(x), std::move(y)) | data::batch(global_batch);
 }
 
-
 // [train]
 template <dist::Strategy S>
 std::vector<float> train(S& strategy) {

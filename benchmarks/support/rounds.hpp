@@ -80,8 +80,8 @@ class Rounds {
     if (!measured()) return;
     for (std::size_t i = 0; i < contenders_.size(); ++i) {
       const auto rate = distribution(rates_[i]);
-      std::fprintf(out, "  %-52s %12.4g %s/s  (%.4g to %.4g)\n", contenders_[i].name.c_str(), rate.median, unit_.c_str(),
-                   rate.low, rate.high);
+      std::fprintf(out, "  %-52s %12.4g %s/s  (%.4g to %.4g)\n", contenders_[i].name.c_str(), rate.median,
+                   unit_.c_str(), rate.low, rate.high);
     }
     for (const Ratio& ratio : ratios_) {
       const auto value = distribution(values_of(ratio));
@@ -108,7 +108,8 @@ class Rounds {
     return values;
   }
 
-  static void print_entry(std::FILE* out, std::size_t index, const std::string& name, const std::vector<double>& values) {
+  static void print_entry(std::FILE* out, std::size_t index, const std::string& name,
+                          const std::vector<double>& values) {
     const auto value = distribution(values);
     std::fprintf(out, "%s{\"name\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g}", index == 0 ? "" : ", ",
                  name.c_str(), value.median, value.low, value.high);

@@ -17,14 +17,16 @@ namespace {
 namespace nn = dist::nn;
 namespace data = dist::data;
 
-using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
+                           nn::Dense<10>>;
 constexpr std::size_t global_batch = 128;
 constexpr int steps = 20;
 
 bool no_dataset() { return access("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz", R_OK) != 0; }
 
 const auto& training_set() {
-  static const auto set = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, 1) | data::batch(global_batch);
+  static const auto set =
+      data::fashion_mnist(data::Split::train) | data::shuffle(60'000, 1) | data::batch(global_batch);
   return set;
 }
 
@@ -74,7 +76,8 @@ using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("losses of 1, 2 and 4 replicas agree at equal global batch (spec P01, P07, P24)" * doctest::skip(no_dataset()),
+TEST_CASE_TEMPLATE("losses of 1, 2 and 4 replicas agree at equal global batch (spec P01, P07, P24)" *
+                       doctest::skip(no_dataset()),
                    O, nn::SGD, nn::Adam) {
   const Run expected = train(dist::Default{}, O{});
   CHECK(expected.losses.back() < 0.95f * expected.losses.front());

@@ -80,9 +80,8 @@ TEST_CASE("the caller's batch is filled again and again") {
 
 TEST_CASE("a batch of no elements, and one of different shapes, are refused") {
   CHECK_THROWS_WITH_AS(static_cast<void>(batch(0)), doctest::Contains("batch_size is 0"), InvalidArgument);
-  const auto growing =
-      Counting{3} | dist::data::map([](int i) { return Tensor<int>{Shape{i < 2 ? 2U : 3U}}; });
-  CHECK_THROWS_WITH_AS(collect(growing | batch(3)),
-                       doctest::Contains("element 2 has shape [3], those before it [2]"), ShapeMismatch);
+  const auto growing = Counting{3} | dist::data::map([](int i) { return Tensor<int>{Shape{i < 2 ? 2U : 3U}}; });
+  CHECK_THROWS_WITH_AS(collect(growing | batch(3)), doctest::Contains("element 2 has shape [3], those before it [2]"),
+                       ShapeMismatch);
   CHECK(collect(growing | batch(2)).size() == 2);
 }

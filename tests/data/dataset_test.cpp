@@ -56,14 +56,13 @@ struct OtherElement {
   Cardinality cardinality() const;
 };
 static_assert(Dataset<Archetype> && Dataset<Counting>);
-static_assert(!Dataset<NoElement> && !Dataset<NoCardinality> && !Dataset<NoIterate> &&
-              !Dataset<IteratesOnce> && !Dataset<OtherElement> && !Dataset<int>);
+static_assert(!Dataset<NoElement> && !Dataset<NoCardinality> && !Dataset<NoIterate> && !Dataset<IteratesOnce> &&
+              !Dataset<OtherElement> && !Dataset<int>);
 
 struct Batches : Archetype {
   static constexpr bool is_batched = true;
 };
-static_assert(!dist::data::is_batched<Archetype> && dist::data::is_batched<Batches> &&
-              !dist::data::is_batched<int>);
+static_assert(!dist::data::is_batched<Archetype> && dist::data::is_batched<Batches> && !dist::data::is_batched<int>);
 
 static_assert(std::ranges::input_range<Counting>);
 static_assert(std::input_iterator<decltype(std::declval<Counting&>().begin())>);

@@ -12,7 +12,7 @@
 #include <dist/data/prefetch.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
-#include <train/allocations.hpp>
+#include "support/allocations.hpp"
 
 using dist::IndexRange;
 using dist::InvalidArgument;
@@ -81,8 +81,8 @@ TEST_CASE("the last partial batch (spec I05, I24)") {
 TEST_CASE("a replica without data receives batches of zero rows with the other extents (spec I24)") {
   DistributedDataset distributed{tensor_slices(iota<float>({3, 2, 2}), iota<int>({3})) | batch(2), 2};
   using Distributed = decltype(distributed);
-  static_assert(std::is_same_v<Distributed::Value,
-                               dist::PerReplica<Example<TensorView<const float>, TensorView<const int>>>>);
+  static_assert(
+      std::is_same_v<Distributed::Value, dist::PerReplica<Example<TensorView<const float>, TensorView<const int>>>>);
   CHECK(distributed.cardinality() == Cardinality::known(2));
   CHECK(distributed.num_replicas() == 2);
   auto iterator = distributed.iterate(0);
@@ -101,8 +101,7 @@ TEST_CASE("a replica without data receives batches of zero rows with the other e
 TEST_CASE("replicas see slices of one batch, without a copy") {
   DistributedDataset distributed{Counting{8} | batch(8) | dist::data::prefetch(1), 4};
   for (const auto& step : distributed)
-    for (std::size_t replica = 1; replica < 4; ++replica)
-      CHECK(step[replica].data() == step[0].data() + 2 * replica);
+    for (std::size_t replica = 1; replica < 4; ++replica) CHECK(step[replica].data() == step[0].data() + 2 * replica);
 }
 
 TEST_CASE("each loop is a new epoch, and an epoch can be asked for (spec I31)") {
@@ -134,8 +133,7 @@ TEST_CASE("what map leaves of a batch can be distributed as long as it has rows 
                         return Example{rows, Tensor<int>{Shape{rows.rows() - 1}}};
                       });
   DistributedDataset uneven{paired, 2};
-  CHECK_THROWS_WITH_AS(static_cast<void>(uneven.begin()), doctest::Contains("4 features, 3 labels"),
-                       ShapeMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(uneven.begin()), doctest::Contains("4 features, 3 labels"), ShapeMismatch);
 }
 
 TEST_CASE("zero replicas are refused") {

@@ -36,8 +36,8 @@ Bytes images(unsigned count, unsigned side = 28) {
 }
 
 void refuse(const std::string& directory, const std::string& because) {
-  CHECK_THROWS_WITH_AS(static_cast<void>(fashion_mnist(Split::test, directory)),
-                       doctest::Contains(because.c_str()), FileError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(fashion_mnist(Split::test, directory)), doctest::Contains(because.c_str()),
+                       FileError);
 }
 
 /// Sets or unsets the environment variable while it lives.
@@ -68,9 +68,8 @@ class Variable {
 /// Where the real files are, as `fashion_mnist` looks for them.
 bool not_installed() {
   const char* directory = std::getenv("DIST_FASHION_MNIST_DIR");
-  const std::string file =
-      std::string(directory != nullptr ? directory : "/usr/share/datasets/fashion-mnist") +
-      "/t10k-images-idx3-ubyte.gz";
+  const std::string file = std::string(directory != nullptr ? directory : "/usr/share/datasets/fashion-mnist") +
+                           "/t10k-images-idx3-ubyte.gz";
   return ::access(file.c_str(), R_OK) != 0;
 }
 
@@ -116,18 +115,14 @@ TEST_CASE("files that do not fit are refused by name") {
     const std::string label_path = folder.write("t10k-labels-idx1-ubyte.gz", gzip(label_file));
     std::string text = because;
     for (const auto& [name, path] : {std::pair{"IMAGES", image_path}, std::pair{"LABELS", label_path}})
-      if (const std::size_t at = text.find(name); at != std::string::npos)
-        text.replace(at, 6, "'" + path + "'");
+      if (const std::size_t at = text.find(name); at != std::string::npos) text.replace(at, 6, "'" + path + "'");
     refuse(folder.path(), text);
   };
   with(images(2), labels({1, 2, 3}), "File IMAGES does not fit LABELS (2 images, 3 labels)");
-  with(images(2), labels({1, 10}),
-       "File LABELS has a label that is no class (label 1 is 10, expected 0 to 9)");
-  with(images(2, 27), labels({1, 2}),
-       "File IMAGES does not hold images of 28 x 28 (its shape is [2, 27, 27])");
+  with(images(2), labels({1, 10}), "File LABELS has a label that is no class (label 1 is 10, expected 0 to 9)");
+  with(images(2, 27), labels({1, 2}), "File IMAGES does not hold images of 28 x 28 (its shape is [2, 27, 27])");
   with(labels({1, 2}), labels({1, 2}), "File IMAGES does not hold images of 28 x 28 (its shape is [2])");
-  with(images(2), images(1),
-       "File LABELS does not hold labels (its shape is [1, 28, 28], expected one axis)");
+  with(images(2), images(1), "File LABELS does not hold labels (its shape is [1, 28, 28], expected one axis)");
   with(bytes("text"), labels({1}), "File IMAGES is not an IDX file");
 }
 
@@ -143,8 +138,7 @@ TEST_CASE("the real test set: 10000 images, 1000 per class" * doctest::skip(not_
   CHECK(first == std::vector<int>{9, 2, 1, 1, 6, 1, 4, 6, 5, 7});
 }
 
-TEST_CASE("the real training set: 60000 images, 6000 per class, mean 0.2860" *
-          doctest::skip(not_installed())) {
+TEST_CASE("the real training set: 60000 images, 6000 per class, mean 0.2860" * doctest::skip(not_installed())) {
   const auto dataset = fashion_mnist(Split::train);
   CHECK(dataset.cardinality() == Cardinality::known(60'000));
   std::array<int, 10> six_thousand{};

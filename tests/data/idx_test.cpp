@@ -28,8 +28,7 @@ Tensor<T> read(const Bytes& content, std::size_t max_elements = 1000) {
 }
 template <class T>
 void refuse(const Bytes& content, const char* because, std::size_t max_elements = 1000) {
-  CHECK_THROWS_WITH_AS(static_cast<void>(read<T>(content, max_elements)), doctest::Contains(because),
-                       FileError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(read<T>(content, max_elements)), doctest::Contains(because), FileError);
 }
 
 const Bytes two_by_three = bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255});
@@ -40,8 +39,7 @@ TEST_CASE("every type of IDX is read, big-endian") {
   const Tensor<std::uint8_t> matrix = read<std::uint8_t>(two_by_three);
   CHECK(matrix.shape() == Shape{2, 3});
   CHECK(values(matrix) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 255});
-  CHECK(values(read<std::int8_t>(bytes({0, 0, 9, 1, 0, 0, 0, 2, 127, 128}))) ==
-        std::vector<std::int8_t>{127, -128});
+  CHECK(values(read<std::int8_t>(bytes({0, 0, 9, 1, 0, 0, 0, 2, 127, 128}))) == std::vector<std::int8_t>{127, -128});
   CHECK(values(read<std::int16_t>(bytes({0, 0, 11, 1, 0, 0, 0, 2, 1, 2, 255, 254}))) ==
         std::vector<std::int16_t>{258, -2});
   CHECK(values(read<std::int32_t>(bytes({0, 0, 12, 1, 0, 0, 0, 1, 1, 2, 3, 4}))) ==
@@ -71,8 +69,7 @@ TEST_CASE("an array larger than the first buffer comes back whole") {
   const Tensor<std::int16_t> matrix = read<std::int16_t>(content, rows * columns);
   REQUIRE(matrix.shape() == Shape{rows, columns});
   bool same = true;
-  for (unsigned i = 0; i < rows * columns; ++i)
-    same = same && matrix[i] == static_cast<int>(i % 100 * 256 + i % 251);
+  for (unsigned i = 0; i < rows * columns; ++i) same = same && matrix[i] == static_cast<int>(i % 100 * 256 + i % 251);
   CHECK(same);
 }
 
@@ -85,8 +82,7 @@ TEST_CASE("what is not IDX is refused by its first bytes") {
 
 TEST_CASE("another type is refused by name") {
   refuse<float>(two_by_three, "its type code is 8 (uint8), expected 13 (float32)");
-  refuse<std::uint8_t>(bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}),
-                       "its type code is 7 (no IDX type), expected 8 (uint8)");
+  refuse<std::uint8_t>(bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}), "its type code is 7 (no IDX type), expected 8 (uint8)");
 }
 
 TEST_CASE("a rank of none or too many axes is refused") {
@@ -98,13 +94,12 @@ TEST_CASE("a rank of none or too many axes is refused") {
 TEST_CASE("a file cut anywhere is refused") {
   for (std::size_t length = 0; length < two_by_three.size(); ++length) {
     CAPTURE(length);
-    CHECK_THROWS_AS(static_cast<void>(read<std::uint8_t>(
-                        Bytes(two_by_three.begin(), two_by_three.begin() + std::ptrdiff_t(length)))),
+    CHECK_THROWS_AS(static_cast<void>(
+                        read<std::uint8_t>(Bytes(two_by_three.begin(), two_by_three.begin() + std::ptrdiff_t(length)))),
                     FileError);
   }
   refuse<std::uint8_t>(bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0}), "the header ends before extent 2 of 2");
-  refuse<std::uint8_t>(bytes({0, 0, 8, 1, 0, 0, 0, 9, 1, 2}),
-                       "announces shape [9], 9 bytes of elements, but 2 follow");
+  refuse<std::uint8_t>(bytes({0, 0, 8, 1, 0, 0, 0, 9, 1, 2}), "announces shape [9], 9 bytes of elements, but 2 follow");
   refuse<std::int16_t>(bytes({0, 0, 11, 1, 0, 0, 0, 2, 1, 2, 3}),
                        "announces shape [2], 4 bytes of elements, but 3 follow");
 }
@@ -114,8 +109,7 @@ TEST_CASE("bytes after the elements are refused") {
                        "announces shape [2, 3], 6 bytes of elements, but more follow");
 }
 
-TEST_CASE(
-    "announced elements beyond the limit, or beyond all numbers, are refused before memory is asked for") {
+TEST_CASE("announced elements beyond the limit, or beyond all numbers, are refused before memory is asked for") {
   refuse<std::uint8_t>(two_by_three, "the extents up to axis 1 multiply to more than 5", 5);
   const Bytes four = bytes({255, 255, 255, 255});
   const Bytes six_axes = joined({bytes({0, 0, 8, 6}), four, four, four, four, four, four});
@@ -123,8 +117,7 @@ TEST_CASE(
                        std::numeric_limits<std::size_t>::max());
   // An empty axis does not hide the others.
   const Bytes none = bytes({0, 0, 0, 0});
-  refuse<std::uint8_t>(joined({bytes({0, 0, 8, 4}), none, four, four, four}), "the extents up to axis 1",
-                       1000);
+  refuse<std::uint8_t>(joined({bytes({0, 0, 8, 4}), none, four, four, four}), "the extents up to axis 1", 1000);
   // 4 GiB are announced and within the limit, but do not follow.
   refuse<std::uint8_t>(joined({bytes({0, 0, 8, 1}), four}), "4294967295 bytes of elements, but 0 follow",
                        std::numeric_limits<std::size_t>::max());

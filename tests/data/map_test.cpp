@@ -22,8 +22,7 @@ TEST_CASE("map applies a function to every element and may change its type") {
   const auto names = squares | map([](const int& i) { return std::to_string(i); });
   static_assert(std::is_same_v<decltype(names)::Element, std::string>);
   CHECK(collect(names) == std::vector<std::string>{"0", "1", "4", "9"});
-  CHECK((Counting{4, Cardinality::unknown()} | map([](int i) { return i; })).cardinality() ==
-        Cardinality::unknown());
+  CHECK((Counting{4, Cardinality::unknown()} | map([](int i) { return i; })).cardinality() == Cardinality::unknown());
 }
 
 TEST_CASE("a mapped batch is a batch as long as it has rows (spec I02)") {

@@ -48,6 +48,6 @@ TEST_CASE("rows are views of the batch") {
 TEST_CASE("features and labels must be as many") {
   CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Example{iota<float>({4, 2}), iota<int>({3})})),
                        doctest::Contains("4 features, 3 labels"), ShapeMismatch);
-  CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Tensor<int>{Shape{}})),
-                       doctest::Contains("A scalar has no rows"), ShapeMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(row_count(Tensor<int>{Shape{}})), doctest::Contains("A scalar has no rows"),
+                       ShapeMismatch);
 }

@@ -71,8 +71,7 @@ TEST_CASE("elements of different shape are refused by index and shapes") {
   Tensor<float> batch;
   Stack<Tensor<float>>::allocate(batch, iota<float>({2, 3}), 4);
   CHECK_THROWS_WITH_AS(Stack<Tensor<float>>::place(batch, 2, iota<float>({3, 2})),
-                       doctest::Contains("element 2 has shape [3, 2], those before it [2, 3]"),
-                       ShapeMismatch);
+                       doctest::Contains("element 2 has shape [3, 2], those before it [2, 3]"), ShapeMismatch);
 }
 
 TEST_CASE("a batch that no memory can hold is refused before it is asked for") {
@@ -80,6 +79,5 @@ TEST_CASE("a batch that no memory can hold is refused before it is asked for") {
   const std::size_t rows = std::numeric_limits<std::size_t>::max() / 6;
   CHECK_THROWS_WITH_AS(Stack<Tensor<float>>::allocate(batch, iota<float>({6}), rows),
                        doctest::Contains("rows of shape [6]"), InvalidArgument);
-  CHECK_THROWS_AS(Stack<Tensor<float>>::allocate(batch, Tensor<float>{Shape{1, 1, 1, 1, 1, 1}}, 1),
-                  InvalidArgument);
+  CHECK_THROWS_AS(Stack<Tensor<float>>::allocate(batch, Tensor<float>{Shape{1, 1, 1, 1, 1, 1}}, 1), InvalidArgument);
 }

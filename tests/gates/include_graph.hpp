@@ -142,14 +142,11 @@ class IncludeGraph {
     const auto heavy = rules_.heavy.find(folder_of(header));
     for (const auto& name : foreign_[header]) {
       if (heavy != rules_.heavy.end() && matches_any(heavy->second, name)) {
-        violations_.push_back(header + " includes <" + name + ">, which is too heavy for " + heavy->first +
-                              "/");
+        violations_.push_back(header + " includes <" + name + ">, which is too heavy for " + heavy->first + "/");
       }
-      if (name.find_first_of("./") == std::string::npos && !is_package(name))
-        continue;  // the standard library
+      if (name.find_first_of("./") == std::string::npos && !is_package(name)) continue;  // the standard library
       if (!may_include(header, name)) {
-        violations_.push_back(header + " includes <" + name +
-                              ">, which the allow-list does not permit there");
+        violations_.push_back(header + " includes <" + name + ">, which the allow-list does not permit there");
       }
     }
   }

@@ -27,12 +27,11 @@ using Sentences = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a tree that keeps the rules has no violation") {
-  const Tree tree{
-      {"dist.hpp", "#include <dist/core/a.hpp>\n#include <dist/io/b.hpp>\n"},
-      {"core/a.hpp", "#include <vector>\n"},
-      {"io/b.hpp", "#include <dist/core/a.hpp>\n#include <iostream>\n  #  include <cub/cub.cuh>\n"},
-      {"io/gzip.hpp", "#include <zlib.h>\n/// #include <mpi.h> in a comment is no include\n"},
-      {"train/c.hpp", "#include <dist/io/b.hpp>\n"}};
+  const Tree tree{{"dist.hpp", "#include <dist/core/a.hpp>\n#include <dist/io/b.hpp>\n"},
+                  {"core/a.hpp", "#include <vector>\n"},
+                  {"io/b.hpp", "#include <dist/core/a.hpp>\n#include <iostream>\n  #  include <cub/cub.cuh>\n"},
+                  {"io/gzip.hpp", "#include <zlib.h>\n/// #include <mpi.h> in a comment is no include\n"},
+                  {"train/c.hpp", "#include <dist/io/b.hpp>\n"}};
   CHECK(check(tree) == Sentences{});
 }
 
@@ -52,8 +51,7 @@ TEST_CASE("a folder that the table does not name") {
 }
 
 TEST_CASE("headers in a circle, through an umbrella or not") {
-  CHECK(check({{"core/a.hpp", "#include <dist/core/b.hpp>\n"},
-               {"core/b.hpp", "#include <dist/core/a.hpp>\n"}}) ==
+  CHECK(check({{"core/a.hpp", "#include <dist/core/b.hpp>\n"}, {"core/b.hpp", "#include <dist/core/a.hpp>\n"}}) ==
         Sentences{"the headers include each other: core/a.hpp -> core/b.hpp -> core/a.hpp"});
   CHECK(check({{"nn.hpp", "#include <dist/x.hpp>\n"}, {"x.hpp", "#include <dist/nn.hpp>\n"}}) ==
         Sentences{"the headers include each other: nn.hpp -> x.hpp -> nn.hpp"});

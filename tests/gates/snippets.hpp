@@ -30,8 +30,7 @@ inline std::string trimmed(const std::string& line) {
 inline std::optional<std::vector<std::string>> region(const std::string& text, const std::string& name) {
   const auto lines = lines_of(text);
   const auto marker = [&](const std::string& wanted) {
-    return std::find_if(lines.begin(), lines.end(),
-                        [&](const auto& line) { return trimmed(line) == wanted; });
+    return std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return trimmed(line) == wanted; });
   };
   const auto first = marker("// [" + name + "]");
   const auto last = marker("// [/" + name + "]");
@@ -83,8 +82,8 @@ inline std::vector<std::string> snippet_violations(
       violations.push_back(where + "the region of the snippet " + source + " does not exist");
     } else if (*expected != block) {
       const auto differ = std::mismatch(block.begin(), block.end(), expected->begin(), expected->end());
-      violations.push_back(where + "the block differs from the snippet " + source + ", which says: " +
-                           (differ.second == expected->end() ? "(nothing more)" : *differ.second));
+      violations.push_back(where + "the block differs from the snippet " + source +
+                           ", which says: " + (differ.second == expected->end() ? "(nothing more)" : *differ.second));
     }
     source.clear();
   }

@@ -38,16 +38,14 @@ TEST_CASE("a comment serves the next block only") {
   const std::string good = "<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  ++a;\n}\n```\n";
   CHECK(check(good + "```cpp\nint a;\n```\n") ==
         Sentences{"line 7: a cpp block without a comment <!-- snippet: file#name --> above it"});
-  CHECK(check("<!-- snippet: examples/a.cpp#inner -->\ntext\n```cpp\nif (a) {\n  ++a;\n}\n```\n").size() ==
-        1);
+  CHECK(check("<!-- snippet: examples/a.cpp#inner -->\ntext\n```cpp\nif (a) {\n  ++a;\n}\n```\n").size() == 1);
 }
 
 TEST_CASE("a block that differs says where") {
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  --a;\n}\n```\n") ==
         Sentences{"line 2: the block differs from the snippet examples/a.cpp#inner, which says:   ++a;"});
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  ++a;\n}\n// more\n```\n") ==
-        Sentences{
-            "line 2: the block differs from the snippet examples/a.cpp#inner, which says: (nothing more)"});
+        Sentences{"line 2: the block differs from the snippet examples/a.cpp#inner, which says: (nothing more)"});
 }
 
 TEST_CASE("a file or a region that is not there") {

@@ -20,8 +20,7 @@ struct Signed {
   long read(std::span<std::byte>);
   const std::string& name() const;
 };
-static_assert(ByteSource<FileSource> && ByteSource<MemorySource> &&
-              ByteSource<dist_test::Trickle<MemorySource>>);
+static_assert(ByteSource<FileSource> && ByteSource<MemorySource> && ByteSource<dist_test::Trickle<MemorySource>>);
 static_assert(!ByteSource<Nameless> && !ByteSource<Signed> && !ByteSource<int>);
 
 TEST_CASE("memory is read in order and ends") {
@@ -81,8 +80,7 @@ TEST_CASE("a missing file, a folder and a path through a file are FileErrors wit
 
   FileSource directory{folder.path()};
   Bytes buffer(4);
-  CHECK_THROWS_WITH_AS(static_cast<void>(directory.read(buffer)), doctest::Contains("Is a directory"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(directory.read(buffer)), doctest::Contains("Is a directory"), FileError);
   try {
     FileSource{missing};
   } catch (const FileError& error) {

@@ -70,10 +70,9 @@ TEST_CASE("the end is the end, however often it is read") {
 }
 
 TEST_CASE("what is not gzip says which bytes it starts with") {
-  CHECK_THROWS_WITH_AS(inflated({}), doctest::Contains("File 'file.gz' is not a gzip file (it is empty)"),
+  CHECK_THROWS_WITH_AS(inflated({}), doctest::Contains("File 'file.gz' is not a gzip file (it is empty)"), FileError);
+  CHECK_THROWS_WITH_AS(inflated(bytes("PK\x03\x04")), doctest::Contains("starts with the bytes 50 4b, expected 1f 8b"),
                        FileError);
-  CHECK_THROWS_WITH_AS(inflated(bytes("PK\x03\x04")),
-                       doctest::Contains("starts with the bytes 50 4b, expected 1f 8b"), FileError);
   CHECK_THROWS_WITH_AS(inflated(bytes({0x1f})), doctest::Contains("starts with the bytes 1f, expected 1f 8b"),
                        FileError);
 }
@@ -81,12 +80,12 @@ TEST_CASE("what is not gzip says which bytes it starts with") {
 TEST_CASE("bytes after the data are refused, zeros too") {
   const Bytes compressed = gzip(bytes("abc"));
   for (const Bytes& rest : {bytes({0}), bytes({0, 0}), bytes("garbage"), bytes({0x1f})}) {
-    CHECK_THROWS_WITH_AS(inflated(joined({compressed, rest})),
-                         doctest::Contains("has bytes after its compressed data"), FileError);
+    CHECK_THROWS_WITH_AS(inflated(joined({compressed, rest})), doctest::Contains("has bytes after its compressed data"),
+                         FileError);
   }
-  CHECK_THROWS_WITH_AS(
-      inflated(joined({compressed, bytes("hi")})),
-      doctest::Contains(("at byte " + std::to_string(compressed.size()) + ": 68 69").c_str()), FileError);
+  CHECK_THROWS_WITH_AS(inflated(joined({compressed, bytes("hi")})),
+                       doctest::Contains(("at byte " + std::to_string(compressed.size()) + ": 68 69").c_str()),
+                       FileError);
 }
 
 TEST_CASE("a file cut at any length is refused, unless the cut is between members") {
@@ -126,8 +125,7 @@ TEST_CASE("a checksum that is wrong is named") {
   Bytes wrong = gzip(bytes("abc"));
   wrong[wrong.size() - 8] ^= std::byte{1};
   CHECK_THROWS_WITH_AS(inflated(wrong),
-                       doctest::Contains("is corrupt (zlib says 'incorrect data check' in gzip member 1"),
-                       FileError);
+                       doctest::Contains("is corrupt (zlib says 'incorrect data check' in gzip member 1"), FileError);
 }
 
 TEST_CASE("the reader of a bomb may stop when it has enough") {

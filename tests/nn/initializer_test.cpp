@@ -16,8 +16,7 @@ constexpr nn::Fans fans{30, 50};
 template <class Initializer>
 std::vector<double> draw(std::uint64_t seed = 11) {
   std::vector<double> values(count);
-  Initializer::fill(dist::TensorView<double>{values.data(), dist::Shape{count}}, fans,
-                    dist::RandomStream{seed});
+  Initializer::fill(dist::TensorView<double>{values.data(), dist::Shape{count}}, fans, dist::RandomStream{seed});
   return values;
 }
 

@@ -55,8 +55,7 @@ TEST_CASE("every replica starts with the same parameters, and the seed decides w
     const auto span = network.parameters().component(on.scope(), replica);
     return std::vector<float>(span.begin(), span.end());
   };
-  for (std::size_t replica = 0; replica < 3; ++replica)
-    CHECK(values(net, strategy, replica) == values(same, alone, 0));
+  for (std::size_t replica = 0; replica < 3; ++replica) CHECK(values(net, strategy, replica) == values(same, alone, 0));
   CHECK(values(other, alone, 0) != values(same, alone, 0));
 }
 
@@ -88,8 +87,7 @@ TEST_CASE("each replica has its own activations and gradients") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   const auto gradients = strategy.run([&](auto& replica) {
-    const auto x =
-        images(replica.local_index() == 0 ? 2 : 0, dist::Shape{4, 4, 1});  // the second has no rows
+    const auto x = images(replica.local_index() == 0 ? 2 : 0, dist::Shape{4, 4, 1});  // the second has no rows
     const auto y = net.forward(replica, x);
     for (float& element : y.gradient.elements()) element = 1;
     net.backward(replica, 0);
@@ -113,13 +111,10 @@ TEST_CASE("axes of extent 1 at the end of a row may be there or not") {
 TEST_CASE("a batch of another row shape is refused, naming both shapes") {
   dist::Default strategy;
   nn::Network<Net> net{strategy};
-  for (const dist::Shape& shape :
-       {dist::Shape{2, 16}, dist::Shape{2, 4, 5}, dist::Shape{4, 4, 4}, dist::Shape{}}) {
+  for (const dist::Shape& shape : {dist::Shape{2, 16}, dist::Shape{2, 4, 5}, dist::Shape{4, 4, 4}, dist::Shape{}}) {
     const bool fits = shape == dist::Shape{4, 4, 4};
     const dist::Tensor<float> x{shape};
-    const auto call = [&] {
-      strategy.run([&](auto& replica) { return net.forward(replica, x).values.size(); });
-    };
+    const auto call = [&] { strategy.run([&](auto& replica) { return net.forward(replica, x).values.size(); }); };
     if (fits) {
       CHECK_NOTHROW(call());
     } else {

@@ -10,13 +10,12 @@
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 
-#include "train/allocations.hpp"
+#include "support/allocations.hpp"
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
-static_assert(nn::OptimizerFunction<nn::SGD> && nn::OptimizerFunction<nn::RMSprop> &&
-              nn::OptimizerFunction<nn::Adam>);
+static_assert(nn::OptimizerFunction<nn::SGD> && nn::OptimizerFunction<nn::RMSprop> && nn::OptimizerFunction<nn::Adam>);
 
 namespace {
 
@@ -32,8 +31,7 @@ struct Parameters {
       : weights(strategy.template variable<T>(
             dist::Shape{count},
             [](dist::TensorView<T> all) {
-              for (std::size_t i = 0; i < count; ++i)
-                all[i] = static_cast<T>(std::sin(static_cast<double>(i)));
+              for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<T>(std::sin(static_cast<double>(i)));
             },
             "weights")),
         slopes(strategy.template variable<T, dist::OnRead, dist::Sum>(dist::Shape{count}, T{0}, "slopes")) {}
@@ -48,8 +46,7 @@ double share(std::size_t replica, std::size_t replicas) {
 }
 
 template <class S, class O, class T>
-void take_steps(S& strategy, nn::Optimizer<S, Parameters<S, T>, O>& optimizer, Parameters<S, T>& net,
-                int steps) {
+void take_steps(S& strategy, nn::Optimizer<S, Parameters<S, T>, O>& optimizer, Parameters<S, T>& net, int steps) {
   for (int step = 0; step < steps; ++step)
     strategy.run([&](auto& replica) {
       const std::span<T> mine = net.slopes.component(replica);
@@ -71,8 +68,8 @@ std::vector<double> adam_reference(const nn::Adam& adam, int steps) {
       const double g = gradient(i, step);
       m = beta_1 * m + (1 - beta_1) * g;
       v = beta_2 * v + (1 - beta_2) * g * g;
-      w -= double{adam.learning_rate} * std::sqrt(1 - std::pow(beta_2, step + 1)) /
-           (1 - std::pow(beta_1, step + 1)) * m / (std::sqrt(v) + double{adam.epsilon});
+      w -= double{adam.learning_rate} * std::sqrt(1 - std::pow(beta_2, step + 1)) / (1 - std::pow(beta_1, step + 1)) *
+           m / (std::sqrt(v) + double{adam.epsilon});
     }
     weights[i] = w;
   }
@@ -111,15 +108,13 @@ TEST_CASE("double networks, other strategies and other collectives give the same
     using S = std::remove_reference_t<decltype(strategy)>;
     Parameters<S, double> net{strategy};
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
-      for (double& weight : net.weights.component(strategy.scope(), local))
-        weight = double{static_cast<float>(weight)};
+      for (double& weight : net.weights.component(strategy.scope(), local)) weight = double{static_cast<float>(weight)};
     nn::Optimizer optimizer{strategy, net, adam};
     take_steps(strategy, optimizer, net, 20);
     const std::vector<double> expected = adam_reference(adam, 20);
     double difference = 0;
     for (std::size_t i = 0; i < count; ++i)
-      difference =
-          std::fmax(difference, std::fabs(net.weights.component(strategy.scope(), 0)[i] - expected[i]));
+      difference = std::fmax(difference, std::fabs(net.weights.component(strategy.scope(), 0)[i] - expected[i]));
     return difference;
   };
   dist::Default plain;

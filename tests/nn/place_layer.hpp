@@ -29,8 +29,8 @@ class PlacedLayer {
     std::vector<double> dx(x_.size(), -99);
     gradients.clear();
     for (const auto& value : values_) gradients.emplace_back(value.size(), -99);
-    operation_.template backward<true>(state_, batch(x_, In::shape()), views<const double>(values_),
-                                       output(y_), output(dy), views<double>(gradients),
+    operation_.template backward<true>(state_, batch(x_, In::shape()), views<const double>(values_), output(y_),
+                                       output(dy), views<double>(gradients),
                                        dist::TensorView<double>{dx.data(), In::shape().stacked(rows())});
     return dx;
   }

@@ -38,8 +38,8 @@ Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<dou
           const std::vector<double>& batch) {
   const auto weights = converted<T>(parameters);
   const auto images = converted<T>(batch);
-  const dist::TensorView<const T> x{
-      images.data(), Net::InputShape::shape().stacked(images.size() / Net::InputShape::elements)};
+  const dist::TensorView<const T> x{images.data(),
+                                    Net::InputShape::shape().stacked(images.size() / Net::InputShape::elements)};
   const auto y = workspace.forward(weights, x);
   REQUIRE(y.values.shape() == Net::OutputShape::shape().stacked(x.rows()));
   REQUIRE(y.gradient.shape() == y.values.shape());

@@ -13,8 +13,8 @@
 namespace nn = dist::nn;
 
 namespace {
-using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,
-                           nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
+                           nn::Dense<10>>;
 }
 
 TEST_CASE("shapes follow from layer to layer") {

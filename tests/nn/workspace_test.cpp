@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "nn/run_network.hpp"
-#include "train/allocations.hpp"
+#include "support/allocations.hpp"
 
 namespace nn = dist::nn;
 using dist_test::numbers;
@@ -24,11 +24,10 @@ namespace {
 
 using Small = nn::Sequential<nn::Input<7, 6, 2>, nn::Conv2D<3, 3, nn::Relu>, nn::MaxPool2D<2>, nn::Flatten,
                              nn::Dense<5, nn::Relu>, nn::Dense<4>>;
-using Deep =
-    nn::Sequential<nn::Input<36>, nn::Reshape<6, 6, 1>, nn::Conv2D<4, 3, nn::Linear, 1, nn::Same>, nn::ReLU,
-                   nn::Conv2D<3, 2, nn::Relu, 2>, nn::Flatten, nn::ReLU, nn::Dense<3>, nn::Reshape<3, 1>>;
-using StartsWithoutParameters = nn::Sequential<nn::Input<8, 8, 1>, nn::MaxPool2D<2>, nn::ReLU, nn::Flatten,
-                                               nn::Dense<6, nn::Relu>, nn::Dense<2>>;
+using Deep = nn::Sequential<nn::Input<36>, nn::Reshape<6, 6, 1>, nn::Conv2D<4, 3, nn::Linear, 1, nn::Same>, nn::ReLU,
+                            nn::Conv2D<3, 2, nn::Relu, 2>, nn::Flatten, nn::ReLU, nn::Dense<3>, nn::Reshape<3, 1>>;
+using StartsWithoutParameters =
+    nn::Sequential<nn::Input<8, 8, 1>, nn::MaxPool2D<2>, nn::ReLU, nn::Flatten, nn::Dense<6, nn::Relu>, nn::Dense<2>>;
 
 }  // namespace
 
@@ -49,9 +48,7 @@ TEST_CASE("a batch without rows has no output and zero gradients") {
     CHECK(empty.outputs.empty());
     CHECK(empty.gradients == std::vector<double>(Small::parameter_count, 0.0));
     // The same workspace goes on with a full batch, and comes back.
-    CHECK(
-        dist_test::pass(workspace, parameters, numbers(2 * Small::InputShape::elements, 2)).outputs.size() ==
-        8);
+    CHECK(dist_test::pass(workspace, parameters, numbers(2 * Small::InputShape::elements, 2)).outputs.size() == 8);
   }
 }
 

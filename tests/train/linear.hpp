@@ -46,9 +46,7 @@ class Points : public dist::data::DatasetRange<Points> {
     std::size_t row_ = 0;
   };
   [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
-  [[nodiscard]] dist::data::Cardinality cardinality() const {
-    return tell_((y_.rows() + batch_ - 1) / batch_);
-  }
+  [[nodiscard]] dist::data::Cardinality cardinality() const { return tell_((y_.rows() + batch_ - 1) / batch_); }
 
   [[nodiscard]] std::size_t rows() const { return y_.rows(); }
   [[nodiscard]] std::size_t batch() const { return batch_; }

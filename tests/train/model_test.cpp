@@ -17,8 +17,8 @@
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/sequential.hpp>
 
-#include "allocations.hpp"
 #include "linear.hpp"
+#include "support/allocations.hpp"
 #include "terminal.hpp"
 
 namespace nn = dist::nn;
@@ -109,8 +109,8 @@ TEST_CASE("what fit and evaluate show (spec Q.1)") {
 
   const Terminal fitted;
   model.fit(points, {.epochs = 2, .validation = points, .console = fitted.console(false)});
-  CHECK(joined(fitted) == "Epoch 1/2\n" + bar + " - val_loss: " + shown + "\nEpoch 2/2\n" + bar +
-                              " - val_loss: " + shown + "\n");
+  CHECK(joined(fitted) ==
+        "Epoch 1/2\n" + bar + " - val_loss: " + shown + "\nEpoch 2/2\n" + bar + " - val_loss: " + shown + "\n");
 
   const Terminal lines;
   model.fit(points, {.verbose = 2, .console = lines.console(false)});
@@ -141,12 +141,8 @@ TEST_CASE("observers are told of epochs, batches and tests, in fit and in evalua
     void on_batch_end(std::size_t step, nn::CurrentLogs logs) {
       record += std::to_string(step) + (logs()["loss"] > 0 ? "+ " : "- ");
     }
-    void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) {
-      record += "of" + std::to_string(*epoch.steps) + " ";
-    }
-    void on_test_batch_end(std::size_t step, nn::CurrentLogs) {
-      record += "test" + std::to_string(step) + " ";
-    }
+    void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) { record += "of" + std::to_string(*epoch.steps) + " "; }
+    void on_test_batch_end(std::size_t step, nn::CurrentLogs) { record += "test" + std::to_string(step) + " "; }
   };
   Mirrored strategy{2};
   Linear<Mirrored> net{strategy};
@@ -190,8 +186,7 @@ TEST_CASE("a network learns to tell two classes apart, the same way every time")
 TEST_CASE("a step of fit does not allocate") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
-  nn::Model model{strategy, net, nn::SGD{.momentum = 0.9f}, nn::MeanSquaredError{},
-                  nn::MeanOf{nn::MeanSquaredError{}}};
+  nn::Model model{strategy, net, nn::SGD{.momentum = 0.9f}, nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}}};
   const Terminal kept;
   *kept.now = 0;
   const auto allocated = [&](std::size_t rows) {
@@ -232,8 +227,7 @@ TEST_CASE("a model is of one strategy, and its logs have one value per name (spe
   Linear<Mirrored> net{strategy};
   CHECK_THROWS_AS((nn::Model{other, net, descent, nn::MeanSquaredError{}}), dist::WrongStrategy);
   CHECK_THROWS_WITH_AS(
-      (nn::Model{strategy, net, descent, nn::MeanSquaredError{},
-                 nn::MeanOf<nn::MeanSquaredError>{.name = "loss"}}),
+      (nn::Model{strategy, net, descent, nn::MeanSquaredError{}, nn::MeanOf<nn::MeanSquaredError>{.name = "loss"}}),
       "Two metrics of a model are named 'loss' (the logs would have one value for both). Give one of them "
       "another name: nn::SparseCategoricalAccuracy{.name = \"top\"}.",
       dist::InvalidArgument);

@@ -11,12 +11,9 @@ namespace {
 struct Recorder {
   std::string name;
   std::string& record;
-  void on_epoch_begin(const nn::Epoch& epoch) {
-    record += name + "begin" + std::to_string(epoch.index) + " ";
-  }
+  void on_epoch_begin(const nn::Epoch& epoch) { record += name + "begin" + std::to_string(epoch.index) + " "; }
   void on_batch_end(std::size_t step, nn::CurrentLogs logs) {
-    record +=
-        name + "batch" + std::to_string(step) + ":" + std::to_string(static_cast<int>(logs()["loss"])) + " ";
+    record += name + "batch" + std::to_string(step) + ":" + std::to_string(static_cast<int>(logs()["loss"])) + " ";
   }
   void on_epoch_end(const nn::Epoch&, const nn::Logs& logs) {
     record += name + "end:" + std::to_string(logs.size()) + " ";

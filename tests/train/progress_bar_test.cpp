@@ -24,8 +24,8 @@ struct Line {
 };
 
 /// Makes the calls, the last one as `finish`, and compares what was written.
-void compare(const nn::ProgressBarOptions& options, const std::vector<Call>& calls,
-             const std::vector<Line>& lines, bool terminal = true) {
+void compare(const nn::ProgressBarOptions& options, const std::vector<Call>& calls, const std::vector<Line>& lines,
+             bool terminal = true) {
   const Terminal kept;
   nn::ProgressBar bar{options, kept.console(terminal)};
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -40,77 +40,61 @@ void compare(const nn::ProgressBarOptions& options, const std::vector<Call>& cal
   }
   REQUIRE(kept.messages->size() == lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i)
-    CHECK((*kept.messages)[i] ==
-          std::string(static_cast<std::size_t>(lines[i].backspaces), '\b') + lines[i].text);
+    CHECK((*kept.messages)[i] == std::string(static_cast<std::size_t>(lines[i].backspaces), '\b') + lines[i].text);
 }
 
-std::vector<nn::Logs::Entry> logs(double loss, double accuracy) {
-  return {{"loss", loss}, {"accuracy", accuracy}};
-}
+std::vector<nn::Logs::Entry> logs(double loss, double accuracy) { return {{"loss", loss}, {"accuracy", accuracy}}; }
 
 }  // namespace
 
 TEST_CASE("a known number of steps, drawn at most every 0.05 s (spec Q.1)") {
-  compare(
-      {.target = 12},
-      {{0.5, 1, logs(2.30259, 0.125)},
-       {0.52, 2, logs(2.2, 0.2)},
-       {0.75, 3, logs(0.6931, 0.5)},
-       {1.6, 12, logs(0.00051234, 0.96875)}},
-      {{0, "\r 1/12 [=>............................] - ETA: 5s - loss: 2.3026 - accuracy: 0.1250"},
-       {82, "\r 3/12 [======>.......................] - ETA: 1s - loss: 0.6931 - accuracy: 0.5000"},
-       {82,
-        "\r12/12 [==============================] - 2s 100ms/step - loss: 5.1234e-04 - accuracy: 0.9688\n"}});
+  compare({.target = 12},
+          {{0.5, 1, logs(2.30259, 0.125)},
+           {0.52, 2, logs(2.2, 0.2)},
+           {0.75, 3, logs(0.6931, 0.5)},
+           {1.6, 12, logs(0.00051234, 0.96875)}},
+          {{0, "\r 1/12 [=>............................] - ETA: 5s - loss: 2.3026 - accuracy: 0.1250"},
+           {82, "\r 3/12 [======>.......................] - ETA: 1s - loss: 0.6931 - accuracy: 0.5000"},
+           {82, "\r12/12 [==============================] - 2s 100ms/step - loss: 5.1234e-04 - accuracy: 0.9688\n"}});
 }
 
 TEST_CASE("an unknown number of steps (spec Q05)") {
-  compare(
-      {}, {{2, 1, logs(1.5, 0.25)}, {3, 3, logs(1.25, 0.5)}, {4, 5, logs(1, 0.75)}},
-      {{0, "\r      1/Unknown - 2s 2s/step - loss: 1.5000 - accuracy: 0.2500"},
-       {62, "\r      3/Unknown - 3s 500ms/step - loss: 1.2500 - accuracy: 0.5000"},
-       {65, "\r5/5 [==============================] - 4s 500ms/step - loss: 1.0000 - accuracy: 0.7500\n"}});
+  compare({}, {{2, 1, logs(1.5, 0.25)}, {3, 3, logs(1.25, 0.5)}, {4, 5, logs(1, 0.75)}},
+          {{0, "\r      1/Unknown - 2s 2s/step - loss: 1.5000 - accuracy: 0.2500"},
+           {62, "\r      3/Unknown - 3s 500ms/step - loss: 1.2500 - accuracy: 0.5000"},
+           {65, "\r5/5 [==============================] - 4s 500ms/step - loss: 1.0000 - accuracy: 0.7500\n"}});
 }
 
 TEST_CASE("hours, minutes and seconds; lines that become shorter; small, negative and missing numbers") {
-  compare(
-      {.target = 1000},
-      {{10, 1, logs(1, 0)},
-       {20, 2, logs(1, 0)},
-       {120, 102, logs(-0.5, 0)},
-       {130, 980, logs(1e-3, 0)},
-       {131, 1000, logs(1, std::nan(""))}},
-      {{0,
-        "\r   1/1000 [..............................] - ETA: 2:46:30 - loss: 1.0000 - accuracy: 0.0000e+00"},
-       {95,
-        "\r   2/1000 [..............................] - ETA: 2:46:20 - loss: 1.0000 - accuracy: 0.0000e+00"},
-       {95,
-        "\r 102/1000 [==>...........................] - ETA: 16:18 - loss: -0.5000 - accuracy: 0.0000e+00 "},
-       {94,
-        "\r 980/1000 [============================>.] - ETA: 2s - loss: 1.0000e-03 - accuracy: 0.0000e+00"},
-       {94,
-        "\r1000/1000 [==============================] - 131s 121ms/step - loss: 1.0000 - accuracy: nan   "
-        "\n"}});
+  compare({.target = 1000},
+          {{10, 1, logs(1, 0)},
+           {20, 2, logs(1, 0)},
+           {120, 102, logs(-0.5, 0)},
+           {130, 980, logs(1e-3, 0)},
+           {131, 1000, logs(1, std::nan(""))}},
+          {{0, "\r   1/1000 [..............................] - ETA: 2:46:30 - loss: 1.0000 - accuracy: 0.0000e+00"},
+           {95, "\r   2/1000 [..............................] - ETA: 2:46:20 - loss: 1.0000 - accuracy: 0.0000e+00"},
+           {95, "\r 102/1000 [==>...........................] - ETA: 16:18 - loss: -0.5000 - accuracy: 0.0000e+00 "},
+           {94, "\r 980/1000 [============================>.] - ETA: 2s - loss: 1.0000e-03 - accuracy: 0.0000e+00"},
+           {94,
+            "\r1000/1000 [==============================] - 131s 121ms/step - loss: 1.0000 - accuracy: nan   "
+            "\n"}});
 }
 
 TEST_CASE("values of single steps are averaged over the steps") {
-  compare({.target = 4, .averaged = {"loss"}},
-          {{1, 1, {{"loss", 4}}}, {2, 3, {{"loss", 1}}}, {3, 4, {{"loss", 2}}}},
+  compare({.target = 4, .averaged = {"loss"}}, {{1, 1, {{"loss", 4}}}, {2, 3, {{"loss", 1}}}, {3, 4, {{"loss", 2}}}},
           {{0, "\r1/4 [======>.......................] - ETA: 3s - loss: 4.0000"},
            {61, "\r3/4 [=====================>........] - ETA: 0s - loss: 2.0000"},
            {61, "\r4/4 [==============================] - 3s 667ms/step - loss: 2.0000\n"}});
 }
 
 TEST_CASE("one step, and steps of microseconds") {
-  compare(
-      {.target = 1}, {{0.25, 1, logs(1, 0)}, {0.25, 1, logs(1, 0)}},
-      {{0, "\r1/1 [==============================] - ETA: 0s - loss: 1.0000 - accuracy: 0.0000e+00"},
-       {84,
-        "\r1/1 [==============================] - 0s 250ms/step - loss: 1.0000 - accuracy: 0.0000e+00\n"}});
-  compare(
-      {.target = 8}, {{0.0001, 1, logs(1, 0)}, {0.0009, 8, logs(1, 0)}},
-      {{0, "\r1/8 [==>...........................] - ETA: 0s - loss: 1.0000 - accuracy: 0.0000e+00"},
-       {84,
-        "\r8/8 [==============================] - 0s 114us/step - loss: 1.0000 - accuracy: 0.0000e+00\n"}});
+  compare({.target = 1}, {{0.25, 1, logs(1, 0)}, {0.25, 1, logs(1, 0)}},
+          {{0, "\r1/1 [==============================] - ETA: 0s - loss: 1.0000 - accuracy: 0.0000e+00"},
+           {84, "\r1/1 [==============================] - 0s 250ms/step - loss: 1.0000 - accuracy: 0.0000e+00\n"}});
+  compare({.target = 8}, {{0.0001, 1, logs(1, 0)}, {0.0009, 8, logs(1, 0)}},
+          {{0, "\r1/8 [==>...........................] - ETA: 0s - loss: 1.0000 - accuracy: 0.0000e+00"},
+           {84, "\r8/8 [==============================] - 0s 114us/step - loss: 1.0000 - accuracy: 0.0000e+00\n"}});
 }
 
 TEST_CASE("values of any size") {
@@ -128,8 +112,7 @@ TEST_CASE("one line per epoch (spec Q.1, verbose 2)") {
 TEST_CASE("a file gets the last state only, silence nothing") {
   const std::vector<Call> calls{{0.5, 1, logs(2, 0.5)}, {1.5, 11, logs(1, 0.75)}, {1.6, 12, logs(1, 0.75)}};
   compare({.target = 12}, calls,
-          {{0, "12/12 [==============================] - 2s 100ms/step - loss: 1.0000 - accuracy: 0.7500\n"}},
-          false);
+          {{0, "12/12 [==============================] - 2s 100ms/step - loss: 1.0000 - accuracy: 0.7500\n"}}, false);
   compare({.target = 12, .verbosity = nn::Verbosity::silent}, calls, {});
 }
 

@@ -51,8 +51,7 @@ TEST_CASE("no header for one epoch, nothing at all in silence") {
     *kept.now += 1;
     progress.on_batch_end(0, reading(logs));
     progress.on_epoch_end({.steps = 1}, logs);
-    CHECK(joined(kept) ==
-          (verbosity == nn::Verbosity::silent ? "" : "1/1 - 1s - loss: 0.5000 - 1s/epoch - 1s/step\n"));
+    CHECK(joined(kept) == (verbosity == nn::Verbosity::silent ? "" : "1/1 - 1s - loss: 0.5000 - 1s/epoch - 1s/step\n"));
   }
 }
 

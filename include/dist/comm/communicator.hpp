@@ -14,11 +14,11 @@ namespace dist {
 
 /// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
 struct CollectiveCall {
-  std::string_view operation;        ///< "all_reduce"
-  std::string_view reduction = "";   ///< "sum"; empty where nothing is reduced
-  std::size_t elements = 0;          ///< of each member
-  std::string_view dtype = "";       ///< of the elements
-  std::size_t root = 0;              ///< of a broadcast
+  std::string_view operation;       ///< "all_reduce"
+  std::string_view reduction = "";  ///< "sum"; empty where nothing is reduced
+  std::size_t elements = 0;         ///< of each member
+  std::string_view dtype = "";      ///< of the elements
+  std::size_t root = 0;             ///< of a broadcast
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 };
 
@@ -41,9 +41,10 @@ concept SharesMemory = Communicator<C> && requires(const C comm, const Collectiv
 };
 
 /// The members exchange a few elements in one step: after `exchange(call, values)`, `received<T>(rank)` points to a copy of
-/// that member's values until the next but one exchange. At most `C::exchange_capacity` bytes.
+/// that member's values until this member's next call. At most `C::exchange_capacity` bytes.
 template <class C>
-concept ExchangesSmall = Communicator<C> && requires(const C comm, const CollectiveCall& call, std::span<const float> values) {
+concept ExchangesSmall = Communicator<C> &&
+    requires(const C comm, const CollectiveCall& call, std::span<const float> values) {
   { C::exchange_capacity } -> std::convertible_to<std::size_t>;
   comm.exchange(call, values);
   { comm.template received<float>(std::size_t{0}) } -> std::same_as<const float*>;

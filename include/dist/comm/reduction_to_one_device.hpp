@@ -21,9 +21,10 @@ struct ReductionToOneDevice {
 
   template <class C>
   class On {
-    static_assert(SharesMemory<C>,
-                  "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
-                  "such as ThreadCommunicator");
+    static_assert(
+        SharesMemory<C>,
+        "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
+        "such as ThreadCommunicator");
 
    public:
     explicit On(C communicator) : comm_(communicator) {}
@@ -33,8 +34,9 @@ struct ReductionToOneDevice {
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
-      comm_.publish({.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-                    values.data());
+      comm_.publish(
+          {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          values.data());
       if (comm_.rank() == device)
         detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
           std::copy_n(sums.data(), sums.size(), values.data() + first);
@@ -52,8 +54,9 @@ struct ReductionToOneDevice {
     /// `first` on; the other mirrors are copies. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
-      comm_.publish({.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
-                    gradient.data(), mirror.data());
+      comm_.publish(
+          {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
+          gradient.data(), mirror.data());
       if (comm_.rank() == device)
         detail::reduce_range<T>(op, comm_, {0, gradient.size()}, [&](std::size_t first, std::span<const T> reduced) {
           update(first, mirror.subspan(first, reduced.size()), reduced);

@@ -21,9 +21,10 @@ struct SharedMemoryAllReduce {
 
   template <class C>
   class On {
-    static_assert(SharesMemory<C> && ExchangesSmall<C>,
-                  "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
-                  "and ExchangesSmall, such as ThreadCommunicator");
+    static_assert(
+        SharesMemory<C> && ExchangesSmall<C>,
+        "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
+        "and ExchangesSmall, such as ThreadCommunicator");
 
    public:
     explicit On(C communicator) : comm_(communicator) {}
@@ -37,7 +38,8 @@ struct SharedMemoryAllReduce {
           .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       if (values.size_bytes() <= C::exchange_capacity) {
         comm_.exchange(call, std::span<const T>{values});
-        detail::reduce_block(op, comm_.size(), values, [&](std::size_t rank) { return comm_.template received<T>(rank); });
+        detail::reduce_block(op, comm_.size(), values,
+                             [&](std::size_t rank) { return comm_.template received<T>(rank); });
         return;
       }
       comm_.publish(call, values.data());
@@ -59,14 +61,22 @@ struct SharedMemoryAllReduce {
     /// others. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
-      comm_.publish({.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
-                    gradient.data(), mirror.data());
-      detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()), [&](std::size_t first, std::span<const T> reduced) {
-        const std::span<T> mine = mirror.subspan(first, reduced.size());
-        update(first, mine, reduced);
-        for (std::size_t rank = 0; rank < comm_.size(); ++rank)
-          if (rank != comm_.rank()) std::copy_n(mine.data(), mine.size(), comm_.template peer<T>(rank, 1) + first);
-      });
+      comm_.publish(
+          {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
+          gradient.data(), mirror.data());
+      try {
+        detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
+                                [&](std::size_t first, std::span<const T> reduced) {
+                                  const std::span<T> mine = mirror.subspan(first, reduced.size());
+                                  update(first, mine, reduced);
+                                  for (std::size_t rank = 0; rank < comm_.size(); ++rank)
+                                    if (rank != comm_.rank())
+                                      std::copy_n(mine.data(), mine.size(), comm_.template peer<T>(rank, 1) + first);
+                                });
+      } catch (...) {
+        comm_.barrier();  // the update threw: peers may still use this replica's operands, and this one theirs
+        throw;
+      }
       comm_.barrier();
     }
 

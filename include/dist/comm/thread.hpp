@@ -71,11 +71,24 @@ class ThreadGroup {
     const std::int64_t start = detail::monotonic_nanoseconds();
     for (;;) {
       if (arrived()) return;
-      if (status_.failed()) throw detail::PeerFailed{};
+      if (status_.failed()) {
+        withdraw(rank, sequence);
+        throw detail::PeerFailed{};
+      }
       if (status_.has_returned(peer) && !arrived()) refuse_missing(rank, peer);
-      if (detail::monotonic_nanoseconds() - start > timeout_) refuse_late(rank, peer);
+      if (detail::monotonic_nanoseconds() - start > timeout_) {
+        const DeadlineExceeded late = late_peer(rank, peer);
+        withdraw(rank, sequence);
+        throw late;
+      }
       sched_yield();
     }
+  }
+
+  /// Takes back that `rank` has entered collective `sequence`: it gives up, its operands are about to go, and a peer that
+  /// comes later must not take them for published.
+  void withdraw(std::size_t rank, std::uint32_t sequence) const noexcept {
+    members_[rank].entered.store(sequence - 1, std::memory_order_release);
   }
 
   [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
@@ -94,6 +107,7 @@ class ThreadGroup {
     std::string line = text("replica ", rank, " called ", call.operation);
     if (!call.reduction.empty()) line += text("(", call.reduction, ")");
     if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
+    if (call.operation == "broadcast") line += text(" from replica ", call.root);
     return line + text(" as its collective number ", sequence);
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer) const {
@@ -106,10 +120,10 @@ class ThreadGroup {
                              text(describe(rank), ", but ", describe(peer)),
                              "Call the same collectives with the same extents in the same order on every replica");
   }
-  [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer) const {
-    throw DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
-                           text(describe(rank), " and waited ", static_cast<double>(timeout_) * 1e-9, " s"),
-                           "Find out what that replica waits for, or give the strategy a longer timeout");
+  [[nodiscard]] DeadlineExceeded late_peer(std::size_t rank, std::size_t peer) const {
+    return DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
+                            text(describe(rank), " and waited ", static_cast<double>(timeout_) * 1e-9, " s"),
+                            "Find out what that replica waits for, or give the strategy a longer timeout");
   }
 
   const RunStatus& status_;
@@ -129,7 +143,9 @@ class ThreadCommunicator {
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
 
-  void barrier() const { meet({.operation = "barrier"}, [](ThreadGroup::Mailbox&) {}); }
+  void barrier() const {
+    meet({.operation = "barrier"}, [](ThreadGroup::Mailbox&) {});
+  }
 
   template <class T>
   void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
@@ -146,7 +162,9 @@ class ThreadCommunicator {
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
     DIST_EXPECT(values.size_bytes() <= exchange_capacity);
-    meet(call, [&](ThreadGroup::Mailbox& mine) { std::memcpy(mine.payload, values.data(), values.size_bytes()); });
+    meet(call, [&](ThreadGroup::Mailbox& mine) {
+      if (!values.empty()) std::memcpy(mine.payload, values.data(), values.size_bytes());
+    });
   }
   template <class T>
   [[nodiscard]] const T* received(std::size_t rank) const noexcept {

@@ -17,15 +17,16 @@ class PerReplica {
  public:
   using Value = T;
 
-  PerReplica() = default;
+  PerReplica() {}  // not defaulted: that would zero the storage
   /// `count` value-initialised values.
-  explicit PerReplica(std::size_t count) { create(count, [](std::size_t) { return T(); }); }
+  explicit PerReplica(std::size_t count) {
+    create(count, [](std::size_t) { return T(); });
+  }
   /// The values `make(0)`, `make(1)`, …
   template <class Make>
-    requires std::is_invocable_r_v<T, Make&, std::size_t>
-  PerReplica(std::size_t count, Make make) {
-    create(count, make);
-  }
+    requires std::is_invocable_r_v<T, Make&, std::size_t> PerReplica(std::size_t count, Make make) {
+      create(count, make);
+    }
   PerReplica(const PerReplica& other) {
     create(other.size_, [&](std::size_t i) -> const T& { return other[i]; });
   }
@@ -55,7 +56,7 @@ class PerReplica {
 
   template <class Make>
   void create(std::size_t count, Make&& make) {
-    if (count > inline_capacity) heap_ = ::operator new(count * sizeof(T), std::align_val_t{alignof(T)});
+    if (count > inline_capacity) heap_ = ::operator new (count * sizeof(T), std::align_val_t{alignof(T)});
     try {
       for (; size_ < count; ++size_) ::new (static_cast<void*>(static_cast<T*>(storage()) + size_)) T(make(size_));
     } catch (...) {
@@ -75,7 +76,7 @@ class PerReplica {
 
   void destroy() noexcept {
     while (size_ > 0) begin()[--size_].~T();
-    if (heap_ != nullptr) ::operator delete(std::exchange(heap_, nullptr), std::align_val_t{alignof(T)});
+    if (heap_ != nullptr) ::operator delete (std::exchange(heap_, nullptr), std::align_val_t{alignof(T)});
   }
 
   std::size_t size_ = 0;

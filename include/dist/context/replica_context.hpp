@@ -36,14 +36,16 @@ class ReplicaContext {
   [[nodiscard]] std::size_t local_index() const noexcept { return replica_id().index(); }
 
   /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call.
-  template <Reducible T, ReduceOp<T> Op>
+  template <Reducible T, class Op>
   [[nodiscard]] T all_reduce(Op op, T value) const {
+    require_op<Op, T>();
     collectives_.all_reduce(op, std::span<T>{&value, 1});
     return value;
   }
   /// The same element by element, in place. Throws CollectiveMismatch when replicas give different counts.
-  template <Reducible T, ReduceOp<T> Op>
+  template <Reducible T, class Op>
   void all_reduce(Op op, std::span<T> values) const {
+    require_op<Op, T>();
     collectives_.all_reduce(op, values);
   }
 
@@ -52,8 +54,9 @@ class ReplicaContext {
   /// `update(first, mine, reduced)` is called with consecutive blocks: `mine` are this replica's elements from `first` on,
   /// to be changed in place, `reduced` the reduced gradients for them. Every replica's `mirror` must hold the same values
   /// before, and holds the same bits after. A collective call.
-  template <Reducible T, ReduceOp<T> Op, class Update>
+  template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    require_op<Op, T>();
     collectives_.reduce_and_apply(op, gradient, mirror, std::forward<Update>(update));
   }
 
@@ -84,6 +87,12 @@ class ReplicaContext {
   }
 
  private:
+  template <class Op, class T>
+  static constexpr void require_op() {
+    static_assert(ReduceOp<Op, T>,
+                  "this reduction does not combine values of this type: Mean needs a floating-point type");
+  }
+
   S* strategy_;
   Collectives collectives_;
 };

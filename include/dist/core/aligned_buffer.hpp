@@ -10,7 +10,8 @@ namespace dist {
 /// Bytes per cache line, and the alignment of every buffer that the library owns: one vector register of AVX-512.
 inline constexpr std::size_t cache_line = 64;
 
-/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy.
+/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy. More bytes
+/// than can be counted are a std::bad_array_new_length, as from `new T[size]`.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
@@ -19,7 +20,7 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t size)
-      : data_(size == 0 ? nullptr : static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{cache_line}))),
+      : data_(size == 0 ? nullptr : static_cast<T*>(::operator new (bytes_of(size), std::align_val_t{cache_line}))),
         size_(size) {
     for (std::size_t i = 0; i < size_; ++i) ::new (static_cast<void*>(data_ + i)) T{};
   }
@@ -31,7 +32,7 @@ class AlignedBuffer {
     return *this;
   }
   ~AlignedBuffer() {
-    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{cache_line});
+    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
   }
 
   [[nodiscard]] T* data() noexcept { return data_; }
@@ -39,6 +40,12 @@ class AlignedBuffer {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
+  static std::size_t bytes_of(std::size_t size) {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(size, sizeof(T), &bytes)) throw std::bad_array_new_length();
+    return bytes;
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -12,7 +12,7 @@ namespace dist {
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11): four random words
 /// as a pure function of a counter and a key.
 [[nodiscard]] constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                                           std::array<std::uint32_t, 2> key) {
+                                                            std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t multiplier_0 = 0xD2511F53U;
   constexpr std::uint64_t multiplier_1 = 0xCD9E8D57U;
   constexpr std::uint32_t weyl_0 = 0x9E3779B9U;
@@ -21,7 +21,8 @@ namespace dist {
     const std::uint64_t product_0 = multiplier_0 * counter[0];
     const std::uint64_t product_1 = multiplier_1 * counter[2];
     counter = {static_cast<std::uint32_t>(product_1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product_1),
-               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product_0)};
+               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product_0)};
     key = {key[0] + weyl_0, key[1] + weyl_1};
   }
   return counter;

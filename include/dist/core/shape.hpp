@@ -16,12 +16,19 @@ class Shape {
 
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::size_t> extents) : Shape(std::span{extents.begin(), extents.size()}) {}
-  /// Throws InvalidArgument when there are more than `max_rank` extents.
+  /// Throws InvalidArgument when there are more than `max_rank` extents, or more elements than can be counted.
   constexpr explicit Shape(std::span<const std::size_t> extents) : rank_(extents.size()) {
     if (rank_ > max_rank)
       throw InvalidArgument("A shape has too many axes", text(rank_, " given, at most ", max_rank, " are supported"),
                             "Merge axes that are never indexed apart");
-    for (std::size_t axis = 0; axis < rank_; ++axis) extents_[axis] = extents[axis];
+    std::size_t product = 1;
+    for (std::size_t axis = 0; axis < rank_; ++axis) {
+      extents_[axis] = extents[axis];
+      if (__builtin_mul_overflow(product, extents[axis], &product))
+        throw InvalidArgument("A shape has too many elements",
+                              text("the product of ", rank_, " extents exceeds 64 bits"),
+                              "Look for an extent that was computed or read wrongly");
+    }
   }
 
   [[nodiscard]] constexpr std::size_t rank() const noexcept { return rank_; }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -32,13 +33,13 @@ class TensorView {
   }
   /// A view of mutable elements is also a view of constant ones.
   template <class Mutable>
-    requires(std::is_const_v<T> && std::is_same_v<const Mutable, T>)
+    requires(std::is_const_v<T>&& std::is_same_v<const Mutable, T>)
   TensorView(TensorView<Mutable> other) : data_(other.data()), shape_(other.shape()) {}
 
   /// Every tensor is also a view of itself.
   TensorView(Tensor<T>& tensor) : data_(tensor.data()), shape_(tensor.shape()) {}
-  TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires std::is_const_v<T>
-      : data_(tensor.data()), shape_(tensor.shape()) {}
+  TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires std::is_const_v<T> : data_(tensor.data()),
+                                                                                         shape_(tensor.shape()) {}
 
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
@@ -66,6 +67,7 @@ class TensorView {
 
   /// One index per axis.
   template <class... Indices>
+    requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] T& operator()(Indices... indices) const {
     DIST_EXPECT_INNER(sizeof...(indices) == shape_.rank());
     std::size_t offset = 0;
@@ -93,8 +95,13 @@ class Tensor {
 
   Tensor() : shape_{0} {}
   explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
-  Tensor(Tensor&&) noexcept = default;
-  Tensor& operator=(Tensor&&) noexcept = default;
+  /// A tensor that was moved from holds other elements or none, and stays usable.
+  Tensor(Tensor&& other) noexcept : shape_(std::exchange(other.shape_, Shape{0})), buffer_(std::move(other.buffer_)) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(shape_, other.shape_);
+    buffer_ = std::move(other.buffer_);  // which swaps
+    return *this;
+  }
   Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other); }
   Tensor& operator=(const Tensor& other) {
     if (this != &other) {
@@ -108,8 +115,8 @@ class Tensor {
   /// Gives the tensor another shape. With no more elements than before, those that remain keep their values; otherwise
   /// the elements are unspecified.
   void resize(Shape shape) {
-    shape_ = shape;
     if (shape.elements() > buffer_.size()) buffer_ = AlignedBuffer<T>(shape.elements());
+    shape_ = shape;  // after what may throw
   }
 
   [[nodiscard]] T* data() noexcept { return buffer_.data(); }

@@ -13,9 +13,7 @@ inline void append_text(std::string& out, char part) { out.push_back(part); }
 
 template <class Number>
   requires std::integral<Number> || std::floating_point<Number>
-void append_text(std::string& out, Number part) {
-  out.append(std::to_string(part));
-}
+void append_text(std::string& out, Number part) { out.append(std::to_string(part)); }
 
 }  // namespace detail
 

@@ -81,15 +81,13 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
 /// batch differ in shape.
 [[nodiscard]] inline auto batch(std::size_t batch_size, Remainder remainder = Remainder::keep) {
   if (batch_size == 0)
-    throw InvalidArgument("batch has no room for elements", "batch_size is 0",
-                          "Use 1 or more elements per batch");
+    throw InvalidArgument("batch has no room for elements", "batch_size is 0", "Use 1 or more elements per batch");
   return Pipe{[=]<Dataset D>(D dataset) {
     constexpr bool stackable = Stackable<ElementOf<D>>;
     if constexpr (stackable)
       return BatchDataset<D>{std::move(dataset), batch_size, remainder};
     else
-      static_assert(stackable,
-                    "batch: elements must be numbers, Tensors, TensorViews or Examples of these: map them");
+      static_assert(stackable, "batch: elements must be numbers, Tensors, TensorViews or Examples of these: map them");
   }};
 }
 

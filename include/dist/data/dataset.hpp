@@ -66,9 +66,7 @@ class Cursor {
     return *this;
   }
   void operator++(int) { ++*this; }
-  friend bool operator==(const Cursor& cursor, std::default_sentinel_t) noexcept {
-    return !cursor.has_element_;
-  }
+  friend bool operator==(const Cursor& cursor, std::default_sentinel_t) noexcept { return !cursor.has_element_; }
 
  private:
   Iterator iterator_;
@@ -125,9 +123,8 @@ template <class D, class Make>
   if constexpr (is_dataset)
     return pipe.make(std::remove_cvref_t<D>(std::forward<D>(dataset)));
   else
-    static_assert(
-        is_dataset,
-        "the left side of | is not a dataset: begin with a source such as dist::data::tensor_slices(...)");
+    static_assert(is_dataset,
+                  "the left side of | is not a dataset: begin with a source such as dist::data::tensor_slices(...)");
 }
 
 }  // namespace dist::data

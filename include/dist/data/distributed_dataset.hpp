@@ -26,9 +26,8 @@ namespace dist::data {
 /// replica, views of its rows that stay valid until the next step.
 template <class D>
 class DistributedDataset {
-  static_assert(
-      is_batched<D>,
-      "distribute_dataset splits batches: add | dist::data::batch(global_batch_size) to the dataset");
+  static_assert(is_batched<D>,
+                "distribute_dataset splits batches: add | dist::data::batch(global_batch_size) to the dataset");
 
  public:
   DistributedDataset(D, std::size_t) {}
@@ -79,9 +78,7 @@ class DistributedDataset<D> {
   /// Each loop over the same object is a new epoch, as with `DatasetRange`.
   [[nodiscard]] auto begin() { return Cursor<Iterator, Value>{iterate(next_epoch_++)}; }
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-  [[nodiscard]] auto epoch(std::uint64_t number) const& {
-    return EpochRange<DistributedDataset, Value>{*this, number};
-  }
+  [[nodiscard]] auto epoch(std::uint64_t number) const& { return EpochRange<DistributedDataset, Value>{*this, number}; }
   void epoch(std::uint64_t) const&& = delete;
 
  private:

@@ -36,9 +36,8 @@ namespace detail {
   const std::string compressed = plain + ".gz";
   if (::access(compressed.c_str(), F_OK) == 0) return compressed;
   if (::access(plain.c_str(), F_OK) == 0) return plain;
-  throw FileError(
-      compressed, "is missing", text("it is not in '", directory, "', nor uncompressed"),
-      "Run apt install dataset-fashion-mnist, or set DIST_FASHION_MNIST_DIR to the folder that holds it");
+  throw FileError(compressed, "is missing", text("it is not in '", directory, "', nor uncompressed"),
+                  "Run apt install dataset-fashion-mnist, or set DIST_FASHION_MNIST_DIR to the folder that holds it");
 }
 
 }  // namespace detail
@@ -71,19 +70,17 @@ namespace detail {
   for (std::size_t i = 0; i < count; ++i) {
     if (labels[i] >= classes)
       throw FileError(label_file, "has a label that is no class",
-                      text("label ", i, " is ", unsigned{labels[i]}, ", expected 0 to ", classes - 1),
-                      suggestion);
+                      text("label ", i, " is ", unsigned{labels[i]}, ", expected 0 to ", classes - 1), suggestion);
     y[i] = labels[i];
   }
 
   const Tensor<std::uint8_t> images = read_idx_gz<std::uint8_t>(image_file, most_examples * side * side);
   const Shape& shape = images.shape();
   if (shape.rank() != 3 || shape[1] != side || shape[2] != side)
-    throw FileError(image_file, "does not hold images of 28 x 28", text("its shape is ", to_string(shape)),
-                    suggestion);
+    throw FileError(image_file, "does not hold images of 28 x 28", text("its shape is ", to_string(shape)), suggestion);
   if (shape[0] != count)
-    throw FileError(image_file, text("does not fit '", label_file, "'"),
-                    text(shape[0], " images, ", count, " labels"), suggestion);
+    throw FileError(image_file, text("does not fit '", label_file, "'"), text(shape[0], " images, ", count, " labels"),
+                    suggestion);
   Tensor<float> x{Shape{count, side, side, 1}};
   const std::uint8_t* from = images.data();
   float* to = x.data();

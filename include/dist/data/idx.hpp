@@ -58,21 +58,20 @@ inline constexpr const char* idx_fetch_again = "Download or copy the file again"
 template <io::ByteSource Source>
 [[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, std::size_t max_elements) {
   unsigned char magic[4];
-  if (const std::size_t count = io::read_full(source, std::as_writable_bytes(std::span{magic}));
-      count < sizeof magic)
+  if (const std::size_t count = io::read_full(source, std::as_writable_bytes(std::span{magic})); count < sizeof magic)
     throw FileError(source.name(), "is not an IDX file",
                     text("it has ", count, " bytes, the header alone has 4 or more"), idx_fetch_again);
   if (magic[0] != 0 || magic[1] != 0) {
     const bool gzip = magic[0] == 0x1F && magic[1] == 0x8B;
-    throw FileError(source.name(), "is not an IDX file",
-                    text("its first two bytes are ", unsigned{magic[0]}, " and ", unsigned{magic[1]},
-                         ", expected 0 and 0"),
-                    gzip ? "It is compressed: read it with read_idx_gz" : "Give a file in IDX format");
+    throw FileError(
+        source.name(), "is not an IDX file",
+        text("its first two bytes are ", unsigned{magic[0]}, " and ", unsigned{magic[1]}, ", expected 0 and 0"),
+        gzip ? "It is compressed: read it with read_idx_gz" : "Give a file in IDX format");
   }
   if (magic[2] != wanted.code)
     throw FileError(source.name(), "has elements of another type",
-                    text("its type code is ", unsigned{magic[2]}, " (", idx_type_name(magic[2]),
-                         "), expected ", wanted.code, " (", wanted.name, ")"),
+                    text("its type code is ", unsigned{magic[2]}, " (", idx_type_name(magic[2]), "), expected ",
+                         wanted.code, " (", wanted.name, ")"),
                     "Read it as the type that it holds");
   const std::size_t rank = magic[3];
   if (rank == 0 || rank > Shape::max_rank)
@@ -85,10 +84,9 @@ template <io::ByteSource Source>
   for (std::size_t axis = 0; axis < rank; ++axis) {
     unsigned char bytes[4];
     if (io::read_full(source, std::as_writable_bytes(std::span{bytes})) < sizeof bytes)
-      throw FileError(source.name(), "is truncated",
-                      text("the header ends before extent ", axis + 1, " of ", rank), idx_fetch_again);
-    extents[axis] =
-        std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
+      throw FileError(source.name(), "is truncated", text("the header ends before extent ", axis + 1, " of ", rank),
+                      idx_fetch_again);
+    extents[axis] = std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
     const std::size_t factor = std::max<std::size_t>(extents[axis], 1);
     if (bound > max_elements / factor)
       throw FileError(source.name(), "announces too many elements",
@@ -126,9 +124,7 @@ template <class T, io::ByteSource Source>
 
   const Shape shape = detail::read_idx_shape(source, detail::idx_type<T>, max_elements);
   const std::size_t total = shape.elements();
-  const auto sized = [&](std::size_t capacity) {
-    return Tensor<T>(capacity == total ? shape : Shape{capacity});
-  };
+  const auto sized = [&](std::size_t capacity) { return Tensor<T>(capacity == total ? shape : Shape{capacity}); };
   Tensor<T> elements = sized(std::min(total, first_capacity));
   for (std::size_t filled = 0; filled < total;) {
     if (filled == elements.size()) {

@@ -13,8 +13,7 @@ namespace dist::data {
 template <Dataset D, class Function>
 class MapDataset : public DatasetRange<MapDataset<D, Function>> {
  public:
-  using Element =
-      std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
+  using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
   static constexpr bool is_batched = data::is_batched<D> && HasRows<Element>;
 
   MapDataset(D dataset, Function function) : dataset_(std::move(dataset)), function_(std::move(function)) {}
@@ -53,8 +52,7 @@ template <class Function>
     if constexpr (callable)
       return MapDataset<D, Function>{std::move(dataset), function};
     else
-      static_assert(callable,
-                    "map: the function must be callable, as a constant, with an element of the dataset");
+      static_assert(callable, "map: the function must be callable, as a constant, with an element of the dataset");
   }};
 }
 

@@ -75,9 +75,7 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
 }
 /// Repeats the dataset for ever. An empty one stays empty.
 [[nodiscard]] inline auto repeat() {
-  return Pipe{[]<Dataset D>(D dataset) {
-    return RepeatDataset<D>{std::move(dataset), RepeatDataset<D>::forever};
-  }};
+  return Pipe{[]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), RepeatDataset<D>::forever}; }};
 }
 
 }  // namespace dist::data

@@ -28,8 +28,8 @@ template <class X, class Y>
   const std::size_t features = row_count(batch.x);
   const std::size_t labels = row_count(batch.y);
   if (features != labels)
-    throw ShapeMismatch("Features and labels differ in number",
-                        text(features, " features, ", labels, " labels"), "Give one label for each feature");
+    throw ShapeMismatch("Features and labels differ in number", text(features, " features, ", labels, " labels"),
+                        "Give one label for each feature");
   return features;
 }
 

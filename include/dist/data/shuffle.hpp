@@ -47,9 +47,7 @@ class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
 
    private:
     /// A part of the seed's streams that other users of the same seed do not touch.
-    static constexpr std::uint64_t stream_of(std::uint64_t epoch) {
-      return std::uint64_t{0x73687566666C6500} ^ epoch;
-    }
+    static constexpr std::uint64_t stream_of(std::uint64_t epoch) { return std::uint64_t{0x73687566666C6500} ^ epoch; }
 
     void fill() {
       buffer_.reserve(expected_);

@@ -29,8 +29,8 @@ struct StackRows {
   static void allocate(Batch& batch, const Shape& row, std::size_t rows) {
     const std::size_t elements = row.elements() == 0 ? 1 : row.elements();
     if (rows > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T) / elements)
-      throw InvalidArgument("A batch is larger than any memory",
-                            text(rows, " rows of shape ", to_string(row)), "Make the batch smaller");
+      throw InvalidArgument("A batch is larger than any memory", text(rows, " rows of shape ", to_string(row)),
+                            "Make the batch smaller");
     batch.resize(row.stacked(rows));
   }
 
@@ -54,9 +54,7 @@ struct StackRows {
 template <class T>
   requires std::is_arithmetic_v<T>
 struct Stack<T> : detail::StackRows<T> {
-  static void allocate(Tensor<T>& batch, T, std::size_t rows) {
-    detail::StackRows<T>::allocate(batch, Shape{}, rows);
-  }
+  static void allocate(Tensor<T>& batch, T, std::size_t rows) { detail::StackRows<T>::allocate(batch, Shape{}, rows); }
   static void place(Tensor<T>& batch, std::size_t row, T element) {
     detail::StackRows<T>::place(batch, row, &element, Shape{});
   }

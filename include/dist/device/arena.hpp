@@ -54,13 +54,15 @@ class Arena {
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
     const std::lock_guard lock{mutex_};
     const auto gap = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.size >= size; });
-    if (gap == free_.end())
-      throw OutOfMemory("The strategy's arena is full", text(bytes, " more bytes were asked for, the arena holds ", capacity_),
+    if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
+      throw OutOfMemory("The strategy's arena is full",
+                        text(bytes, " more bytes were asked for, the arena holds ", capacity_),
                         "Free variables that are no longer used, or run on a machine with more memory");
     const std::size_t offset = gap->offset;
     for (std::size_t replica = 0; replica < replicas(); ++replica)
       if (mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
-        throw OutOfMemory(text("No memory for a slice of replica ", replica), text(bytes, " bytes: ", std::strerror(errno)),
+        throw OutOfMemory(text("No memory for a slice of replica ", replica),
+                          text(bytes, " bytes: ", std::strerror(errno)),
                           "Free memory on this machine, or use smaller variables");
     gap->offset += size;
     gap->size -= size;
@@ -74,7 +76,8 @@ class Arena {
     const std::lock_guard lock{mutex_};
     // Mapping anew drops the pages, so that the next slice here starts from zeros like every other.
     for (std::size_t replica = 0; replica < replicas(); ++replica)
-      static_cast<void>(mmap(at(replica, offset), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+      static_cast<void>(
+          mmap(at(replica, offset), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
     auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });
     next = free_.insert(next, {offset, size});
     if (next + 1 != free_.end() && next->offset + next->size == (next + 1)->offset) {
@@ -100,7 +103,9 @@ class Arena {
   static std::size_t physical_memory() noexcept {
     return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
   }
-  static std::size_t round_up(std::size_t bytes) noexcept { return (bytes + page_size() - 1) / page_size() * page_size(); }
+  static std::size_t round_up(std::size_t bytes) noexcept {
+    return (bytes + page_size() - 1) / page_size() * page_size();
+  }
 
   void unmap() noexcept {
     for (std::byte* region : regions_) munmap(region, capacity_);

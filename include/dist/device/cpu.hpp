@@ -40,16 +40,19 @@ struct Cpu {
   template <class Op, class Body>
   [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
     using T = std::decay_t<std::invoke_result_t<Body&, std::size_t>>;
-    static_assert(ReduceOp<Op, T>, "this reduction does not combine what the body returns: Mean needs a floating-point type");
+    static_assert(ReduceOp<Op, T>,
+                  "this reduction does not combine what the body returns: Mean needs a floating-point type");
     constexpr std::size_t lanes = 8;
     T partial[lanes];
     for (T& lane : partial) lane = Op::template identity<T>;
     std::size_t i = range.begin;
     for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
-      for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] = op(partial[lane], static_cast<T>(body(i + lane)));
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        partial[lane] = op(partial[lane], static_cast<T>(body(i + lane)));
     T combined = partial[0];
     for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
-    for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i) combined = op(combined, static_cast<T>(body(i)));
+    for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i)
+      combined = op(combined, static_cast<T>(body(i)));
     return Op::finish(combined, range.size());
   }
 };

@@ -47,11 +47,11 @@ class RunStatus {
 /// that the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
 class ReplicaThreads {
  public:
-  /// Throws InvalidArgument when `replicas` is zero.
-  explicit ReplicaThreads(std::size_t replicas) : status_(replicas) {
-    if (replicas == 0)
-      throw InvalidArgument("A strategy needs at least one replica", "0 replicas were asked for",
-                            "Ask for 1 or more, or leave the number out to get one per core");
+  static constexpr std::size_t most_replicas = 4096;
+
+  /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives no
+  /// threads for them.
+  explicit ReplicaThreads(std::size_t replicas) : status_(checked(replicas)) {
     const std::vector<std::size_t> processors = allowed_processors();
     const bool own_cores = replicas <= processors.size();
     budget_ = own_cores ? detail::SpinBudget::own_core() : detail::SpinBudget::shared_core();
@@ -106,6 +106,14 @@ class ReplicaThreads {
     std::atomic<bool>& busy;
     ~Idle() { busy.store(false, std::memory_order_release); }
   };
+
+  static std::size_t checked(std::size_t replicas) {
+    if (replicas == 0 || replicas > most_replicas)
+      throw InvalidArgument("A strategy cannot have that many replicas",
+                            text(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
+                            "Ask for as many as there are cores, or leave the number out to get that");
+    return replicas;
+  }
 
   void stop() noexcept {
     task_ = nullptr;

@@ -36,8 +36,7 @@ class GzipSource {
 
   [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
     std::size_t filled = 0;
-    while (filled < buffer.size() && (in_member_ || next_member()))
-      filled += inflate_into(buffer.subspan(filled));
+    while (filled < buffer.size() && (in_member_ || next_member())) filled += inflate_into(buffer.subspan(filled));
     return filled;
   }
   [[nodiscard]] const std::string& name() const noexcept { return source_.name(); }
@@ -55,10 +54,9 @@ class GzipSource {
     if (status == Z_STREAM_END)
       in_member_ = false;
     else if (status == Z_BUF_ERROR && ended_)
-      throw FileError(
-          name(), "is truncated",
-          text("the compressed data end inside gzip member ", members_, ", after ", consumed_, " bytes"),
-          "Download or copy the file again");
+      throw FileError(name(), "is truncated",
+                      text("the compressed data end inside gzip member ", members_, ", after ", consumed_, " bytes"),
+                      "Download or copy the file again");
     else if (status == Z_MEM_ERROR)
       out_of_memory();
     else if (status != Z_OK && status != Z_BUF_ERROR)
@@ -93,21 +91,18 @@ class GzipSource {
   }
 
   [[noreturn]] void refuse_start() const {
-    if (consumed_ == 0)
-      throw FileError(name(), "is not a gzip file", "it is empty", "Download or copy the file again");
+    if (consumed_ == 0) throw FileError(name(), "is not a gzip file", "it is empty", "Download or copy the file again");
     std::string found;
     for (std::size_t i = 0; i < magic_size && i < inflater_.avail_in; ++i) {
       constexpr const char* digits = "0123456789abcdef";
       found += text(i == 0 ? "" : " ", digits[inflater_.next_in[i] >> 4], digits[inflater_.next_in[i] & 15]);
     }
     if (members_ == 0)
-      throw FileError(name(), "is not a gzip file",
-                      text("it starts with the bytes ", found, ", expected 1f 8b"),
+      throw FileError(name(), "is not a gzip file", text("it starts with the bytes ", found, ", expected 1f 8b"),
                       "Give a file made by gzip, or read it without decompression");
-    throw FileError(
-        name(), "has bytes after its compressed data",
-        text("at byte ", consumed_ - inflater_.avail_in, ": ", found, ", expected the end or 1f 8b"),
-        "Download or copy the file again");
+    throw FileError(name(), "has bytes after its compressed data",
+                    text("at byte ", consumed_ - inflater_.avail_in, ": ", found, ", expected the end or 1f 8b"),
+                    "Download or copy the file again");
   }
 
   [[noreturn]] void out_of_memory() const {

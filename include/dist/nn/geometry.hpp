@@ -10,8 +10,7 @@ namespace dist::nn {
 /// No border: windows lie inside the image, and rows and columns that no window reaches are not used. Keras'
 /// default.
 struct Valid {
-  [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window,
-                                                    std::size_t stride) {
+  [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window, std::size_t stride) {
     return extent < window ? 0 : (extent - window) / stride + 1;
   }
   [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return 0; }
@@ -23,8 +22,7 @@ struct Same {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t, std::size_t stride) {
     return (extent + stride - 1) / stride;
   }
-  [[nodiscard]] static constexpr std::size_t before(std::size_t extent, std::size_t window,
-                                                    std::size_t stride) {
+  [[nodiscard]] static constexpr std::size_t before(std::size_t extent, std::size_t window, std::size_t stride) {
     const std::size_t covered = (output(extent, window, stride) - 1) * stride + window;
     return covered > extent ? (covered - extent) / 2 : 0;
   }

@@ -67,8 +67,7 @@ struct GlorotUniform {
 struct GlorotNormal {
   template <class T>
   static void fill(TensorView<T> view, Fans fans, RandomStream stream) {
-    detail::fill_truncated_normal(view, detail::square_root(2.0 / static_cast<double>(fans.in + fans.out)),
-                                  stream);
+    detail::fill_truncated_normal(view, detail::square_root(2.0 / static_cast<double>(fans.in + fans.out)), stream);
   }
 };
 

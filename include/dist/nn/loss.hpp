@@ -44,8 +44,8 @@ class Loss {
 /// outputs times the scale.
 template <class L, class T, class Target>
 concept LossFunction = std::copyable<L> &&
-    requires(const L loss, TensorView<const T> outputs, TensorView<const Target> targets,
-             std::span<const T> row, std::span<const Target> target, T scale, std::span<T> gradient) {
+    requires(const L loss, TensorView<const T> outputs, TensorView<const Target> targets, std::span<const T> row,
+             std::span<const Target> target, T scale, std::span<T> gradient) {
   { L::name } -> std::convertible_to<std::string_view>;
   loss.check(outputs, targets);
   { loss.per_example(row, target) } -> std::same_as<T>;
@@ -54,8 +54,7 @@ concept LossFunction = std::copyable<L> &&
 
 /// The sum of the per-example losses of all rows, unscaled. 0 for no rows.
 template <class T, class Target, LossFunction<T, Target> L>
-[[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs,
-                                TensorView<const Target> targets) {
+[[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets) {
   loss.check(outputs, targets);
   const std::size_t outputs_size = outputs.row_size();
   const std::size_t targets_size = targets.row_size();
@@ -70,8 +69,8 @@ template <class T, class Target, LossFunction<T, Target> L>
 /// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
 /// gradients are summed over the replicas, not averaged (spec P07).
 template <class L, DifferentiableOutputs Outputs, HasRows Targets>
-[[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs,
-                                const Targets& given, std::size_t global_batch) {
+[[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs, const Targets& given,
+                                std::size_t global_batch) {
   const auto values = rows_of(outputs);
   const auto targets = rows_of(given);
   using T = std::remove_const_t<typename decltype(values)::Element>;

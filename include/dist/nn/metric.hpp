@@ -43,10 +43,10 @@ class Metric {
   /// The state is in the strategy's memory, on pages of each replica. Throws OutOfMemory.
   explicit Metric(S& strategy, M measure = {})
       : measure_(std::move(measure)),
-        total_(strategy.template variable<decltype(Tally::total), OnRead, Sum>(
-            Shape{}, 0, std::string(name()) + "/total")),
-        count_(strategy.template variable<decltype(Tally::count), OnRead, Sum>(
-            Shape{}, 0, std::string(name()) + "/count")) {}
+        total_(strategy.template variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0,
+                                                                               std::string(name()) + "/total")),
+        count_(strategy.template variable<decltype(Tally::count), OnRead, Sum>(Shape{}, 0,
+                                                                               std::string(name()) + "/count")) {}
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
 

@@ -27,10 +27,9 @@ namespace dist::nn {
 /// first step.
 template <class Net, Backend BackendType = Reference, class ElementType = float>
 class Network {
-  static_assert(
-      BackendType::template supports<ElementType>,
-      "this back end does not compute with this element type: nn::OneDnn takes float, nn::Reference any "
-      "floating-point type");
+  static_assert(BackendType::template supports<ElementType>,
+                "this back end does not compute with this element type: nn::OneDnn takes float, nn::Reference any "
+                "floating-point type");
   static_assert(Net::parameter_count > 0,
                 "a network needs a layer with parameters: there is nothing to train in this nn::Sequential");
 
@@ -50,8 +49,7 @@ class Network {
   explicit Network(Strategy& strategy, std::uint64_t seed = 0)
       : parameters_(strategy.template variable<Element, OnWrite, None>(
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
-        gradients_(
-            strategy.template variable<Element, OnRead, Sum>(Shape{padded_count}, Element{0}, "gradients")),
+        gradients_(strategy.template variable<Element, OnRead, Sum>(Shape{padded_count}, Element{0}, "gradients")),
         slots_(strategy.num_local_replicas()) {}
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -110,10 +108,10 @@ class Network {
   static void require_rows_of_input_shape(const Shape& batch) {
     const Shape expected = Net::InputShape::shape();
     if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
-      throw ShapeMismatch("A batch does not fit the network's input",
-                          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ",
-                               to_string(expected)),
-                          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+      throw ShapeMismatch(
+          "A batch does not fit the network's input",
+          text("the batch has shape ", to_string(batch), ", the network takes rows of shape ", to_string(expected)),
+          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
   }
   [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
     std::size_t rank = shape.rank();

@@ -31,9 +31,8 @@ struct IgnoreUpdate {
 /// weight[i] = update(weight[i], gradient[i], slots of i), one vectorised loop. The slots are loaded into and
 /// stored from registers, so the functor itself touches no memory.
 template <class Update, class T, std::size_t Count, std::size_t... K>
-DIST_ALWAYS_INLINE void update_elements(const Update update, std::span<T> weights,
-                                        std::span<const T> gradients, const std::array<T*, Count>& slots,
-                                        std::index_sequence<K...>) {
+DIST_ALWAYS_INLINE void update_elements(const Update update, std::span<T> weights, std::span<const T> gradients,
+                                        const std::array<T*, Count>& slots, std::index_sequence<K...>) {
   T* const weight = weights.data();
   const T* const gradient = gradients.data();
   T* const slot[Count + 1] = {slots[K]..., nullptr};
@@ -72,15 +71,14 @@ template <class S, class Network, OptimizerFunction O>
 class Optimizer {
  public:
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
-  using Slot =
-      decltype(std::declval<S&>().template variable<Element, OnRead, Sum>(Shape{}, 0, std::string{}));
+  using Slot = decltype(std::declval<S&>().template variable<Element, OnRead, Sum>(Shape{}, 0, std::string{}));
 
   /// Throws InvalidArgument for hyper-parameters out of range, OutOfMemory.
   Optimizer(S& strategy, Network& network, O function)
       : function_(checked(std::move(function))),
         network_(&network),
-        iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(
-            Shape{}, 0, text(O::name, "/iterations"))) {
+        iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
+                                                                                        text(O::name, "/iterations"))) {
     const std::size_t parameters = network.parameters().size();
     function_.template with_update<Element>(1, [&](auto update) {
       slots_.reserve(update.slots.size());
@@ -99,23 +97,18 @@ class Optimizer {
       constexpr std::size_t count = decltype(update)::slots.size();
       constexpr auto indices = std::make_index_sequence<count>{};
       const auto slots = components(replica, indices);
-      replica.reduce_and_apply(
-          sum, network_->gradients().component(replica), network_->parameters().component(replica),
-          [&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
-            detail::update_elements(update, weights, gradients, offset(slots, first, indices), indices);
-          });
+      replica.reduce_and_apply(sum, network_->gradients().component(replica), network_->parameters().component(replica),
+                               [&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
+                                 detail::update_elements(update, weights, gradients, offset(slots, first, indices),
+                                                         indices);
+                               });
     });
-    iterations =
-        iteration;  // every replica writes the same value, so there is nothing to aggregate (spec P12)
+    iterations = iteration;  // every replica writes the same value, so there is nothing to aggregate (spec P12)
   }
 
   /// Global steps so far (spec P12).
-  [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const {
-    return iterations_.value(context);
-  }
-  [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const {
-    return iterations_.value(replica);
-  }
+  [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
+  [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
 
   [[nodiscard]] float learning_rate() const noexcept { return function_.learning_rate; }
   /// For the steps that follow; outside replica functions only. Throws InvalidArgument.
@@ -150,8 +143,8 @@ class Optimizer {
 
   O function_;
   Network* network_;
-  decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(
-      Shape{}, 0, std::string{})) iterations_;
+  decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
+                                                                                         std::string{})) iterations_;
   std::vector<Slot> slots_;
 };
 

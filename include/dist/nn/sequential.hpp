@@ -59,9 +59,8 @@ struct PlaceAll<Input<Extents...>, Layers...> {
 /// Layers are counted from 0, without the Input.
 template <class First, class... Layers>
 struct Sequential {
-  static_assert(
-      detail::is_input<First>,
-      "nn::Sequential must start with nn::Input<...>: the shape of one row of its input, without the batch");
+  static_assert(detail::is_input<First>,
+                "nn::Sequential must start with nn::Input<...>: the shape of one row of its input, without the batch");
 
  private:
   using Places = detail::PlaceAll<First, Layers...>;
@@ -83,9 +82,7 @@ struct Sequential {
     (visit.template operator()<Index>(), ...);
   }
   /// Calls `visit.operator()<Index>()` for each layer in order.
-  static constexpr void for_each_layer(auto&& visit) {
-    each_layer(visit, std::make_index_sequence<layer_count>{});
-  }
+  static constexpr void for_each_layer(auto&& visit) { each_layer(visit, std::make_index_sequence<layer_count>{}); }
 
   template <class Type>
   struct OutputOf {
@@ -103,8 +100,7 @@ struct Sequential {
   /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.
   static constexpr std::array<std::size_t, layer_count + 1> first_parameter = [] {
     std::array<std::size_t, layer_count + 1> first{};
-    for_each_layer(
-        [&]<std::size_t Index>() { first[Index + 1] = first[Index] + Layer<Index>::parameters.size(); });
+    for_each_layer([&]<std::size_t Index>() { first[Index + 1] = first[Index] + Layer<Index>::parameters.size(); });
     return first;
   }();
 

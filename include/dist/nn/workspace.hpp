@@ -143,9 +143,9 @@ class Workspace {
       constexpr bool input_gradient = Index > first_trained;
       const TensorView<T> dx = input_gradient ? output_gradient<Index>() : TensorView<T>{};
       std::get<Index>(operations_)
-          .template backward<input_gradient>(
-              state_, output<Index>(), Net::template layer_parameters<Index>(parameters), output<Index + 1>(),
-              output_gradient<Index + 1>(), Net::template layer_parameters<Index>(gradients), dx);
+          .template backward<input_gradient>(state_, output<Index>(), Net::template layer_parameters<Index>(parameters),
+                                             output<Index + 1>(), output_gradient<Index + 1>(),
+                                             Net::template layer_parameters<Index>(gradients), dx);
     }
   }
 

@@ -52,18 +52,19 @@ class StrategyInterface {
     if constexpr (std::convertible_to<Initial, T>) {
       if (static_cast<T>(initial) == T{0}) return made;  // memory comes zeroed: leave its pages untouched
       std::fill(first.begin(), first.end(), static_cast<T>(initial));
-    } else if constexpr (std::invocable<Initial&, TensorView<T>>) {
-      initial(TensorView<T>{first, shape});
-    } else {
-      static_assert(std::convertible_to<Initial, TensorView<const T>>,
-                    "a variable's initial value must be a number, a TensorView of its element type, or a function that "
-                    "fills a TensorView of it");
+    } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
       const TensorView<const T> values = initial;
       if (values.shape() != shape)
-        throw ShapeMismatch(text("The initial value does not fit variable '", made.name(), "'"),
-                            text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
-                            "Give an initial value of the variable's shape");
+        throw ShapeMismatch(
+            text("The initial value does not fit variable '", made.name(), "'"),
+            text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
+            "Give an initial value of the variable's shape");
       std::copy_n(values.data(), values.size(), first.data());
+    } else {
+      static_assert(std::invocable<Initial&, TensorView<T>>,
+                    "a variable's initial value must be a number, a TensorView of its element type, or a function that "
+                    "fills a TensorView of it");
+      initial(TensorView<T>{first, shape});
     }
     // Each replica copies for itself, so that the pages come from memory near its processor.
     derived().run([&](auto& replica) {
@@ -80,7 +81,8 @@ class StrategyInterface {
       return value;
     } else if constexpr (Reducible<typename Value::Value>) {
       using T = typename Value::Value;
-      static_assert(ReduceOp<Op, T>, "this reduction does not combine values of this type: Mean needs a floating-point type");
+      static_assert(ReduceOp<Op, T>,
+                    "this reduction does not combine values of this type: Mean needs a floating-point type");
       T combined = value[0];
       for (std::size_t i = 1; i < value.size(); ++i) combined = op(combined, value[i]);
       return Op::finish(combined, value.size());
@@ -109,7 +111,8 @@ class StrategyInterface {
   template <class Op, class Value>
   [[nodiscard]] static auto reduce_tensors(Op op, const Value& value) {
     using T = std::remove_const_t<typename Value::Value::Element>;
-    static_assert(ReduceOp<Op, T>, "this reduction does not combine elements of this type: Mean needs a floating-point type");
+    static_assert(ReduceOp<Op, T>,
+                  "this reduction does not combine elements of this type: Mean needs a floating-point type");
     Tensor<T> combined{value[0].shape()};
     std::copy_n(value[0].data(), combined.size(), combined.data());
     for (std::size_t replica = 1; replica < value.size(); ++replica) {

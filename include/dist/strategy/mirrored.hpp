@@ -47,7 +47,8 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
   /// Throws InvalidArgument for zero replicas, OutOfMemory when the system gives no threads or addresses for them.
   explicit Mirrored(std::size_t replicas) : Mirrored(MirroredOptions{.replicas = replicas}) {}
   explicit Mirrored(MirroredOptions options)
-      : threads_(options.replicas),
+      : devices_(std::min(options.replicas, Device::count())),
+        threads_(options.replicas),
         group_(threads_.status(), threads_.spin_budget(), options.timeout),
         memory_(std::make_shared<typename Device::Memory>(options.replicas)) {}
 
@@ -57,11 +58,9 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const {
-    const std::size_t devices = Device::count();
     std::string line = text("Mirrored<", Ops::name, ", ", Device::name, ">: ", num_replicas_in_sync(),
                             num_replicas_in_sync() == 1 ? " replica on" : " replicas on");
-    for (std::size_t device = 0; device < std::min(devices, num_replicas_in_sync()); ++device)
-      line += text(" ", Device::device_name(device));
+    for (std::size_t device = 0; device < devices_; ++device) line += text(" ", Device::device_name(device));
     return line;
   }
 
@@ -80,8 +79,9 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
     if constexpr (std::is_void_v<Result>) {
       run_all(call);
     } else {
-      static_assert(std::default_initializable<Result>,
-                    "what a replica function returns must be default-constructible: its place is made before the replicas run");
+      static_assert(
+          std::default_initializable<Result>,
+          "what a replica function returns must be default-constructible: its place is made before the replicas run");
       PerReplica<Result> results(num_local_replicas());
       run_all([&](std::size_t replica) { results[replica] = call(replica); });
       return results;
@@ -106,6 +106,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
     }
   }
 
+  std::size_t devices_;  // as the thread that makes the strategy sees them: a replica's own thread is bound to one
   ReplicaThreads threads_;
   ThreadGroup group_;
   std::shared_ptr<typename Device::Memory> memory_;

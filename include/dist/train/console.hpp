@@ -19,17 +19,15 @@ struct Console {
 
   /// Writes to `file`, which must stay open, and flushes at once.
   [[nodiscard]] static Console to(std::FILE* file) {
-    return {.write =
-                [file](std::string_view message) {
-                  std::fwrite(message.data(), 1, message.size(), file);
-                  std::fflush(file);
-                },
-            .terminal = isatty(fileno(file)) == 1,
-            .clock =
-                [] {
-                  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-                      .count();
-                }};
+    return {
+        .write =
+            [file](std::string_view message) {
+              std::fwrite(message.data(), 1, message.size(), file);
+              std::fflush(file);
+            },
+        .terminal = isatty(fileno(file)) == 1,
+        .clock =
+            [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }};
   }
   [[nodiscard]] static Console standard_output() { return to(stdout); }
 };

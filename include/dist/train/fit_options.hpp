@@ -21,9 +21,8 @@ class Validation {
   template <class Dataset>
     requires(!std::same_as<Dataset, Validation>)
   Validation(Dataset dataset)
-      : held_(std::make_shared<Held<Dataset>>(std::move(dataset))), evaluate_([](void* held, Model& model) {
-          return static_cast<Held<Dataset>*>(held)->evaluate(model);
-        }) {}
+      : held_(std::make_shared<Held<Dataset>>(std::move(dataset))),
+        evaluate_([](void* held, Model& model) { return static_cast<Held<Dataset>*>(held)->evaluate(model); }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return evaluate_ != nullptr; }
   [[nodiscard]] Logs evaluate(Model& model) const { return evaluate_(held_.get(), model); }
@@ -39,8 +38,7 @@ class Validation {
     }
 
     Dataset dataset;
-    std::optional<decltype(std::declval<Model&>().strategy().distribute_dataset(std::declval<Dataset>()))>
-        distributed;
+    std::optional<decltype(std::declval<Model&>().strategy().distribute_dataset(std::declval<Dataset>()))> distributed;
   };
 
   std::shared_ptr<void> held_;

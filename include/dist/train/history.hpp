@@ -43,8 +43,7 @@ class History {
       if (each.name == name) return each.values;
       known += text(known.empty() ? "" : ", ", each.name);
     }
-    throw InvalidArgument(text("The history has no '", name, "'"),
-                          text("it has: ", known.empty() ? "nothing" : known),
+    throw InvalidArgument(text("The history has no '", name, "'"), text("it has: ", known.empty() ? "nothing" : known),
                           "Ask for one of those, or give the model such a metric");
   }
 

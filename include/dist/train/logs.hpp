@@ -35,8 +35,7 @@ class Logs {
       if (entry.name == name) return entry.value;
     std::string known;
     for (const Entry& entry : entries_) known += text(known.empty() ? "" : ", ", entry.name);
-    throw InvalidArgument(text("The logs have no '", name, "'"),
-                          text("they have: ", known.empty() ? "nothing" : known),
+    throw InvalidArgument(text("The logs have no '", name, "'"), text("they have: ", known.empty() ? "nothing" : known),
                           "Ask for one of those, or give the model such a metric");
   }
 

@@ -74,8 +74,7 @@ class Model {
                    [this](auto& replica, const auto& batch) { this->train(replica, batch); });
       Logs logs = read_logs();
       if (options.validation)
-        for (const Logs::Entry& entry : options.validation.evaluate(*this))
-          logs.set("val_" + entry.name, entry.value);
+        for (const Logs::Entry& entry : options.validation.evaluate(*this)) logs.set("val_" + entry.name, entry.value);
       watching.epoch_end({index, options.epochs, steps}, logs);
     }
     return history;
@@ -104,8 +103,8 @@ class Model {
     Observers<Watchers...> watching{observers...};
     watching.test_begin(steps_of(dataset));
     const auto after_step = [&](std::size_t step) { watching.test_batch_end(step, current_logs()); };
-    const std::size_t steps = pass(dataset, 0, after_step,
-                                   [this](auto& replica, const auto& batch) { this->test(replica, batch); });
+    const std::size_t steps =
+        pass(dataset, 0, after_step, [this](auto& replica, const auto& batch) { this->test(replica, batch); });
     watching.test_end(steps, read_logs());
     return logs_;
   }

@@ -85,8 +85,7 @@ class Observers {
   }
   void test_batch_end(std::size_t step, CurrentLogs logs) {
     each([&](auto& observer) {
-      if constexpr (requires { observer.on_test_batch_end(step, logs); })
-        observer.on_test_batch_end(step, logs);
+      if constexpr (requires { observer.on_test_batch_end(step, logs); }) observer.on_test_batch_end(step, logs);
     });
   }
   void test_end(std::size_t steps, const Logs& logs) {

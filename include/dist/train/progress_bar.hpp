@@ -86,11 +86,10 @@ class ProgressBar {
   void record(std::size_t current, const Logs& logs) {
     const double steps = current > seen_ ? static_cast<double>(current - seen_) : 1;
     for (const Logs::Entry& entry : logs) {
-      auto shown = std::find_if(shown_.begin(), shown_.end(),
-                                [&](const Shown& each) { return each.name == entry.name; });
+      auto shown =
+          std::find_if(shown_.begin(), shown_.end(), [&](const Shown& each) { return each.name == entry.name; });
       if (shown == shown_.end()) shown = shown_.insert(shown_.end(), {entry.name, 0, 0});
-      if (std::find(options_.averaged.begin(), options_.averaged.end(), entry.name) !=
-          options_.averaged.end()) {
+      if (std::find(options_.averaged.begin(), options_.averaged.end(), entry.name) != options_.averaged.end()) {
         shown->sum += entry.value * steps;
         shown->weight += steps;
       } else {
@@ -104,9 +103,8 @@ class ProgressBar {
   /// The first step, which allocates and warms caches, is left out as soon as there are others.
   double seconds_per_step(std::size_t current, double now) {
     if (current == 0) return 0;
-    const double time = after_first_step_ && current > 1
-                            ? (now - *after_first_step_) / static_cast<double>(current - 1)
-                            : (now - start_) / static_cast<double>(current);
+    const double time = after_first_step_ && current > 1 ? (now - *after_first_step_) / static_cast<double>(current - 1)
+                                                         : (now - start_) / static_cast<double>(current);
     if (current == 1) after_first_step_ = now;
     return time;
   }
@@ -146,10 +144,7 @@ class ProgressBar {
   void append_count(std::size_t current) {
     const std::string target = std::to_string(*options_.target);
     const std::string done = std::to_string(current);
-    line_.append(target.size() - std::min(target.size(), done.size()), ' ')
-        .append(done)
-        .append("/")
-        .append(target);
+    line_.append(target.size() - std::min(target.size(), done.size()), ' ').append(done).append("/").append(target);
   }
 
   void append_bar(std::size_t current) {
@@ -202,8 +197,7 @@ class ProgressBar {
   void append(const char* format, Numbers... numbers) {
     char buffer[400];  // more than the longest double in %f
     const int length = std::snprintf(buffer, sizeof buffer, format, numbers...);
-    line_.append(buffer,
-                 static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof buffer) - 1)));
+    line_.append(buffer, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof buffer) - 1)));
   }
 
   ProgressBarOptions options_;

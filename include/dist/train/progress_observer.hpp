@@ -14,8 +14,7 @@ namespace dist::nn {
 /// Shows a fit or an evaluation: a header when there are several epochs, and a progress bar for each.
 class ProgressObserver {
  public:
-  ProgressObserver(Verbosity verbosity, Console console)
-      : verbosity_(verbosity), console_(std::move(console)) {}
+  ProgressObserver(Verbosity verbosity, Console console) : verbosity_(verbosity), console_(std::move(console)) {}
 
   void on_epoch_begin(const Epoch& epoch) {
     begin(epoch.steps);

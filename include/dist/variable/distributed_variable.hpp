@@ -38,9 +38,10 @@ namespace dist {
 /// not fit; both name the variable.
 template <Reducible T, Synchronization Sync, Aggregation Agg, class Device = Cpu>
 class DistributedVariable {
-  static_assert(!std::same_as<Agg, Mean> || std::floating_point<T>,
-                "a variable with aggregation Mean must have a floating-point type: an integer mean would round; use another "
-                "aggregation or another type");
+  static_assert(
+      !std::same_as<Agg, Mean> || std::floating_point<T>,
+      "a variable with aggregation Mean must have a floating-point type: an integer mean would round; use another "
+      "aggregation or another type");
 
  public:
   using Element = T;
@@ -175,26 +176,37 @@ class DistributedVariable {
   }
 
   template <InCrossReplica Context, class Value, class Operation>
-  void write(const Context& context, const Value& value, Operation operation) {
+  void write(const Context& context, const Value& value, Operation) {
     require_same_strategy(context);
     if constexpr (std::same_as<Sync, OnRead> && std::same_as<Agg, Sum>) {
-      static_assert(std::same_as<Operation, Assign>,
-                    "an OnRead variable with aggregation Sum takes no assign_add or assign_sub outside replica functions: "
-                    "each copy holds an unknown share of the sum; add in a replica function, or assign the total");
-      for (std::size_t replica = 0; replica < slice_.replicas(); ++replica) {
-        const std::span<T> copy = slice_.on(replica);
-        for (std::size_t i = 0; i < size(); ++i)
-          copy[i] = static_cast<T>(value[i] / static_cast<T>(context.num_replicas_in_sync()));
-      }
+      static_assert(
+          std::same_as<Operation, Assign>,
+          "an OnRead variable with aggregation Sum takes no assign_add or assign_sub outside replica functions: "
+          "each copy holds an unknown share of the sum; add in a replica function, or assign the total");
+      const auto replicas = static_cast<T>(context.num_replicas_in_sync());
+      apply_to_all(value, [&](T, T given) { return static_cast<T>(given / replicas); });
     } else {
-      for (std::size_t replica = 0; replica < slice_.replicas(); ++replica) apply(slice_.on(replica), value, operation);
+      apply_to_all(value, [](T old, T given) { return Operation::apply(old, given); });
+    }
+  }
+
+  /// Element by element over all copies, so that the value may be a view of one of them.
+  template <class Value, class Combine>
+  void apply_to_all(const Value& value, Combine&& combine) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const T given = value[i];
+      for (std::size_t replica = 0; replica < slice_.replicas(); ++replica) {
+        T& element = slice_.on(replica)[i];
+        element = combine(element, given);
+      }
     }
   }
 
   [[nodiscard]] T aggregate(std::size_t i) const {
-    static_assert(!std::same_as<Agg, None>,
-                  "an OnRead variable with aggregation None has no value outside replica functions: give it the aggregation "
-                  "Sum, Mean or OnlyFirstReplica, or read it in a replica function");
+    static_assert(
+        !std::same_as<Agg, None>,
+        "an OnRead variable with aggregation None has no value outside replica functions: give it the aggregation "
+        "Sum, Mean or OnlyFirstReplica, or read it in a replica function");
     T combined = slice_.on(0)[i];
     if constexpr (std::same_as<Agg, Sum> || std::same_as<Agg, Mean>) {
       for (std::size_t replica = 1; replica < slice_.replicas(); ++replica)

@@ -14,7 +14,7 @@ class Slice {
  public:
   /// Throws OutOfMemory.
   Slice(std::shared_ptr<Memory> memory, std::size_t elements)
-      : memory_(std::move(memory)), elements_(elements), offset_(memory_->allocate(elements * sizeof(T))) {}
+      : memory_(std::move(memory)), elements_(elements), offset_(memory_->allocate(bytes_of(elements))) {}
   Slice(Slice&& other) noexcept = default;
   Slice& operator=(Slice&& other) noexcept {
     std::swap(memory_, other.memory_);
@@ -23,7 +23,7 @@ class Slice {
     return *this;
   }
   ~Slice() {
-    if (memory_ != nullptr) memory_->release(offset_, elements_ * sizeof(T));
+    if (memory_ != nullptr) memory_->release(offset_, bytes_of(elements_));
   }
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
@@ -34,6 +34,12 @@ class Slice {
   }
 
  private:
+  /// The greatest number where there is no such number of bytes, which no memory gives.
+  static std::size_t bytes_of(std::size_t elements) noexcept {
+    std::size_t bytes = 0;
+    return __builtin_mul_overflow(elements, sizeof(T), &bytes) ? static_cast<std::size_t>(-1) : bytes;
+  }
+
   std::shared_ptr<Memory> memory_;
   std::size_t elements_;
   std::size_t offset_;

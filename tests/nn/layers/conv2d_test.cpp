@@ -23,8 +23,7 @@ TEST_CASE("Conv2D: correlation, the kernel is not flipped") {
 TEST_CASE("Conv2D: kernel [height, width, in, out], images [height, width, channels]") {
   dist_test::PlacedLayer<nn::Conv2D<2, 1>, dist::StaticShape<1, 2, 2>> layer;
   // Pixels (1, 2) and (3, 4); channel c to filter f by 10^(2c + f).
-  CHECK(layer.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0}}) ==
-        List{1 + 200, 10 + 2000, 3 + 400, 30 + 4000});
+  CHECK(layer.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0, 0}}) == List{1 + 200, 10 + 2000, 3 + 400, 30 + 4000});
 }
 
 TEST_CASE("Conv2D: stride, and the padding nn::Same with its odd zero behind") {
@@ -34,8 +33,7 @@ TEST_CASE("Conv2D: stride, and the padding nn::Same with its odd zero behind") {
         List{1 + 2 + 6 + 7, 3 + 4 + 8 + 9});  // the last column is not used
 
   dist_test::PlacedLayer<nn::Conv2D<1, 2, nn::Linear, 1, nn::Same>, dist::StaticShape<2, 2, 1>> same;
-  CHECK(same.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0}}) ==
-        List{1 + 20 + 300 + 4000, 2 + 400, 3 + 40, 4});
+  CHECK(same.forward({1, 2, 3, 4}, {{1, 10, 100, 1000}, {0}}) == List{1 + 20 + 300 + 4000, 2 + 400, 3 + 40, 4});
 
   dist_test::PlacedLayer<nn::Conv2D<1, 3, nn::Linear, 2, nn::Same>, dist::StaticShape<3, 3, 1>> both;
   // One zero on each side: windows centred on the corners.

@@ -21,8 +21,7 @@ struct Recorder {
   };
   template <class, class T>
   struct Elementwise {
-    void input_gradient(State& calls, dist::TensorView<const T>, dist::TensorView<T> dy,
-                        dist::TensorView<T> dx) {
+    void input_gradient(State& calls, dist::TensorView<const T>, dist::TensorView<T> dy, dist::TensorView<T> dx) {
       calls += dy.data() == dx.data() ? "activation " : "copy ";
     }
   };

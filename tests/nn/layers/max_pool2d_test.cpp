@@ -32,8 +32,6 @@ TEST_CASE("MaxPool2D: of equal maxima the first in row-major order gets the grad
 }
 
 TEST_CASE("MaxPool2D: shapes") {
-  CHECK(std::is_same_v<nn::MaxPool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output,
-                       dist::StaticShape<13, 13, 32>>);
-  CHECK(std::is_same_v<nn::MaxPool2D<3, 2>::On<dist::StaticShape<7, 8, 1>>::Output,
-                       dist::StaticShape<3, 3, 1>>);
+  CHECK(std::is_same_v<nn::MaxPool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output, dist::StaticShape<13, 13, 32>>);
+  CHECK(std::is_same_v<nn::MaxPool2D<3, 2>::On<dist::StaticShape<7, 8, 1>>::Output, dist::StaticShape<3, 3, 1>>);
 }

@@ -18,8 +18,7 @@ TEST_CASE(
     const std::span<const float> mine{losses};
     CHECK(nn::compute_average_loss(replica, mine) == 1.0f);  // 6 / (3 * 2)
     CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 12}) == 0.5f);
-    CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights, .global_batch_size = 7}) ==
-          1.0f);
+    CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights, .global_batch_size = 7}) == 1.0f);
     CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights}) == doctest::Approx(7.0 / 6));
     CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 0}) == 0.0f);
     CHECK(nn::compute_average_loss(replica, mine.first(0)) == 0.0f);
@@ -54,9 +53,8 @@ TEST_CASE("a regularisation loss is counted once by the sum over the replicas (s
     Mirrored strategy{replicas};
     const std::vector<double> terms{1, 3, 8};
     const auto one = strategy.run([](auto& replica) { return nn::scale_regularization_loss(replica, 12.0); });
-    const auto several = strategy.run([&](auto& replica) {
-      return nn::scale_regularization_loss(replica, std::span<const double>{terms});
-    });
+    const auto several = strategy.run(
+        [&](auto& replica) { return nn::scale_regularization_loss(replica, std::span<const double>{terms}); });
     CHECK(strategy.reduce(dist::sum, one) == doctest::Approx(12.0));
     CHECK(strategy.reduce(dist::sum, several) == doctest::Approx(12.0));
   }

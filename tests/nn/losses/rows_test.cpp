@@ -47,6 +47,5 @@ TEST_CASE("targets that do not fit are named with both shapes") {
           "Give one row of 1 element for each example.");
   }
   dist::Tensor<std::int32_t> column{dist::Shape{4, 1}};
-  CHECK_NOTHROW(
-      dist::nn::require_targets("accuracy", dist::nn::rows_of(outputs), dist::nn::rows_of(column), 1));
+  CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::rows_of(outputs), dist::nn::rows_of(column), 1));
 }

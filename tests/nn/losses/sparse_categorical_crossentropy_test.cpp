@@ -47,8 +47,8 @@ TEST_CASE("value and gradient follow the definition (spec P01, P02)") {
   dist::Tensor<float> gradient{dist::Shape{5, 4}};
   const std::size_t global_batch = 8;  // constant, though this replica has 5 rows
   const auto loss = strategy.run([&](auto& replica) {
-    return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), gradient.view()},
-                                               labels, global_batch);
+    return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), gradient.view()}, labels,
+                                               global_batch);
   });
   double expected = 0;
   for (std::size_t row = 0; row < 5; ++row)
@@ -62,8 +62,7 @@ TEST_CASE("value and gradient follow the definition (spec P01, P02)") {
     for (std::size_t k = 0; k < 4; ++k) {
       const double softmax = std::exp(static_cast<double>(logits[row * 4 + k])) / sum;
       const double onehot = k == static_cast<std::size_t>(labels[row]) ? 1 : 0;
-      CHECK(static_cast<double>(gradient[row * 4 + k]) ==
-            doctest::Approx((softmax - onehot) / 8).epsilon(1e-5));
+      CHECK(static_cast<double>(gradient[row * 4 + k]) == doctest::Approx((softmax - onehot) / 8).epsilon(1e-5));
     }
   }
 }
@@ -77,8 +76,7 @@ TEST_CASE("the gradient is that of finite differences in double") {
   dist::Tensor<double> unused{dist::Shape{3, 5}};
   const auto loss = [&](dist::Tensor<double>& place) {
     return strategy.run([&](auto& replica) {
-      return nn::sparse_categorical_crossentropy(replica, Outputs<double>{logits.view(), place.view()},
-                                                 labels, 3)
+      return nn::sparse_categorical_crossentropy(replica, Outputs<double>{logits.view(), place.view()}, labels, 3)
           .value();
     });
   };
@@ -103,11 +101,9 @@ TEST_CASE("huge and tiny losses keep their digits") {
   const std::vector<float> sure{20.0f, 0.0f};
   std::vector<float> gradient(2);
   const auto value = [&](const std::vector<float>& logits) {
-    const float alone =
-        loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first});
-    const float scaled =
-        loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first}, 1.0f,
-                         std::span<float>{gradient});
+    const float alone = loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first});
+    const float scaled = loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first}, 1.0f,
+                                          std::span<float>{gradient});
     CHECK((alone == scaled || (std::isnan(alone) && std::isnan(scaled))));
     return alone;
   };
@@ -136,8 +132,7 @@ TEST_CASE("the replicas' values add up to the mean over the global batch (spec P
       const dist::IndexRange mine = replica.shard(7);
       const Outputs<float> outputs{logits.view().rows(mine.begin, mine.size()),
                                    gradient.view().rows(mine.begin, mine.size())};
-      return nn::sparse_categorical_crossentropy(replica, outputs,
-                                                 labels.view().rows(mine.begin, mine.size()), 7)
+      return nn::sparse_categorical_crossentropy(replica, outputs, labels.view().rows(mine.begin, mine.size()), 7)
           .value();
     });
     CHECK(static_cast<double>(strategy.reduce(dist::sum, losses)) == doctest::Approx(expected).epsilon(1e-6));
@@ -150,8 +145,8 @@ TEST_CASE("no rows and an empty global batch give 0, not NaN (spec P01)") {
   dist::Tensor<std::int32_t> labels{dist::Shape{0}};
   for (const std::size_t global_batch : {0U, 4U}) {
     const auto loss = strategy.run([&](auto& replica) {
-      return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), logits.view()},
-                                                 labels, global_batch);
+      return nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), logits.view()}, labels,
+                                                 global_batch);
     });
     CHECK(loss.value() == 0.0f);
     CHECK(loss.total() == 0.0);
@@ -164,8 +159,8 @@ TEST_CASE("a label that is no class is named") {
   dist::Tensor<std::int32_t> labels{dist::Shape{3}};
   const auto run = [&] {
     strategy.run([&](auto& replica) {
-      static_cast<void>(nn::sparse_categorical_crossentropy(
-          replica, Outputs<float>{logits.view(), logits.view()}, labels, 3));
+      static_cast<void>(
+          nn::sparse_categorical_crossentropy(replica, Outputs<float>{logits.view(), logits.view()}, labels, 3));
     });
   };
   labels[1] = 10;

@@ -15,8 +15,7 @@ TEST_CASE("every example weighs the same, whatever its replica (spec P06)") {
   outputs[0] = 1, outputs[1] = 2, outputs[2] = 6;  // squares 1, 4, 36
   strategy.run([&](auto& replica) {
     const dist::IndexRange mine = replica.shard(3);
-    error.update(replica, outputs.view().rows(mine.begin, mine.size()),
-                 targets.view().rows(mine.begin, mine.size()));
+    error.update(replica, outputs.view().rows(mine.begin, mine.size()), targets.view().rows(mine.begin, mine.size()));
   });
   CHECK(error.result(strategy.scope()) == doctest::Approx(41.0 / 3));  // not (2.5 + 36) / 2
 }

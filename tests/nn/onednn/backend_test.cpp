@@ -25,8 +25,8 @@ TEST_CASE("oneDNN is a back end for float") {
 }
 
 TEST_CASE("whole networks by oneDNN compute what the plain loops compute") {
-  using Cnn = nn::Sequential<nn::Input<14, 14, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,
-                             nn::Dense<128, nn::Relu>, nn::Dense<10>>;
+  using Cnn = nn::Sequential<nn::Input<14, 14, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
+                             nn::Dense<10>>;
   using Mixed = nn::Sequential<nn::Input<144>, nn::Reshape<12, 12, 1>, nn::ReLU, nn::Conv2D<8, 3>, nn::ReLU,
                                nn::MaxPool2D<2>, nn::Conv2D<6, 3, nn::Relu>, nn::Flatten, nn::Dense<10>>;
   dist_test::check_against<Cnn, nn::OneDnn, nn::Reference>({16, 7, 0, 16});

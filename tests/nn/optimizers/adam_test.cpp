@@ -23,8 +23,7 @@ double reference(const nn::Adam& adam, std::size_t weight) {
     m = beta_1 * m + (1 - beta_1) * g;
     v = beta_2 * v + (1 - beta_2) * g * g;
     largest = std::fmax(largest, v);
-    const double rate =
-        double{adam.learning_rate} * std::sqrt(1 - std::pow(beta_2, t)) / (1 - std::pow(beta_1, t));
+    const double rate = double{adam.learning_rate} * std::sqrt(1 - std::pow(beta_2, t)) / (1 - std::pow(beta_1, t));
     w -= rate * m / (std::sqrt(adam.amsgrad ? largest : v) + double{adam.epsilon});
   }
   return w;

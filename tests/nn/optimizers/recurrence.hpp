@@ -28,8 +28,7 @@ T run_functor(const Optimizer& optimizer, std::size_t weight) {
   T value = static_cast<T>(start_weights[weight]);
   T slots[4] = {};
   for (std::size_t step = 0; step < reference_steps; ++step)
-    optimizer.template with_update<T>(static_cast<std::int64_t>(step) + 1, [&](auto update) {
-      value = update(value, gradient_of<T>(weight, step), slots);
-    });
+    optimizer.template with_update<T>(static_cast<std::int64_t>(step) + 1,
+                                      [&](auto update) { value = update(value, gradient_of<T>(weight, step), slots); });
   return value;
 }

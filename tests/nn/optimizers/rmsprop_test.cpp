@@ -33,8 +33,7 @@ void compare(const nn::RMSprop& rmsprop, const std::array<float, 4>& keras) {
     const double expected = reference(rmsprop, weight);
     CHECK(run_functor<double>(rmsprop, weight) == doctest::Approx(expected).epsilon(1e-12));
     CHECK(double{run_functor<float>(rmsprop, weight)} == doctest::Approx(expected).epsilon(5e-6));
-    CHECK(double{run_functor<float>(rmsprop, weight)} ==
-          doctest::Approx(double{keras[weight]}).epsilon(5e-6));
+    CHECK(double{run_functor<float>(rmsprop, weight)} == doctest::Approx(double{keras[weight]}).epsilon(5e-6));
   }
 }
 
@@ -44,8 +43,7 @@ void compare(const nn::RMSprop& rmsprop, const std::array<float, 4>& keras) {
 TEST_CASE("20 steps agree with the formula in double and with Keras") {
   compare({.learning_rate = 0.01f}, {0.613951445f, -1.87453294f, 0.48637107f, 0});
   compare({.learning_rate = 0.01f, .momentum = 0.9f}, {-1.51107037f, -1.08932006f, 0.335456371f, 0});
-  compare({.learning_rate = 0.01f, .rho = 0.8f, .centered = true},
-          {0.34376055f, -1.83968353f, 0.488461584f, 0});
+  compare({.learning_rate = 0.01f, .rho = 0.8f, .centered = true}, {0.34376055f, -1.83968353f, 0.488461584f, 0});
   compare({.learning_rate = 0.01f, .momentum = 0.5f, .centered = true},
           {-0.0703614354f, -1.71734822f, 0.460989505f, 0});
 }

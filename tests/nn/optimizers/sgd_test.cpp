@@ -34,8 +34,7 @@ void compare(const nn::SGD& sgd, const std::array<float, 4>& keras) {
 TEST_CASE("20 steps agree with the formula in double and with Keras") {
   compare({.learning_rate = 0.1f}, {-1.10000002f, -1.64022601f, 0.5f, 0});
   compare({.learning_rate = 0.1f, .momentum = 0.9f}, {-9.11522865f, 0.74798286f, 0.395976216f, 0});
-  compare({.learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true},
-          {-10.2037048f, 0.832958639f, 0.406378537f, 0});
+  compare({.learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true}, {-10.2037048f, 0.832958639f, 0.406378537f, 0});
 }
 
 TEST_CASE("defaults are those of Keras, ranges are checked") {

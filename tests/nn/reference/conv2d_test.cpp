@@ -14,9 +14,8 @@ namespace nn = dist::nn;
 TEST_CASE("Conv2D: gradients agree with central differences") {
   using Plain = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu>, nn::Conv2D<2, 3>>;
   using Strided = nn::Sequential<nn::Input<6, 5, 1>, nn::Conv2D<2, 1>, nn::Conv2D<2, 3, nn::Relu, 2>>;
-  using Padded =
-      nn::Sequential<nn::Input<4, 5, 1>, nn::Conv2D<2, 1>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>,
-                     nn::Conv2D<1, 2, nn::Linear, 1, nn::Same>>;
+  using Padded = nn::Sequential<nn::Input<4, 5, 1>, nn::Conv2D<2, 1>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>,
+                                nn::Conv2D<1, 2, nn::Linear, 1, nn::Same>>;
   for (const std::size_t rows : std::initializer_list<std::size_t>{0, 1, 3}) {
     CAPTURE(rows);
     dist_test::check_gradients<Plain, nn::Reference>(rows);

@@ -34,14 +34,12 @@ struct Conv2D {
     // only.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
     using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, Function>;
-    static_assert(
-        Geometry::output_height > 0 && Geometry::output_width > 0,
-        "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+    static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
+                  "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
     static constexpr std::string_view name = "conv2d";
-    static constexpr std::array parameters{
-        ParameterSpec{"kernel", Shape{Window, Window, Geometry::channels, Filters}},
-        ParameterSpec{"bias", Shape{Filters}}};
+    static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, Geometry::channels, Filters}},
+                                           ParameterSpec{"bias", Shape{Filters}}};
     static constexpr bool is_view = false;
 
     template <std::size_t Which, class T>
@@ -55,8 +53,7 @@ struct Conv2D {
     }
 
     template <class Backend, class T>
-    using Operation =
-        detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Function, T>;
+    using Operation = detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Function, T>;
   };
 };
 

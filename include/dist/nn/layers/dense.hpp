@@ -43,8 +43,7 @@ struct Dense {
     }
 
     template <class Backend, class T>
-    using Operation =
-        detail::KernelOperation<Backend, typename Backend::template Dense<Geometry, T>, Function, T>;
+    using Operation = detail::KernelOperation<Backend, typename Backend::template Dense<Geometry, T>, Function, T>;
   };
 };
 

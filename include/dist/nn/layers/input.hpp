@@ -12,8 +12,7 @@ namespace dist::nn {
 template <std::size_t... Extents>
 struct Input {
   using Output = StaticShape<Extents...>;
-  static_assert(((Extents > 0) && ...),
-                "nn::Input has an extent of 0: give the shape of one row, without the batch");
+  static_assert(((Extents > 0) && ...), "nn::Input has an extent of 0: give the shape of one row, without the batch");
 
   template <class In>
   struct On {

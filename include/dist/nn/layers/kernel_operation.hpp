@@ -10,15 +10,14 @@ namespace dist::nn::detail {
 template <class Backend, class Kernel, class Activation, class T>
 class KernelOperation {
  public:
-  void forward(typename Backend::State& state, TensorView<const T> x,
-               const ParameterViews<const T, 2>& parameters, TensorView<T> y) {
+  void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
+               TensorView<T> y) {
     kernel_.forward(state, x, parameters[0], parameters[1], y);
   }
 
   template <bool InputGradient>
-  void backward(typename Backend::State& state, TensorView<const T> x,
-                const ParameterViews<const T, 2>& parameters, TensorView<const T> y, TensorView<T> dy,
-                const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
+  void backward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
+                TensorView<const T> y, TensorView<T> dy, const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
     activation_.input_gradient(state, y, dy, dy);
     kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
     if constexpr (InputGradient) kernel_.input_gradient(state, dy, parameters[0], dx);

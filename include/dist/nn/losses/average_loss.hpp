@@ -33,8 +33,7 @@ template <std::floating_point T>
   double total = 0;
   for (std::size_t i = 0; i < per_example.size(); ++i)
     total += static_cast<double>(weight ? per_example[i] * (*weight)[i] : per_example[i]);
-  const std::size_t examples =
-      options.global_batch_size.value_or(per_example.size() * replica.num_replicas_in_sync());
+  const std::size_t examples = options.global_batch_size.value_or(per_example.size() * replica.num_replicas_in_sync());
   return examples == 0 ? T{0} : static_cast<T>(total / static_cast<double>(examples));
 }
 

@@ -33,11 +33,9 @@ struct MeanSquaredError {
 
   /// The gradient is 2 (output - target) / elements * scale.
   template <std::floating_point T, class Target>
-  T per_example(std::span<const T> outputs, std::span<const Target> targets, T scale,
-                std::span<T> gradient) const {
+  T per_example(std::span<const T> outputs, std::span<const Target> targets, T scale, std::span<T> gradient) const {
     const T slope = T{2} * scale / static_cast<T>(outputs.size());
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      gradient[i] = slope * (outputs[i] - static_cast<T>(targets[i]));
+    for (std::size_t i = 0; i < outputs.size(); ++i) gradient[i] = slope * (outputs[i] - static_cast<T>(targets[i]));
     return per_example(outputs, targets);
   }
 };
@@ -46,8 +44,8 @@ struct MeanSquaredError {
 /// the gradient to `outputs.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
 /// over the global batch.
 template <DifferentiableOutputs Outputs, HasRows Targets>
-[[nodiscard]] auto mean_squared_error(const InReplica auto& replica, const Outputs& outputs,
-                                      const Targets& targets, std::size_t global_batch) {
+[[nodiscard]] auto mean_squared_error(const InReplica auto& replica, const Outputs& outputs, const Targets& targets,
+                                      std::size_t global_batch) {
   return compute_loss(MeanSquaredError{}, replica, outputs, targets, global_batch);
 }
 

@@ -16,9 +16,7 @@ namespace dist::nn {
 template <class A>
 concept DifferentiableOutputs = requires(const A& outputs) {
   outputs.values.rows();
-  {
-    outputs.gradient.data()
-    } -> std::same_as<std::remove_const_t<typename decltype(outputs.values)::Element>*>;
+  { outputs.gradient.data() } -> std::same_as<std::remove_const_t<typename decltype(outputs.values)::Element>*>;
 };
 
 /// A tensor, a view of one, or the outputs of a network: whatever losses and metrics can look at row by row.
@@ -40,8 +38,7 @@ template <HasRows V>
 
 /// The elements of row `index`, without the cost of a shape.
 template <class T>
-[[nodiscard]] std::span<const T> row_span(TensorView<const T> values, std::size_t row_size,
-                                          std::size_t index) {
+[[nodiscard]] std::span<const T> row_span(TensorView<const T> values, std::size_t row_size, std::size_t index) {
   return {values.data() + index * row_size, row_size};
 }
 

@@ -41,8 +41,7 @@ struct SparseCategoricalCrossentropy {
 
   /// The gradient is (softmax(logits) - onehot(label)) * scale.
   template <std::floating_point T, std::integral Label>
-  T per_example(std::span<const T> logits, std::span<const Label> label, T scale,
-                std::span<T> gradient) const {
+  T per_example(std::span<const T> logits, std::span<const Label> label, T scale, std::span<T> gradient) const {
     const std::size_t top = largest(logits);
     T others = 0;
     for (std::size_t k = 0; k < logits.size(); ++k) {

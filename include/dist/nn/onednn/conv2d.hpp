@@ -24,8 +24,7 @@ class Conv2D {
     Plan& plan = forward_.for_rows(x.rows(), [&] {
       return translated(forward_label, [&] {
         const Convolution tensors = convolution(x.rows());
-        const auto descriptor =
-            onednn::forward(state.engine(), tensors, attributes<typename Geometry::Activation>());
+        const auto descriptor = onednn::forward(state.engine(), tensors, attributes<typename Geometry::Activation>());
         return Plan{forward_label, state, plain_kernel(), descriptor.weights_desc(),
                     Primitive{forward_label,
                               state,
@@ -37,12 +36,11 @@ class Conv2D {
                                {DNNL_ARG_DST, tensors.dst}}}};
       });
     });
-    plan.primitive.execute(state,
-                           {x.data(), plan.chosen_layout(state, kernel.data()), bias.data(), y.data()});
+    plan.primitive.execute(state, {x.data(), plan.chosen_layout(state, kernel.data()), bias.data(), y.data()});
   }
 
-  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy,
-                           TensorView<T> kernel_gradient, TensorView<T> bias_gradient) {
+  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+                           TensorView<T> bias_gradient) {
     Plan& plan = kernel_gradient_.for_rows(x.rows(), [&] {
       return translated(kernel_label, [&] {
         const Convolution tensors = convolution(x.rows());
@@ -85,10 +83,8 @@ class Conv2D {
   using G = Geometry;
   using Dim = dnnl::memory::dim;
   static constexpr Label forward_label{"the convolution of nn::Conv2D", &Geometry::describe};
-  static constexpr Label kernel_label{"the convolution for the kernel gradient of nn::Conv2D",
-                                      &Geometry::describe};
-  static constexpr Label input_label{"the convolution for the input gradient of nn::Conv2D",
-                                     &Geometry::describe};
+  static constexpr Label kernel_label{"the convolution for the kernel gradient of nn::Conv2D", &Geometry::describe};
+  static constexpr Label input_label{"the convolution for the input gradient of nn::Conv2D", &Geometry::describe};
 
   /// A primitive, and the copy of the kernel or its gradient between our layout and the primitive's, if they
   /// differ.
@@ -126,15 +122,13 @@ class Conv2D {
   }
 
   [[nodiscard]] static Convolution convolution(std::size_t rows) {
-    return {
-        .src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),
-        .weights = tensor(kernel_dims(), Tag::any),
-        .bias = tensor({Dim(G::filters)}, Tag::x),
-        .dst = tensor({Dim(rows), Dim(G::filters), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
-        .strides = {Dim(G::stride), Dim(G::stride)},
-        .before = {Dim(G::pad_top), Dim(G::pad_left)},
-        .after = {after(G::height, G::output_height, G::pad_top),
-                  after(G::width, G::output_width, G::pad_left)}};
+    return {.src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),
+            .weights = tensor(kernel_dims(), Tag::any),
+            .bias = tensor({Dim(G::filters)}, Tag::x),
+            .dst = tensor({Dim(rows), Dim(G::filters), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
+            .strides = {Dim(G::stride), Dim(G::stride)},
+            .before = {Dim(G::pad_top), Dim(G::pad_left)},
+            .after = {after(G::height, G::output_height, G::pad_top), after(G::width, G::output_width, G::pad_left)}};
   }
 
   Plans<Plan> forward_;

@@ -23,20 +23,19 @@ class Dense {
                   [&] {
                     return product(forward_label, state, tensor({rows(x), inputs}, Tag::ab),
                                    tensor({inputs, units}, Tag::ab), tensor({1, units}, Tag::ab),
-                                   tensor({rows(x), units}, Tag::ab),
-                                   attributes<typename Geometry::Activation>());
+                                   tensor({rows(x), units}, Tag::ab), attributes<typename Geometry::Activation>());
                   })
         .execute(state, {x.data(), kernel.data(), y.data(), bias.data()});
   }
 
-  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy,
-                           TensorView<T> kernel_gradient, TensorView<T> bias_gradient) {
+  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+                           TensorView<T> bias_gradient) {
     kernel_gradient_
         .for_rows(x.rows(),
                   [&] {
                     return product(kernel_label, state, tensor({inputs, rows(x)}, Tag::ba),
-                                   tensor({rows(x), units}, Tag::ab), Descriptor{},
-                                   tensor({inputs, units}, Tag::ab), attributes());
+                                   tensor({rows(x), units}, Tag::ab), Descriptor{}, tensor({inputs, units}, Tag::ab),
+                                   attributes());
                   })
         .execute(state, {x.data(), dy.data(), kernel_gradient.data()});
     std::fill_n(bias_gradient.data(), Geometry::units, T{0});
@@ -49,8 +48,8 @@ class Dense {
         .for_rows(dy.rows(),
                   [&] {
                     return product(input_label, state, tensor({rows(dy), units}, Tag::ab),
-                                   tensor({units, inputs}, Tag::ba), Descriptor{},
-                                   tensor({rows(dy), inputs}, Tag::ab), attributes());
+                                   tensor({units, inputs}, Tag::ba), Descriptor{}, tensor({rows(dy), inputs}, Tag::ab),
+                                   attributes());
                   })
         .execute(state, {dy.data(), kernel.data(), dx.data()});
   }
@@ -68,8 +67,8 @@ class Dense {
 
   /// Arguments in the order left, right, result, and bias where its descriptor is not zero.
   [[nodiscard]] static Primitive product(const Label& label, State& state, const Descriptor& left,
-                                         const Descriptor& right, const Descriptor& bias,
-                                         const Descriptor& result, const dnnl::primitive_attr& attributes) {
+                                         const Descriptor& right, const Descriptor& bias, const Descriptor& result,
+                                         const dnnl::primitive_attr& attributes) {
     return translated(label, [&] {
       const auto descriptor = matmul(state.engine(), left, right, bias, result, attributes);
       const dnnl::matmul primitive{descriptor};

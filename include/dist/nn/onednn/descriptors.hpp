@@ -14,17 +14,14 @@ using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 
 /// float elements of extents `dims` in the order that `tag` names.
-[[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) {
-  return {dims, dnnl::memory::data_type::f32, tag};
-}
+[[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
 
 /// Appends an activation to what a primitive computes.
 template <class Function>
 void append_activation(dnnl::post_ops&) {
-  static_assert(
-      sizeof(Function) == 0,
-      "nn::OneDnn cannot append this activation to a layer: use nn::Linear or nn::Relu, or the back end "
-      "nn::Reference");
+  static_assert(sizeof(Function) == 0,
+                "nn::OneDnn cannot append this activation to a layer: use nn::Linear or nn::Relu, or the back end "
+                "nn::Reference");
 }
 template <>
 inline void append_activation<Linear>(dnnl::post_ops&) {}
@@ -71,29 +68,28 @@ struct Convolution {
   Dims after;
 };
 
-[[nodiscard]] inline dnnl::convolution_forward::primitive_desc forward(
-    const dnnl::engine& engine, const Convolution& c, const dnnl::primitive_attr& attributes) {
+[[nodiscard]] inline dnnl::convolution_forward::primitive_desc forward(const dnnl::engine& engine, const Convolution& c,
+                                                                       const dnnl::primitive_attr& attributes) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, kind, algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before, c.after, attributes};
 #else
-  return {dnnl::convolution_forward::desc{kind, algorithm, c.src, c.weights, c.bias, c.dst, c.strides,
-                                          c.before, c.after},
-          attributes, engine};
+  return {
+      dnnl::convolution_forward::desc{kind, algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before, c.after},
+      attributes, engine};
 #endif
 }
 
-[[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc backward_weights(
-    const dnnl::engine& engine, const Convolution& c) {
+[[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc backward_weights(const dnnl::engine& engine,
+                                                                                         const Convolution& c) {
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
   const auto hint = forward(engine, c, attributes());
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine,    algorithm, c.src,   c.weights, c.bias,      c.dst,
-          c.strides, c.before,  c.after, hint,      attributes()};
+  return {engine, algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before, c.after, hint, attributes()};
 #else
-  return {dnnl::convolution_backward_weights::desc{algorithm, c.src, c.weights, c.bias, c.dst, c.strides,
-                                                   c.before, c.after},
+  return {dnnl::convolution_backward_weights::desc{algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before,
+                                                   c.after},
           attributes(), engine, hint};
 #endif
 }
@@ -105,9 +101,8 @@ struct Convolution {
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after, hint, attributes()};
 #else
-  return {
-      dnnl::convolution_backward_data::desc{algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after},
-      attributes(), engine, hint};
+  return {dnnl::convolution_backward_data::desc{algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after},
+          attributes(), engine, hint};
 #endif
 }
 
@@ -119,29 +114,27 @@ struct Pooling {
   Dims window;
 };
 
-[[nodiscard]] inline dnnl::pooling_forward::primitive_desc forward(const dnnl::engine& engine,
-                                                                   const Pooling& p) {
+[[nodiscard]] inline dnnl::pooling_forward::primitive_desc forward(const dnnl::engine& engine, const Pooling& p) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
   constexpr auto algorithm = dnnl::algorithm::pooling_max;
   const Dims none{0, 0};
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, kind, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, attributes()};
 #else
-  return {dnnl::pooling_forward::desc{kind, algorithm, p.src, p.dst, p.strides, p.window, none, none},
-          attributes(), engine};
+  return {dnnl::pooling_forward::desc{kind, algorithm, p.src, p.dst, p.strides, p.window, none, none}, attributes(),
+          engine};
 #endif
 }
 
-[[nodiscard]] inline dnnl::pooling_backward::primitive_desc backward(const dnnl::engine& engine,
-                                                                     const Pooling& p) {
+[[nodiscard]] inline dnnl::pooling_backward::primitive_desc backward(const dnnl::engine& engine, const Pooling& p) {
   constexpr auto algorithm = dnnl::algorithm::pooling_max;
   const Dims none{0, 0};
   const auto hint = forward(engine, p);
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, hint, attributes()};
 #else
-  return {dnnl::pooling_backward::desc{algorithm, p.src, p.dst, p.strides, p.window, none, none},
-          attributes(), engine, hint};
+  return {dnnl::pooling_backward::desc{algorithm, p.src, p.dst, p.strides, p.window, none, none}, attributes(), engine,
+          hint};
 #endif
 }
 

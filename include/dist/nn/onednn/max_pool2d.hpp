@@ -41,35 +41,33 @@ class MaxPool2D {
     return plans_.for_rows(rows, [&] {
       const Pooling tensors{
           .src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),
-          .dst =
-              tensor({Dim(rows), Dim(G::channels), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
+          .dst = tensor({Dim(rows), Dim(G::channels), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
           .strides = {Dim(G::stride), Dim(G::stride)},
           .window = {Dim(G::window), Dim(G::window)}};
-      const auto forward =
-          translated(forward_label, [&] { return onednn::forward(state.engine(), tensors); });
+      const auto forward = translated(forward_label, [&] { return onednn::forward(state.engine(), tensors); });
       const auto places = forward.workspace_desc();
-      return Plan{translated(forward_label,
-                             [&] {
-                               return Primitive{forward_label,
-                                                state,
-                                                forward,
-                                                dnnl::pooling_forward{forward},
-                                                {{DNNL_ARG_SRC, tensors.src},
-                                                 {DNNL_ARG_DST, tensors.dst},
-                                                 {DNNL_ARG_WORKSPACE, places}}};
-                             }),
-                  translated(backward_label,
-                             [&] {
-                               const auto backward = onednn::backward(state.engine(), tensors);
-                               return Primitive{backward_label,
-                                                state,
-                                                backward,
-                                                dnnl::pooling_backward{backward},
-                                                {{DNNL_ARG_DIFF_DST, tensors.dst},
-                                                 {DNNL_ARG_DIFF_SRC, tensors.src},
-                                                 {DNNL_ARG_WORKSPACE, places}}};
-                             }),
-                  AlignedBuffer<std::byte>(places.get_size())};
+      return Plan{
+          translated(forward_label,
+                     [&] {
+                       return Primitive{
+                           forward_label,
+                           state,
+                           forward,
+                           dnnl::pooling_forward{forward},
+                           {{DNNL_ARG_SRC, tensors.src}, {DNNL_ARG_DST, tensors.dst}, {DNNL_ARG_WORKSPACE, places}}};
+                     }),
+          translated(
+              backward_label,
+              [&] {
+                const auto backward = onednn::backward(state.engine(), tensors);
+                return Primitive{
+                    backward_label,
+                    state,
+                    backward,
+                    dnnl::pooling_backward{backward},
+                    {{DNNL_ARG_DIFF_DST, tensors.dst}, {DNNL_ARG_DIFF_SRC, tensors.src}, {DNNL_ARG_WORKSPACE, places}}};
+              }),
+          AlignedBuffer<std::byte>(places.get_size())};
     });
   }
 

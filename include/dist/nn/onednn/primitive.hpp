@@ -21,8 +21,8 @@ class Primitive {
 
   /// `primitive` is what `descriptor` describes. Throws dnnl::error.
   template <class PrimitiveDescriptor>
-  Primitive(const Label& label, State& state, const PrimitiveDescriptor& descriptor,
-            dnnl::primitive primitive, std::initializer_list<Argument> arguments)
+  Primitive(const Label& label, State& state, const PrimitiveDescriptor& descriptor, dnnl::primitive primitive,
+            std::initializer_list<Argument> arguments)
       : label_(label), primitive_(std::move(primitive)) {
     const auto scratchpad = descriptor.scratchpad_desc();
     state.reserve_scratchpad(scratchpad.get_size());
@@ -37,8 +37,7 @@ class Primitive {
     set(0, state.scratchpad());
     std::size_t index = 1;
     for (const void* pointer : data) set(index++, pointer);
-    check(dnnl_primitive_execute(primitive_.get(), state.stream().get(), static_cast<int>(count_),
-                                 execution_.data()));
+    check(dnnl_primitive_execute(primitive_.get(), state.stream().get(), static_cast<int>(count_), execution_.data()));
   }
 
  private:
@@ -63,8 +62,7 @@ class Primitive {
   }
 
   void check(dnnl_status_t status) const {
-    if (status != dnnl_success)
-      throw OneDnnError(label_.primitive, label_.geometry(), status, "could not execute it");
+    if (status != dnnl_success) throw OneDnnError(label_.primitive, label_.geometry(), status, "could not execute it");
   }
 
   Label label_;

@@ -38,8 +38,8 @@ class State {
   dnnl::engine engine_ = translated({"the CPU engine", [] { return std::string("engine 0"); }}, [] {
     return dnnl::engine{dnnl::engine::kind::cpu, 0};
   });
-  dnnl::stream stream_ = translated({"the CPU stream", [] { return std::string("engine 0"); }},
-                                    [this] { return dnnl::stream{engine_}; });
+  dnnl::stream stream_ =
+      translated({"the CPU stream", [] { return std::string("engine 0"); }}, [this] { return dnnl::stream{engine_}; });
   AlignedBuffer<std::byte> scratchpad_;
 };
 

@@ -64,8 +64,7 @@ struct Adam {
   template <class T, class Apply>
   void with_update(std::int64_t iteration, Apply&& apply) const {
     const auto steps = static_cast<double>(iteration);
-    const double correction =
-        std::sqrt(1 - std::pow(double{beta_2}, steps)) / (1 - std::pow(double{beta_1}, steps));
+    const double correction = std::sqrt(1 - std::pow(double{beta_2}, steps)) / (1 - std::pow(double{beta_1}, steps));
     const T rate = static_cast<T>(double{learning_rate} * correction);
     const T keep_1 = static_cast<T>(1 - double{beta_1});
     const T keep_2 = static_cast<T>(1 - double{beta_2});

@@ -26,8 +26,7 @@ template <std::floating_point T>
     y = __builtin_bit_cast(T, 0x5fe6eb50c7b537a9U - (__builtin_bit_cast(std::uint64_t, x) >> 1));
   }
   constexpr int iterations = is_single ? 3 : 4;
-  for (int i = 0; i < iterations; ++i)
-    y = y * (T(1.5) - (half * y) * y);  // half * y first: y * y may overflow
+  for (int i = 0; i < iterations; ++i) y = y * (T(1.5) - (half * y) * y);  // half * y first: y * y may overflow
   return y;
 }
 

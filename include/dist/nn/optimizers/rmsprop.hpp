@@ -78,8 +78,7 @@ struct RMSprop {
  private:
   template <class T, bool Centered, class Apply>
   void with_momentum(Apply& apply) const {
-    if (momentum == 0)
-      return apply(Update<T, Centered, false>{T(learning_rate), T(rho), T(momentum), T(epsilon)});
+    if (momentum == 0) return apply(Update<T, Centered, false>{T(learning_rate), T(rho), T(momentum), T(epsilon)});
     return apply(Update<T, Centered, true>{T(learning_rate), T(rho), T(momentum), T(epsilon)});
   }
 };

@@ -32,9 +32,7 @@ struct SGD {
   struct Plain {
     static constexpr std::array<std::string_view, 0> slots{};
     T rate;
-    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T*) const {
-      return weight - rate * gradient;
-    }
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T*) const { return weight - rate * gradient; }
   };
 
   template <class T, bool Nesterov>

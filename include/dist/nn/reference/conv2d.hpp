@@ -22,8 +22,7 @@ class Conv2D {
 
  public:
   template <class State>
-  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias,
-               TensorView<T> y) {
+  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias, TensorView<T> y) {
     for (std::size_t image = 0; image < x.rows(); ++image) {
       const T* const in = x.data() + image * input_size;
       T* const out = y.data() + image * output_size;
@@ -39,8 +38,8 @@ class Conv2D {
   }
 
   template <class State>
-  void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy,
-                           TensorView<T> kernel_gradient, TensorView<T> bias_gradient) {
+  void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+                           TensorView<T> bias_gradient) {
     std::fill_n(kernel_gradient.data(), kernel_gradient.size(), T{0});
     std::fill_n(bias_gradient.data(), filters, T{0});
     for (std::size_t image = 0; image < x.rows(); ++image) {

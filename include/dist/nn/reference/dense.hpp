@@ -16,8 +16,7 @@ class Dense {
 
  public:
   template <class State>
-  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias,
-               TensorView<T> y) {
+  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias, TensorView<T> y) {
     for (std::size_t row = 0; row < x.rows(); ++row) {
       const T* const in = x.data() + row * inputs;
       T* const out = y.data() + row * units;
@@ -28,8 +27,8 @@ class Dense {
   }
 
   template <class State>
-  void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy,
-                           TensorView<T> kernel_gradient, TensorView<T> bias_gradient) {
+  void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+                           TensorView<T> bias_gradient) {
     for (std::size_t i = 0; i < inputs; ++i) {
       T* const gradient = kernel_gradient.data() + i * units;
       std::fill_n(gradient, units, T{0});
@@ -37,8 +36,7 @@ class Dense {
         add_scaled(x.data()[row * inputs + i], dy.data() + row * units, gradient, units);
     }
     std::fill_n(bias_gradient.data(), units, T{0});
-    for (std::size_t row = 0; row < dy.rows(); ++row)
-      add(dy.data() + row * units, bias_gradient.data(), units);
+    for (std::size_t row = 0; row < dy.rows(); ++row) add(dy.data() + row * units, bias_gradient.data(), units);
   }
 
   template <class State>

@@ -34,9 +34,8 @@ class MaxPool2D {
       for (std::size_t row = 0; row < G::output_height; ++row)
         for (std::size_t column = 0; column < G::output_width; ++column)
           for (std::size_t channel = 0; channel < G::channels; ++channel) {
-            const std::size_t corner = image * input_size +
-                                       (row * G::stride * G::width + column * G::stride) * G::channels +
-                                       channel;
+            const std::size_t corner =
+                image * input_size + (row * G::stride * G::width + column * G::stride) * G::channels + channel;
             std::size_t best = corner;
             for (std::size_t down = 0; down < G::window; ++down)
               for (std::size_t right = 0; right < G::window; ++right) {

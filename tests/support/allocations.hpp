@@ -27,6 +27,4 @@ DIST_TEST_NOINLINE void* operator new(std::size_t size, std::align_val_t alignme
 DIST_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memory); }
 DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 DIST_TEST_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

@@ -1,0 +1,130 @@
+#include <dist/comm/communicator.hpp>
+
+#include <cstddef>
+#include <span>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+struct Minimal {
+  [[nodiscard]] std::size_t rank() const { return 0; }
+  [[nodiscard]] std::size_t size() const { return 1; }
+  void barrier() const {}
+};
+struct NotCopyable : Minimal {
+  NotCopyable() = default;
+  NotCopyable(const NotCopyable&) = delete;
+  NotCopyable& operator=(const NotCopyable&) = delete;
+};
+struct RankIsInt : Minimal {
+  [[nodiscard]] int rank() const { return 0; }
+};
+struct SizeIsInt : Minimal {
+  [[nodiscard]] int size() const { return 1; }
+};
+struct RankChangesIt : Minimal {
+  [[nodiscard]] std::size_t rank() { return 0; }
+};
+struct BarrierChangesIt : Minimal {
+  void barrier() {}
+};
+struct NoBarrier {
+  [[nodiscard]] std::size_t rank() const { return 0; }
+  [[nodiscard]] std::size_t size() const { return 1; }
+};
+
+static_assert(dist::Communicator<Minimal>);
+static_assert(!dist::Communicator<NotCopyable>);
+static_assert(!dist::Communicator<RankIsInt>);
+static_assert(!dist::Communicator<SizeIsInt>);
+static_assert(!dist::Communicator<RankChangesIt>);
+static_assert(!dist::Communicator<BarrierChangesIt>);
+static_assert(!dist::Communicator<NoBarrier>);
+
+template <class Base>
+struct Sharing : Base {
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t, int) const {
+    return nullptr;
+  }
+};
+struct SharesOneOperand : Minimal {
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*) const {}
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t, int) const {
+    return nullptr;
+  }
+};
+struct SharesToRead : Minimal {
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  template <class T>
+  [[nodiscard]] const T* peer(std::size_t, int) const {
+    return nullptr;
+  }
+};
+
+static_assert(dist::SharesMemory<Sharing<Minimal>>);
+static_assert(!dist::SharesMemory<Minimal>);
+static_assert(!dist::SharesMemory<Sharing<NoBarrier>>);
+static_assert(!dist::SharesMemory<SharesOneOperand>);
+static_assert(!dist::SharesMemory<SharesToRead>);
+
+struct Exchanging : Minimal {
+  static constexpr std::size_t exchange_capacity = 64;
+  template <class T>
+  void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t) const {
+    return nullptr;
+  }
+};
+struct NoCapacity : Minimal {
+  template <class T>
+  void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t) const {
+    return nullptr;
+  }
+};
+struct ReceivesToChange : Exchanging {
+  template <class T>
+  [[nodiscard]] T* received(std::size_t) const {
+    return nullptr;
+  }
+};
+struct NoExchange : Minimal {
+  static constexpr std::size_t exchange_capacity = 64;
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t) const {
+    return nullptr;
+  }
+};
+
+static_assert(dist::ExchangesSmall<Exchanging>);
+static_assert(!dist::ExchangesSmall<Minimal>);
+static_assert(!dist::ExchangesSmall<NoCapacity>);
+static_assert(!dist::ExchangesSmall<ReceivesToChange>);
+static_assert(!dist::ExchangesSmall<NoExchange>);
+
+}  // namespace
+
+TEST_CASE("calls are the same when everything about them is (spec E12)") {
+  const dist::CollectiveCall call{
+      .operation = "all_reduce", .reduction = "sum", .elements = 8, .dtype = "f32", .root = 0};
+  const auto changed = [&](auto change) {
+    dist::CollectiveCall other = call;
+    change(other);
+    return other;
+  };
+  CHECK(call == changed([](dist::CollectiveCall&) {}));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.operation = "broadcast"; }));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.reduction = "mean"; }));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.elements = 9; }));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.dtype = "i32"; }));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.root = 1; }));
+}

@@ -1,0 +1,85 @@
+#include <dist/comm/cross_device_ops.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/self.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+struct Reducing {
+  template <class Op, class T>
+  void all_reduce(Op, std::span<T>) const {}
+};
+struct Broadcasting {
+  template <class T>
+  void broadcast(std::size_t, std::span<T>) const {}
+};
+struct Applying {
+  template <class Op, class T, class Update>
+  void reduce_and_apply(Op, std::span<T>, std::span<T>, Update&&) const {}
+};
+struct Knowing {
+  [[nodiscard]] dist::SelfCommunicator communicator() const { return {}; }
+};
+struct KnowingNumber {
+  [[nodiscard]] int communicator() const { return 0; }
+};
+
+struct Minimal : Reducing, Broadcasting, Applying, Knowing {};
+struct NoAllReduce : Broadcasting, Applying, Knowing {};
+struct NoBroadcast : Reducing, Applying, Knowing {};
+struct NoApply : Reducing, Broadcasting, Knowing {};
+struct NoCommunicator : Reducing, Broadcasting, Applying {};
+struct NumberAsCommunicator : Reducing, Broadcasting, Applying, KnowingNumber {};
+
+static_assert(dist::Collectives<Minimal>);
+static_assert(!dist::Collectives<NoAllReduce>);
+static_assert(!dist::Collectives<NoBroadcast>);
+static_assert(!dist::Collectives<NoApply>);
+static_assert(!dist::Collectives<NoCommunicator>);
+static_assert(!dist::Collectives<NumberAsCommunicator>);
+
+struct Policy {
+  static constexpr std::string_view name = "Policy";
+  template <class C>
+  using On = Minimal;
+};
+struct WithState : Policy {
+  int state = 0;
+};
+struct Nameless {
+  template <class C>
+  using On = Minimal;
+};
+struct NamedByNumber : Policy {
+  static constexpr int name = 7;
+};
+struct WithoutOn {
+  static constexpr std::string_view name = "WithoutOn";
+};
+struct OnNothing : Policy {
+  template <class C>
+  using On = NoBroadcast;
+};
+
+static_assert(dist::CrossDeviceOps<Policy, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<WithState, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<Nameless, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<NamedByNumber, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<WithoutOn, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<OnNothing, dist::SelfCommunicator>);
+static_assert(!dist::CrossDeviceOps<int, dist::SelfCommunicator>);
+
+}  // namespace
+
+TEST_CASE("the update that the concept tries changes nothing") {
+  float values[] = {1, 2};
+  const float reduced[] = {3, 4};
+  dist::detail::ApplyNothing{}(0, values, reduced);
+  CHECK(values[0] == 1);
+  CHECK(values[1] == 2);
+}

@@ -1,0 +1,82 @@
+#include <dist/comm/reduce_block.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+/// The operands of several members, seen by a member that has no thread.
+struct Operands {
+  std::vector<std::vector<double>>* values;
+
+  [[nodiscard]] std::size_t rank() const { return 0; }
+  [[nodiscard]] std::size_t size() const { return values->size(); }
+  void barrier() const {}
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t rank, int) const {
+    return reinterpret_cast<T*>((*values)[rank].data());
+  }
+};
+static_assert(dist::SharesMemory<Operands>);
+
+template <class Op>
+std::vector<float> reduced(Op op, const std::vector<std::vector<float>>& values) {
+  std::vector<float> result(values[0].size());
+  dist::detail::reduce_block(op, values.size(), std::span<float>{result},
+                             [&](std::size_t rank) { return values[rank].data(); });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("one member's reduction is its own values") {
+  CHECK(reduced(dist::sum, {{1, 2, 3}}) == std::vector<float>{1, 2, 3});
+  CHECK(reduced(dist::mean, {{1, 2, 3}}) == std::vector<float>{1, 2, 3});
+  CHECK(reduced(dist::sum, {{}, {}}).empty());
+}
+
+TEST_CASE("a block is reduced element by element and finished once") {
+  const std::vector<std::vector<float>> values{{1, -2}, {3, 5}, {8, 6}};
+  CHECK(reduced(dist::sum, values) == std::vector<float>{12, 9});
+  CHECK(reduced(dist::mean, values) == std::vector<float>{4, 3});
+  CHECK(reduced(dist::min, values) == std::vector<float>{1, -2});
+  CHECK(reduced(dist::max, values) == std::vector<float>{8, 6});
+  CHECK(reduced(dist::prod, values) == std::vector<float>{24, -60});
+}
+
+TEST_CASE("additions are made in rank order") {
+  // 2^24 + 1 rounds back to 2^24 in single precision, so only one order gives 0 here and 1 there.
+  const float large = 16777216.0f;
+  CHECK(reduced(dist::sum, {{large}, {1}, {-large}}) == std::vector<float>{0});
+  CHECK(reduced(dist::sum, {{large}, {-large}, {1}}) == std::vector<float>{1});
+}
+
+TEST_CASE("a range comes in whole blocks, in order, each element once") {
+  constexpr std::size_t block = dist::detail::block_elements<double>;
+  constexpr std::size_t count = 2 * block + 40;
+  std::vector<std::vector<double>> values(3, std::vector<double>(count));
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    for (std::size_t i = 0; i < count; ++i) values[rank][i] = static_cast<double>(rank * count + i);
+  for (const dist::IndexRange range : {dist::IndexRange{0, count}, dist::IndexRange{3, block + 4},
+                                       dist::IndexRange{5, 5}, dist::IndexRange{0, block}}) {
+    std::size_t next = range.begin;
+    std::size_t wrong = 0;
+    dist::detail::reduce_range<double>(dist::sum, Operands{&values}, range,
+                                       [&](std::size_t first, std::span<const double> sums) {
+                                         CHECK(first == next);
+                                         CHECK(sums.size() <= block);
+                                         for (std::size_t i = 0; i < sums.size(); ++i)
+                                           wrong += sums[i] != static_cast<double>(3 * count + 3 * (first + i));
+                                         next = first + sums.size();
+                                       });
+    CHECK(next == range.end);
+    CHECK(wrong == 0);
+  }
+}

@@ -1,0 +1,13 @@
+// expect: this reduction does not combine what the body returns: Mean needs a floating-point type
+#include <dist/strategy/default.hpp>
+
+int main() {
+  dist::Default strategy;
+  return strategy.run([](auto& context) {
+#ifdef CONTROL
+    return context.transform_reduce(dist::mean, {0, 4}, [](auto i) { return static_cast<double>(i); }) == 1.5 ? 0 : 1;
+#else
+    return context.transform_reduce(dist::mean, {0, 4}, [](auto i) { return static_cast<int>(i); }) == 1 ? 0 : 1;
+#endif
+  });
+}

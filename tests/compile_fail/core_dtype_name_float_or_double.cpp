@@ -1,0 +1,10 @@
+// expect: floating-point elements are float or double
+#include <dist/core/dtype.hpp>
+
+int main() {
+#ifdef CONTROL
+  return dist::dtype_name<double>.empty() ? 1 : 0;
+#else
+  return dist::dtype_name<long double>.empty() ? 1 : 0;
+#endif
+}

@@ -1,0 +1,10 @@
+// expect: this reduction does not combine what the body returns: Mean needs a floating-point type
+#include <dist/device/cpu.hpp>
+
+int main() {
+#ifdef CONTROL
+  return dist::Cpu::transform_reduce(dist::mean, {0, 4}, [](auto i) { return static_cast<double>(i); }) == 1.5 ? 0 : 1;
+#else
+  return dist::Cpu::transform_reduce(dist::mean, {0, 4}, [](auto i) { return static_cast<int>(i); }) == 1 ? 0 : 1;
+#endif
+}

@@ -1,0 +1,12 @@
+// expect: no matching
+#include <dist/strategy/default.hpp>
+
+int main() {
+  dist::Default strategy;
+  auto variable = strategy.variable<float>({});
+#ifdef CONTROL
+  variable.assign(strategy.scope(), 1.0f);
+#else
+  variable.assign(strategy, 1.0f);
+#endif
+}

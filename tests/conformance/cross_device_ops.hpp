@@ -1,0 +1,376 @@
+// What every cross-device policy does (spec C07, E12, H04). A policy joins in its own test file with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::ThePolicy);
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <dist/strategy/mirrored.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+inline constexpr std::size_t group_sizes[] = {1, 2, 3, 4, 8};
+// None, one, both sides of a cache line and of what travels with an announcement, and several blocks per shard.
+inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, 100003};
+
+inline std::int64_t small_number(std::size_t rank, std::size_t i) {
+  return static_cast<std::int64_t>((i * 7 + rank * 3) % 5 + 1);
+}
+
+template <class Op>
+std::int64_t combined(std::int64_t a, std::int64_t b) {
+  if constexpr (std::same_as<Op, dist::Min>) {
+    return std::min(a, b);
+  } else if constexpr (std::same_as<Op, dist::Max>) {
+    return std::max(a, b);
+  } else if constexpr (std::same_as<Op, dist::Prod>) {
+    return a * b;
+  } else {
+    return a + b;
+  }
+}
+
+template <class T, class Op>
+T expected_reduction(std::size_t members, std::size_t i) {
+  std::int64_t total = small_number(0, i);
+  for (std::size_t rank = 1; rank < members; ++rank) total = combined<Op>(total, small_number(rank, i));
+  if constexpr (std::same_as<Op, dist::Mean>)
+    return static_cast<T>(static_cast<double>(total) / static_cast<double>(members));
+  else
+    return static_cast<T>(total);  // of integers: modulo 2^bits, as the reduction itself
+}
+
+template <class T, class S, class Op>
+void check_all_reduce(S& strategy, Op op, std::size_t count) {
+  const auto results = strategy.run([&](auto& replica) {
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(small_number(replica.local_index(), i));
+    replica.collectives().all_reduce(op, std::span<T>{values});
+    return values;
+  });
+  std::vector<T> expected(count);
+  for (std::size_t i = 0; i < count; ++i) expected[i] = expected_reduction<T, Op>(results.size(), i);
+  CAPTURE(Op::name);
+  CAPTURE(dist::dtype_name<T>);
+  CAPTURE(count);
+  for (const std::vector<T>& values : results) CHECK(values == expected);
+}
+
+template <class T, class S>
+void check_all_operations(S& strategy) {
+  for (const std::size_t count : element_counts) {
+    check_all_reduce<T>(strategy, dist::sum, count);
+    check_all_reduce<T>(strategy, dist::min, count);
+    check_all_reduce<T>(strategy, dist::max, count);
+    check_all_reduce<T>(strategy, dist::prod, count);
+    if constexpr (std::floating_point<T>) check_all_reduce<T>(strategy, dist::mean, count);
+  }
+}
+
+/// Numbers whose sum depends on the order of additions.
+inline float awkward_number(std::size_t rank, std::size_t i) {
+  const float magnitude = rank % 3 == 0 ? 1.0f : rank % 3 == 1 ? 1e4f : 1e-4f;
+  return (rank % 2 == 0 ? magnitude : -magnitude) / static_cast<float>(3 + rank + i % 97);
+}
+
+template <class S>
+void check_same_bits(S& strategy, std::size_t count) {
+  std::vector<float> in_rank_order(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    float total = awkward_number(0, i);
+    for (std::size_t rank = 1; rank < strategy.num_replicas_in_sync(); ++rank) total += awkward_number(rank, i);
+    in_rank_order[i] = total;
+  }
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const auto results = strategy.run([&](auto& replica) {
+      std::vector<float> values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = awkward_number(replica.local_index(), i);
+      replica.collectives().all_reduce(dist::sum, std::span<float>{values});
+      return values;
+    });
+    for (const std::vector<float>& values : results)
+      CHECK(std::memcmp(values.data(), in_rank_order.data(), count * sizeof(float)) == 0);
+  }
+}
+
+template <class S>
+void check_broadcast(S& strategy, std::size_t root, std::size_t count) {
+  const auto results = strategy.run([&](auto& replica) {
+    std::vector<std::int32_t> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int32_t>(replica.local_index() * count + i);
+    replica.collectives().broadcast(root, std::span<std::int32_t>{values});
+    return values;
+  });
+  CAPTURE(root);
+  for (const std::vector<std::int32_t>& values : results) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) wrong += values[i] != static_cast<std::int32_t>(root * count + i);
+    CHECK(wrong == 0);
+  }
+}
+
+template <class S>
+void check_reduce_and_apply(S& strategy, std::size_t count) {
+  struct Result {
+    std::vector<float> gradient, mirror;
+  };
+  std::vector<std::atomic<int>> updates(count);
+  const auto results = strategy.run([&](auto& replica) {
+    Result result{std::vector<float>(count), std::vector<float>(count)};
+    for (std::size_t i = 0; i < count; ++i) {
+      result.gradient[i] = static_cast<float>(small_number(replica.local_index(), i));
+      result.mirror[i] = static_cast<float>(i % 10);
+    }
+    replica.collectives().reduce_and_apply(
+        dist::sum, std::span<float>{result.gradient}, std::span<float>{result.mirror},
+        [&](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
+          for (std::size_t i = 0; i < mine.size(); ++i) {
+            updates[first + i].fetch_add(1);
+            mine[i] -= 2 * reduced[i];
+          }
+        });
+    return result;
+  });
+  CAPTURE(count);
+  CHECK(std::all_of(updates.begin(), updates.end(), [](const std::atomic<int>& times) { return times == 1; }));
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    std::size_t wrong_mirrors = 0;
+    std::size_t changed_gradients = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t total = 0;
+      for (std::size_t other = 0; other < results.size(); ++other) total += small_number(other, i);
+      const auto expected = static_cast<float>(static_cast<std::int64_t>(i % 10) - 2 * total);
+      wrong_mirrors += results[rank].mirror[i] != expected;
+      changed_gradients += results[rank].gradient[i] != static_cast<float>(small_number(rank, i));
+    }
+    CHECK(wrong_mirrors == 0);
+    CHECK(changed_gradients == 0);
+  }
+}
+
+/// The text of the error of type `Cause` that stopped the run; another outcome is said in the text.
+template <class Cause, class S, class Fn>
+std::string failure_of(S& strategy, Fn&& fn) {
+  try {
+    strategy.run(fn);
+  } catch (const dist::ReplicaError& error) {
+    try {
+      std::rethrow_exception(error.cause());
+    } catch (const Cause& cause) {
+      return cause.what();
+    } catch (const std::exception& other) {
+      return std::string("another cause: ") + other.what();
+    }
+  }
+  return "the run did not fail";
+}
+
+/// The last replica does `odd`, the others `usual`: a CollectiveMismatch names the odd one and both calls.
+template <class S, class Usual, class Odd>
+void check_mismatch(S& strategy, std::string_view usual_call, std::string_view odd_call, Usual usual, Odd odd) {
+  const std::size_t last = strategy.num_replicas_in_sync() - 1;
+  const std::string message = failure_of<dist::CollectiveMismatch>(strategy, [&](auto& replica) {
+    if (replica.local_index() == last)
+      odd(replica);
+    else
+      usual(replica);
+  });
+  CAPTURE(message);
+  CHECK(message.find("The replicas did not issue the same collectives") == 0);
+  CHECK(message.find(dist::text("replica ", last, " ", odd_call)) != std::string::npos);
+  CHECK(message.find(usual_call) != std::string::npos);
+  check_all_reduce<float>(strategy, dist::sum, 7);
+  check_all_reduce<float>(strategy, dist::sum, 1000);
+}
+
+template <class T, class Op>
+auto all_reduce_of(Op op, std::size_t count) {
+  return [op, count](auto& replica) {
+    std::vector<T> values(count);
+    replica.collectives().all_reduce(op, std::span<T>{values});
+  };
+}
+inline auto broadcast_of(std::size_t root, std::size_t count) {
+  return [root, count](auto& replica) {
+    std::vector<float> values(count);
+    replica.collectives().broadcast(root, std::span<float>{values});
+  };
+}
+
+template <class S>
+void check_mismatches(S& strategy) {
+  const auto nothing = [](auto&) {};
+  const auto twice = [](auto& replica) {
+    all_reduce_of<float>(dist::sum, 3)(replica);
+    all_reduce_of<float>(dist::sum, 1000)(replica);
+  };
+  const auto barrier = [](auto& replica) { replica.barrier(); };
+  const auto apply = [](auto& replica) {
+    std::vector<float> gradient(1000), mirror(1000);
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+                                           [](std::size_t, std::span<float>, std::span<const float>) {});
+  };
+  check_mismatch(strategy, "called all_reduce(sum) of 4 f32", "called all_reduce(max) of 4 f32",
+                 all_reduce_of<float>(dist::sum, 4), all_reduce_of<float>(dist::max, 4));
+  check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "called all_reduce(mean) of 1000 f32",
+                 all_reduce_of<float>(dist::sum, 1000), all_reduce_of<float>(dist::mean, 1000));
+  check_mismatch(strategy, "called all_reduce(sum) of 4 f32", "called all_reduce(sum) of 5 f32",
+                 all_reduce_of<float>(dist::sum, 4), all_reduce_of<float>(dist::sum, 5));
+  check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "called all_reduce(sum) of 4 f32",
+                 all_reduce_of<float>(dist::sum, 1000), all_reduce_of<float>(dist::sum, 4));
+  check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "called all_reduce(sum) of 1000 i32",
+                 all_reduce_of<float>(dist::sum, 1000), all_reduce_of<std::int32_t>(dist::sum, 1000));
+  check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "called broadcast of 1000 f32 from replica 1",
+                 all_reduce_of<float>(dist::sum, 1000), broadcast_of(1, 1000));
+  check_mismatch(strategy, "called broadcast of 9 f32 from replica 0", "called broadcast of 9 f32 from replica 1",
+                 broadcast_of(0, 9), broadcast_of(1, 9));
+  check_mismatch(strategy, "called reduce_and_apply(sum) of 1000 f32", "called barrier", apply, barrier);
+  check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "returned after",
+                 all_reduce_of<float>(dist::sum, 1000), nothing);
+  check_mismatch(strategy, "returned after", "called all_reduce(sum) of 1000 f32", all_reduce_of<float>(dist::sum, 3),
+                 twice);
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
+  using namespace conformance;
+
+  SUBCASE("all_reduce gives every replica the reduction (spec E03)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      check_all_operations<float>(strategy);
+      check_all_operations<double>(strategy);
+      check_all_operations<std::int32_t>(strategy);
+      check_all_operations<std::int64_t>(strategy);
+      check_all_operations<std::uint8_t>(strategy);
+    }
+  }
+  SUBCASE("sums are made in rank order: the same bits on every replica, in every run, under every policy") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t count : {std::size_t{7}, std::size_t{65}, std::size_t{100003}})
+        check_same_bits(strategy, count);
+    }
+  }
+  SUBCASE("broadcast gives every replica the root's values") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (std::size_t root = 0; root < replicas; ++root)
+        for (const std::size_t count : element_counts) check_broadcast(strategy, root, count);
+    }
+  }
+  SUBCASE("reduce_and_apply updates each element once, leaves mirrors equal and gradients as they were") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t count : element_counts) check_reduce_and_apply(strategy, count);
+    }
+  }
+  SUBCASE("collectives of different extents may follow each other (spec E12)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      const auto wrong = strategy.run([&](auto& replica) {
+        const auto rank = static_cast<std::int64_t>(replica.local_index());
+        const auto members = static_cast<std::int64_t>(replicas);
+        std::vector<std::int64_t> large(1000);
+        std::size_t mistakes = 0;
+        for (std::int64_t round = 0; round < 100; ++round) {
+          mistakes += replica.all_reduce(dist::sum, rank + round) != members * (members - 1) / 2 + members * round;
+          std::fill(large.begin(), large.end(), rank * round);
+          replica.collectives().all_reduce(dist::max, std::span<std::int64_t>{large});
+          for (const std::int64_t value : large) mistakes += value != (members - 1) * round;
+          mistakes += replica.all_reduce(dist::min, rank - round) != -round;
+          std::fill(large.begin(), large.end(), rank + round);
+          const auto root = static_cast<std::size_t>(round % members);
+          replica.collectives().broadcast(root, std::span<std::int64_t>{large});
+          for (const std::int64_t value : large) mistakes += value != round % members + round;
+        }
+        return mistakes;
+      });
+      for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+    }
+  }
+  SUBCASE("replicas that disagree get an error that names both sides, never a hang (spec E12)") {
+    for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      check_mismatches(strategy);
+    }
+  }
+  SUBCASE("a replica that throws while others wait surfaces once, with its own text") {
+    for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}, std::size_t{8}}) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t count : {std::size_t{4}, std::size_t{1000}}) {
+        std::size_t caught = 0;
+        try {
+          strategy.run([&](auto& replica) {
+            all_reduce_of<float>(dist::sum, count)(replica);
+            if (replica.local_index() == 1) throw std::runtime_error("the disk is full");
+            all_reduce_of<float>(dist::sum, count)(replica);
+          });
+        } catch (const dist::ReplicaError& error) {
+          ++caught;
+          CHECK(error.replica() == 1);
+          CHECK(std::string(error.what()).find("the disk is full") != std::string::npos);
+        }
+        CHECK(caught == 1);
+        check_all_reduce<float>(strategy, dist::sum, count);
+      }
+    }
+  }
+  SUBCASE("an update that throws surfaces once, and no replica leaves while others use its operands") {
+    using namespace std::chrono_literals;
+    dist::Mirrored<Ops> strategy{3};
+    std::string message;
+    try {
+      strategy.run([](auto& replica) {
+        std::vector<float> gradient(3000), mirror(3000);
+        replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+                                 [&](std::size_t, std::span<float>, std::span<const float>) {
+                                   if (replica.local_index() == 0) throw std::runtime_error("the step is NaN");
+                                   std::this_thread::sleep_for(30ms);
+                                 });
+      });
+    } catch (const dist::ReplicaError& error) {
+      CHECK(error.replica() == 0);
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.find("the step is NaN") != std::string::npos);
+    check_all_reduce<float>(strategy, dist::sum, 1000);
+  }
+  SUBCASE("a replica that comes too late ends the wait, and touches no memory of those who left") {
+    using namespace std::chrono_literals;
+    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .timeout = 200ms}};
+    for (const std::size_t count : {std::size_t{4}, std::size_t{100003}}) {
+      const std::string message = failure_of<dist::DeadlineExceeded>(strategy, [&](auto& replica) {
+        if (replica.local_index() == 2) std::this_thread::sleep_for(600ms);
+        all_reduce_of<float>(dist::sum, count)(replica);
+      });
+      CAPTURE(message);
+      CHECK(message.find("Replica 2 did not come to a collective in time") == 0);
+      CHECK(message.find(dist::text("called all_reduce(sum) of ", count, " f32")) != std::string::npos);
+      check_all_reduce<float>(strategy, dist::sum, count);
+    }
+  }
+}

@@ -1,0 +1,221 @@
+#include <dist/context/replica_context.hpp>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+using dist::IndexRange;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+constexpr std::array<std::size_t, 4> replica_counts{1, 2, 3, 4};
+
+}  // namespace
+
+TEST_CASE("InReplica takes the contexts of replica functions only") {
+  static_assert(dist::InReplica<Mirrored::Context> && dist::InReplica<dist::Default::Context>);
+  static_assert(dist::InReplica<const Mirrored::Context&>);
+  static_assert(!dist::InReplica<dist::CrossReplicaContext<Mirrored>>);
+  static_assert(!dist::InReplica<Mirrored> && !dist::InReplica<int> && !dist::InReplica<Mirrored::Context*>);
+  Mirrored strategy(2);
+  strategy.run([](auto& context) { static_assert(dist::InReplica<decltype(context)>); });
+  CHECK(std::is_same_v<Mirrored::Context::Strategy, Mirrored>);
+}
+
+TEST_CASE("replicas are numbered from zero and know how many they are (spec E01)") {
+  for (const std::size_t replicas : replica_counts) {
+    Mirrored strategy(replicas);
+    const auto ids = strategy.run([](auto& context) { return context.replica_id(); });
+    const auto local = strategy.run([](auto& context) { return context.local_index(); });
+    const auto sizes = strategy.run([](auto& context) { return context.num_replicas_in_sync(); });
+    const auto strategies = strategy.run([](auto& context) { return &context.strategy(); });
+    const auto ranks = strategy.run([](auto& context) { return context.collectives().communicator().rank(); });
+    REQUIRE(ids.size() == replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      CHECK(ids[replica] == dist::ReplicaId{replica});
+      CHECK(local[replica] == replica);
+      CHECK(sizes[replica] == replicas);
+      CHECK(strategies[replica] == &strategy);
+      CHECK(ranks[replica] == replica);
+    }
+  }
+}
+
+TEST_CASE("a replica's shard is its part of the whole") {
+  for (const std::size_t replicas : replica_counts) {
+    Mirrored strategy(replicas);
+    for (const std::size_t count : {0U, 1U, 10U, 101U}) {
+      const auto shards = strategy.run([&](auto& context) { return context.shard(count); });
+      std::size_t reached = 0;
+      for (const IndexRange shard : shards) {
+        CHECK(shard.begin == reached);
+        CHECK(shard.size() >= count / replicas);
+        CHECK(shard.size() <= count / replicas + 1);
+        reached = shard.end;
+      }
+      CHECK(reached == count);
+    }
+  }
+}
+
+TEST_CASE("after a barrier every replica sees what all wrote before it") {
+  for (const std::size_t replicas : replica_counts) {
+    Mirrored strategy(replicas);
+    std::vector<std::size_t> written(replicas, 0);
+    std::vector<std::size_t> wrong(replicas, 0);
+    strategy.run([&](auto& context) {
+      const std::size_t me = context.local_index();
+      for (std::size_t round = 1; round <= 100; ++round) {
+        written[me] = round;
+        context.barrier();
+        for (const std::size_t each : written) wrong[me] += static_cast<std::size_t>(each != round);
+        context.barrier();
+      }
+    });
+    for (const std::size_t count : wrong) CHECK(count == 0);
+  }
+}
+
+TEST_CASE("all_reduce of a number gives its reduction to every replica (spec E03)") {
+  for (const std::size_t replicas : replica_counts) {
+    Mirrored strategy(replicas);
+    const int n = static_cast<int>(replicas);
+    const auto mine = [](auto& context) { return static_cast<int>(context.local_index()) + 1; };
+    const auto sums = strategy.run([&](auto& context) { return context.all_reduce(dist::sum, mine(context)); });
+    const auto products = strategy.run([&](auto& context) { return context.all_reduce(dist::prod, mine(context)); });
+    const auto least = strategy.run([&](auto& context) { return context.all_reduce(dist::min, mine(context)); });
+    const auto most = strategy.run([&](auto& context) { return context.all_reduce(dist::max, mine(context)); });
+    const auto means =
+        strategy.run([&](auto& context) { return context.all_reduce(dist::mean, static_cast<double>(mine(context))); });
+    int factorial = 1;
+    for (int i = 2; i <= n; ++i) factorial *= i;
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      CHECK(sums[replica] == n * (n + 1) / 2);
+      CHECK(products[replica] == factorial);
+      CHECK(least[replica] == 1);
+      CHECK(most[replica] == n);
+      CHECK(means[replica] == (n + 1) / 2.0);
+    }
+  }
+}
+
+TEST_CASE("all_reduce of many elements works in place, element by element") {
+  for (const std::size_t replicas : replica_counts)
+    for (const std::size_t count : {0U, 1U, 16U, 1000U}) {
+      Mirrored strategy(replicas);
+      std::vector<std::vector<float>> values(replicas, std::vector<float>(count));
+      strategy.run([&](auto& context) {
+        std::vector<float>& mine = values[context.local_index()];
+        for (std::size_t i = 0; i < count; ++i) mine[i] = static_cast<float>(i * (context.local_index() + 1));
+        context.all_reduce(dist::sum, std::span<float>(mine));
+      });
+      std::size_t wrong = 0;
+      for (const std::vector<float>& each : values)
+        for (std::size_t i = 0; i < count; ++i)
+          wrong += static_cast<std::size_t>(each[i] != static_cast<float>(i * replicas * (replicas + 1) / 2));
+      CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("different counts on different replicas are a CollectiveMismatch (spec E12)") {
+  Mirrored strategy(2);
+  bool surfaced = false;
+  try {
+    strategy.run([](auto& context) {
+      std::vector<float> values(context.local_index() == 0 ? 100 : 101);
+      context.all_reduce(dist::sum, std::span<float>(values));
+    });
+  } catch (const dist::ReplicaError& error) {
+    surfaced = true;
+    CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::CollectiveMismatch);
+  }
+  CHECK(surfaced);
+  CHECK(strategy.run([](auto& context) { return context.all_reduce(dist::sum, 1); })[1] == 2);
+}
+
+TEST_CASE("reduce_and_apply gives every mirror the same update of the reduced gradient") {
+  for (const std::size_t replicas : replica_counts)
+    for (const std::size_t count : {1U, 100U, 1000U}) {
+      Mirrored strategy(replicas);
+      std::vector<std::vector<float>> gradients(replicas, std::vector<float>(count));
+      std::vector<std::vector<float>> mirrors(replicas, std::vector<float>(count, 1000.0F));
+      strategy.run([&](auto& context) {
+        const std::size_t me = context.local_index();
+        for (std::size_t i = 0; i < count; ++i) gradients[me][i] = static_cast<float>(me + 1);
+        context.reduce_and_apply(dist::sum, std::span<float>(gradients[me]), std::span<float>(mirrors[me]),
+                                 [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
+                                   for (std::size_t i = 0; i < mine.size(); ++i)
+                                     mine[i] += reduced[i] * static_cast<float>(first + i);
+                                 });
+      });
+      const std::size_t total = replicas * (replicas + 1) / 2;
+      std::size_t wrong = 0;
+      for (const std::vector<float>& mirror : mirrors)
+        for (std::size_t i = 0; i < count; ++i)
+          wrong += static_cast<std::size_t>(mirror[i] != static_cast<float>(1000 + total * i));
+      CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("for_each and transform_reduce run on the replica's device, and with shards they cover everything") {
+  for (const std::size_t replicas : replica_counts) {
+    Mirrored strategy(replicas);
+    constexpr std::size_t count = 1001;
+    std::vector<int> visits(count, 0);
+    const auto totals = strategy.run([&](auto& context) {
+      const IndexRange mine = context.shard(count);
+      context.for_each(mine, [&](std::size_t i) { ++visits[i]; });
+      return context.all_reduce(dist::sum, context.transform_reduce(dist::sum, mine, [](std::size_t i) { return i; }));
+    });
+    std::size_t wrong = 0;
+    for (const int each : visits) wrong += static_cast<std::size_t>(each != 1);
+    CHECK(wrong == 0);
+    for (const std::size_t total : totals) CHECK(total == 500'500);
+    const auto counted = strategy.run([](auto& context) {
+      std::array<int, 20> own{};
+      context.for_each(20, [&](std::size_t i) { own[i] = static_cast<int>(i); });
+      return context.transform_reduce(dist::max, {0, 20}, [&](std::size_t i) { return own[i]; });
+    });
+    for (const int most : counted) CHECK(most == 19);
+  }
+}
+
+TEST_CASE("under one replica the size is a constant and collectives are identities (spec H03)") {
+  dist::Default strategy;
+  const int result = strategy.run([&](auto& context) {
+    static_assert(decltype(context.collectives().communicator())::size() == 1);
+    CHECK(&context.strategy() == &strategy);
+    CHECK(context.replica_id() == dist::ReplicaId{0});
+    CHECK(context.local_index() == 0);
+    CHECK(context.num_replicas_in_sync() == 1);
+    CHECK(context.shard(17) == IndexRange{0, 17});
+    context.barrier();
+    CHECK(context.all_reduce(dist::sum, 5) == 5);
+    CHECK(context.all_reduce(dist::mean, 2.5) == 2.5);
+    std::array<float, 3> values{1, 2, 3};
+    context.all_reduce(dist::prod, std::span<float>(values));
+    CHECK(values == std::array<float, 3>{1, 2, 3});
+    std::array<float, 3> mirror{10, 10, 10};
+    context.reduce_and_apply(dist::sum, std::span<float>(values), std::span<float>(mirror),
+                             [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
+                               for (std::size_t i = 0; i < mine.size(); ++i)
+                                 mine[i] -= reduced[i] * static_cast<float>(first + 1);
+                             });
+    CHECK(mirror == std::array<float, 3>{9, 8, 7});
+    int calls = 0;
+    context.for_each(IndexRange{2, 5}, [&](std::size_t) { ++calls; });
+    CHECK(calls == 3);
+    return context.transform_reduce(dist::prod, {1, 6}, [](std::size_t i) { return static_cast<int>(i); });
+  });
+  CHECK(result == 120);
+}

@@ -1,0 +1,46 @@
+#include <dist/device/affinity.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+TEST_CASE("the allowed processors are those of the calling thread, in ascending order") {
+  const std::vector<std::size_t> processors = dist::allowed_processors();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
+  CHECK(processors.size() == static_cast<std::size_t>(CPU_COUNT(&set)));
+  CHECK(std::is_sorted(processors.begin(), processors.end()));
+  for (const std::size_t processor : processors) CHECK(CPU_ISSET(processor, &set));
+}
+
+TEST_CASE("a pinned thread may run on its processor only, others are not touched") {
+  const std::vector<std::size_t> before = dist::allowed_processors();
+  for (const std::size_t processor : before) {
+    std::vector<std::size_t> inside;
+    std::size_t running_on = 0;
+    std::thread([&] {
+      dist::pin_this_thread(processor);
+      inside = dist::allowed_processors();
+      running_on = static_cast<std::size_t>(sched_getcpu());
+    }).join();
+    CHECK(inside == std::vector<std::size_t>{processor});
+    CHECK(running_on == processor);
+  }
+  CHECK(dist::allowed_processors() == before);
+}
+
+TEST_CASE("a processor that does not exist is a refusal, not an error") {
+  const std::vector<std::size_t> before = dist::allowed_processors();
+  std::vector<std::size_t> inside;
+  std::thread([&] {
+    dist::pin_this_thread(std::size_t{1} << 20);
+    inside = dist::allowed_processors();
+  }).join();
+  CHECK(inside == before);
+}

@@ -1,0 +1,149 @@
+#include <dist/device/arena.hpp>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+using dist::Arena;
+
+namespace {
+
+std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+bool all_are(const std::byte* first, std::size_t count, std::byte value) {
+  return std::all_of(first, first + count, [&](std::byte each) { return each == value; });
+}
+
+}  // namespace
+
+TEST_CASE("slices are page-aligned, zero, and at one offset in every replica's region") {
+  Arena arena(3);
+  CHECK(arena.replicas() == 3);
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{100}, page(), page() + 1, 10 * page()}) {
+    const std::size_t offset = arena.allocate(bytes);
+    CHECK(offset % page() == 0);
+    for (std::size_t replica = 0; replica < 3; ++replica) {
+      std::byte* const slice = arena.at(replica, offset);
+      CHECK(reinterpret_cast<std::uintptr_t>(slice) % page() == 0);
+      CHECK(slice - arena.at(replica, 0) == static_cast<std::ptrdiff_t>(offset));
+      CHECK(all_are(slice, bytes, std::byte{0}));
+      std::fill_n(slice, bytes, static_cast<std::byte>(replica + 1));
+    }
+    for (std::size_t replica = 0; replica < 3; ++replica)
+      CHECK(all_are(arena.at(replica, offset), bytes, static_cast<std::byte>(replica + 1)));
+  }
+}
+
+TEST_CASE("slices do not overlap, also those of no bytes") {
+  Arena arena(1, 64 * page());
+  std::vector<std::size_t> offsets;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{0}, page(), 2 * page() - 1, std::size_t{1}})
+    offsets.push_back(arena.allocate(bytes));
+  CHECK(offsets[1] >= offsets[0] + page());
+  CHECK(offsets[2] >= offsets[1] + page());
+  CHECK(offsets[3] >= offsets[2] + page());
+  CHECK(offsets[4] >= offsets[3] + 2 * page());
+}
+
+TEST_CASE("a slice is zero again after reuse") {
+  Arena arena(2, 4 * page());
+  const std::size_t first = arena.allocate(4 * page());
+  for (std::size_t replica = 0; replica < 2; ++replica)
+    std::fill_n(arena.at(replica, first), 4 * page(), std::byte{0xAB});
+  arena.release(first, 4 * page());
+  const std::size_t second = arena.allocate(4 * page());
+  CHECK(second == first);
+  for (std::size_t replica = 0; replica < 2; ++replica)
+    CHECK(all_are(arena.at(replica, second), 4 * page(), std::byte{0}));
+}
+
+TEST_CASE("releasing in any order leaves one gap that everything fits into") {
+  constexpr std::size_t slices = 5;
+  Arena arena(2, 2 * slices * page());
+  std::array<std::size_t, slices> order{0, 1, 2, 3, 4};
+  std::size_t orders = 0;
+  do {
+    std::array<std::size_t, slices> offsets{};
+    for (std::size_t& offset : offsets) offset = arena.allocate(2 * page() - 7);
+    CHECK_THROWS_AS(arena.allocate(1), dist::OutOfMemory);
+    for (const std::size_t slice : order) arena.release(offsets[slice], 2 * page() - 7);
+    const std::size_t whole = arena.allocate(2 * slices * page());
+    CHECK(whole == 0);
+    arena.release(whole, 2 * slices * page());
+    ++orders;
+  } while (std::next_permutation(order.begin(), order.end()));
+  CHECK(orders == 120);
+}
+
+TEST_CASE("slices next to a released one keep their elements") {
+  Arena arena(1, 3 * page());
+  const std::array<std::size_t, 3> offsets{arena.allocate(page()), arena.allocate(page()), arena.allocate(page())};
+  std::fill_n(arena.at(0, offsets[0]), page(), std::byte{1});
+  std::fill_n(arena.at(0, offsets[2]), page(), std::byte{3});
+  arena.release(offsets[1], page());
+  CHECK(all_are(arena.at(0, offsets[0]), page(), std::byte{1}));
+  CHECK(all_are(arena.at(0, offsets[2]), page(), std::byte{3}));
+  CHECK(arena.allocate(page()) == offsets[1]);
+}
+
+TEST_CASE("an arena that is full says how much was asked for and how much it holds") {
+  Arena arena(1, 4 * page());
+  static_cast<void>(arena.allocate(3 * page()));
+  const std::string expected =
+      dist::text("The strategy's arena is full (", 2 * page(), " more bytes were asked for, the arena holds ",
+                 4 * page(), "). Free variables that are no longer used, or run on a machine with more memory.");
+  CHECK_THROWS_WITH_AS(arena.allocate(2 * page()), expected.c_str(), dist::OutOfMemory);
+  CHECK(arena.allocate(page()) == 3 * page());
+}
+
+TEST_CASE("sizes that cannot be rounded up to a page are refused") {
+  Arena arena(1, 4 * page());
+  CHECK_THROWS_AS(arena.allocate(std::numeric_limits<std::size_t>::max()), dist::OutOfMemory);
+  CHECK_THROWS_AS(arena.allocate(std::numeric_limits<std::size_t>::max() - page() + 2), dist::OutOfMemory);
+  CHECK(arena.allocate(4 * page()) == 0);
+}
+
+TEST_CASE("a capacity is rounded up to a page") {
+  Arena arena(1, 1);
+  CHECK(arena.allocate(page()) == 0);
+  CHECK_THROWS_AS(arena.allocate(1), dist::OutOfMemory);
+}
+
+TEST_CASE("addresses that the system does not have are OutOfMemory") {
+  CHECK_THROWS_AS(Arena(2, std::size_t{1} << 62), dist::OutOfMemory);
+}
+
+TEST_CASE("threads allocate and release at the same time") {
+  constexpr std::size_t threads = 4;
+  constexpr std::size_t rounds = 200;
+  Arena arena(2, 64 * page());
+  std::array<std::size_t, threads> broken{};
+  std::vector<std::thread> workers;
+  for (std::size_t id = 0; id < threads; ++id)
+    workers.emplace_back([&, id] {
+      const auto mark = static_cast<std::byte>(id + 1);
+      for (std::size_t round = 0; round < rounds; ++round) {
+        const std::size_t bytes = (1 + (round + id) % 5) * page();
+        const std::size_t offset = arena.allocate(bytes);
+        for (std::size_t replica = 0; replica < 2; ++replica) {
+          if (!all_are(arena.at(replica, offset), bytes, std::byte{0})) ++broken[id];
+          std::fill_n(arena.at(replica, offset), bytes, mark);
+        }
+        for (std::size_t replica = 0; replica < 2; ++replica)
+          if (!all_are(arena.at(replica, offset), bytes, mark)) ++broken[id];
+        arena.release(offset, bytes);
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  for (const std::size_t count : broken) CHECK(count == 0);
+  CHECK(arena.allocate(64 * page()) == 0);
+}

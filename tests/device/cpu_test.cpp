@@ -1,0 +1,109 @@
+#include <dist/device/cpu.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+using dist::Cpu;
+using dist::IndexRange;
+
+TEST_CASE("for_each visits every index of a range once and no other") {
+  for (const IndexRange range :
+       {IndexRange{0, 0}, IndexRange{5, 5}, IndexRange{0, 1}, IndexRange{3, 20}, IndexRange{0, 40}}) {
+    std::vector<int> visits(40, 0);
+    Cpu::for_each(range, [&](std::size_t i) { ++visits[i]; });
+    for (std::size_t i = 0; i < 40; ++i) CHECK(visits[i] == (i >= range.begin && i < range.end ? 1 : 0));
+  }
+}
+
+TEST_CASE("a reduction agrees with arithmetic for every range, ragged and empty ones included") {
+  std::size_t wrong = 0;
+  for (std::uint64_t begin = 0; begin <= 20; ++begin)
+    for (std::uint64_t end = begin; end <= 60; ++end) {
+      const IndexRange range{begin, end};
+      const std::uint64_t count = end - begin;
+      const std::uint64_t expected = count == 0 ? 0 : (begin + end - 1) * count / 2;
+      if (Cpu::transform_reduce(dist::sum, range, [](std::size_t i) { return std::uint64_t{i}; }) != expected) ++wrong;
+      if (count == 0) continue;
+      const auto distance = [](std::size_t i) { return std::abs(static_cast<double>(i) - 30.0); };
+      const auto low = static_cast<double>(begin);
+      const auto last = static_cast<double>(end - 1);
+      const double nearest = low > 30 ? low - 30 : last < 30 ? 30 - last : 0;
+      if (Cpu::transform_reduce(dist::max, range, distance) != std::max(std::abs(low - 30), std::abs(last - 30)))
+        ++wrong;
+      if (Cpu::transform_reduce(dist::min, range, distance) != nearest) ++wrong;
+      const auto twice = [](std::size_t i) { return 2.0 * static_cast<double>(i); };
+      // Sums of small integers are exact, so both sides round once, in the division.
+      if (Cpu::transform_reduce(dist::mean, range, twice) !=
+          2.0 * static_cast<double>(expected) / static_cast<double>(count))
+        ++wrong;
+    }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a product goes over all indices") {
+  for (std::size_t count = 1; count <= 20; ++count) {
+    std::uint64_t factorial = 1;
+    for (std::size_t i = 1; i <= count; ++i) factorial *= i;
+    CHECK(Cpu::transform_reduce(dist::prod, {1, count + 1}, [](std::size_t i) { return std::uint64_t{i}; }) ==
+          factorial);
+  }
+}
+
+TEST_CASE("an empty range gives the identity, and its mean is no number") {
+  const auto number = [](std::size_t i) { return static_cast<float>(i); };
+  CHECK(Cpu::transform_reduce(dist::sum, {4, 4}, number) == 0.0F);
+  CHECK(Cpu::transform_reduce(dist::prod, {4, 4}, number) == 1.0F);
+  CHECK(Cpu::transform_reduce(dist::min, {4, 4}, number) == HUGE_VALF);
+  CHECK(Cpu::transform_reduce(dist::max, {4, 4}, number) == -HUGE_VALF);
+  CHECK(std::isnan(Cpu::transform_reduce(dist::mean, {4, 4}, number)));
+}
+
+TEST_CASE("the body is called once per index") {
+  for (const std::size_t count : {0U, 1U, 7U, 8U, 9U, 64U, 100U}) {
+    std::vector<int> visits(count, 0);
+    static_cast<void>(Cpu::transform_reduce(dist::sum, {0, count}, [&](std::size_t i) { return ++visits[i]; }));
+    CHECK(std::all_of(visits.begin(), visits.end(), [](int each) { return each == 1; }));
+  }
+}
+
+TEST_CASE("the same range gives the same bits, near the true sum") {
+  const auto body = [](std::size_t i) { return 1.0F / static_cast<float>(i + 1); };
+  for (const std::size_t count : {3U, 8U, 1000U, 100'001U}) {
+    const float first = Cpu::transform_reduce(dist::sum, {0, count}, body);
+    for (int again = 0; again < 3; ++again) {
+      const float next = Cpu::transform_reduce(dist::sum, {0, count}, body);
+      CHECK(std::memcmp(&first, &next, sizeof first) == 0);
+    }
+    double harmonic = 0;
+    for (std::size_t i = count; i > 0; --i) harmonic += 1.0 / static_cast<double>(i);
+    // Each of the additions of one partial result rounds by at most 2^-24 of a partial sum.
+    const double bound = harmonic * (static_cast<double>(count) / 8 + 16) * 0x1p-24;
+    CHECK(std::abs(static_cast<double>(first) - harmonic) <= bound);
+  }
+}
+
+TEST_CASE("the result has the type that the body returns") {
+  const float number = 2;
+  static_assert(
+      std::is_same_v<
+          decltype(Cpu::transform_reduce(dist::sum, {}, [&](std::size_t) -> const float& { return number; })), float>);
+  static_assert(
+      std::is_same_v<decltype(Cpu::transform_reduce(dist::sum, {}, [](std::size_t) { return std::uint8_t{1}; })),
+                     std::uint8_t>);
+  CHECK(Cpu::transform_reduce(dist::sum, {0, 300}, [](std::size_t) { return std::uint8_t{1}; }) == 300 - 256);
+}
+
+TEST_CASE("processors are counted and named") {
+  CHECK(Cpu::count() == dist::allowed_processors().size());
+  CHECK(Cpu::count() >= 1);
+  CHECK(Cpu::device_name(0) == "/cpu:0");
+  CHECK(Cpu::device_name(12) == "/cpu:12");
+  CHECK(Cpu::name == "Cpu");
+}

@@ -1,0 +1,281 @@
+#include <dist/device/replica_threads.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using dist::ReplicaThreads;
+using dist::RunStatus;
+
+namespace {
+
+constexpr std::array<std::size_t, 5> replica_counts{1, 2, 3, 4, 8};
+
+}  // namespace
+
+TEST_CASE("every replica runs once per run, on the same thread every time, replica 0 on the caller's") {
+  for (const std::size_t replicas : replica_counts) {
+    ReplicaThreads threads(replicas);
+    CHECK(threads.size() == replicas);
+    std::vector<int> calls(replicas, 0);
+    std::vector<std::thread::id> first(replicas);
+    threads.run([&](std::size_t replica) { first[replica] = std::this_thread::get_id(); });
+    std::vector<int> elsewhere(replicas, 0);
+    for (int run = 0; run < 100; ++run)
+      threads.run([&](std::size_t replica) {
+        ++calls[replica];
+        if (std::this_thread::get_id() != first[replica]) ++elsewhere[replica];
+      });
+    CHECK(first[0] == std::this_thread::get_id());
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      CHECK(calls[replica] == 100);
+      CHECK(elsewhere[replica] == 0);
+      for (std::size_t other = 0; other < replica; ++other) CHECK(first[replica] != first[other]);
+    }
+  }
+}
+
+TEST_CASE("workers have a processor each when there are enough") {
+  const std::vector<std::size_t> processors = dist::allowed_processors();
+  for (const std::size_t replicas : replica_counts) {
+    ReplicaThreads threads(replicas);
+    std::vector<std::vector<std::size_t>> allowed(replicas);
+    threads.run([&](std::size_t replica) { allowed[replica] = dist::allowed_processors(); });
+    CHECK(allowed[0] == processors);
+    for (std::size_t replica = 1; replica < replicas; ++replica) {
+      if (replicas <= processors.size()) {
+        CHECK(allowed[replica] == std::vector<std::size_t>{processors[replica]});
+      } else {
+        CHECK(allowed[replica] == processors);
+      }
+    }
+    const unsigned expected = replicas <= processors.size() ? dist::detail::SpinBudget::own_core().spins
+                                                            : dist::detail::SpinBudget::shared_core().spins;
+    CHECK(threads.spin_budget().spins == expected);
+  }
+}
+
+TEST_CASE("the first failure surfaces once, as a ReplicaError with its cause") {
+  for (const std::size_t replicas : replica_counts)
+    for (std::size_t failing = 0; failing < replicas; ++failing) {
+      ReplicaThreads threads(replicas);
+      bool surfaced = false;
+      try {
+        threads.run([&](std::size_t replica) {
+          if (replica == failing) throw std::out_of_range("index 7 of 5");
+        });
+      } catch (const dist::ReplicaError& error) {
+        surfaced = true;
+        CHECK(error.replica() == failing);
+        CHECK(std::string(error.what()) == dist::text("Replica ", failing, " failed in its replica function (one of ",
+                                                      replicas, " replicas). It threw: index 7 of 5."));
+        CHECK_THROWS_WITH_AS(std::rethrow_exception(error.cause()), "index 7 of 5", std::out_of_range);
+      }
+      CHECK(surfaced);
+      std::vector<int> calls(replicas, 0);
+      threads.run([&](std::size_t replica) { ++calls[replica]; });
+      CHECK(std::count(calls.begin(), calls.end(), 1) == static_cast<std::ptrdiff_t>(replicas));
+    }
+}
+
+TEST_CASE("when all replicas fail, one failure surfaces, and it is the earliest") {
+  ReplicaThreads threads(4);
+  std::size_t reported = 99;
+  try {
+    threads.run([&](std::size_t replica) {
+      // The others fail only once replica 2 has.
+      while (replica != 2 && !threads.status().failed()) std::this_thread::yield();
+      throw std::runtime_error(dist::text("replica ", replica));
+    });
+  } catch (const dist::ReplicaError& error) {
+    reported = error.replica();
+    CHECK_THROWS_WITH_AS(std::rethrow_exception(error.cause()), "replica 2", std::runtime_error);
+  }
+  CHECK(reported == 2);
+}
+
+TEST_CASE("the threads stay usable through a thousand failures") {
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+    ReplicaThreads threads(replicas);
+    std::size_t right = 0;
+    for (std::size_t run = 0; run < 1000; ++run) {
+      const std::size_t failing = run % replicas;
+      try {
+        threads.run([&](std::size_t replica) {
+          if (replica == failing) throw std::runtime_error("again");
+        });
+      } catch (const dist::ReplicaError& error) {
+        if (error.replica() == failing && !threads.status().failed()) ++right;
+      }
+    }
+    CHECK(right == 1000);
+    std::atomic<std::size_t> calls{0};
+    threads.run([&](std::size_t) { ++calls; });
+    CHECK(calls == replicas);
+  }
+}
+
+TEST_CASE("what is thrown need not be a std::exception") {
+  ReplicaThreads threads(2);
+  for (const std::size_t failing : {0U, 1U}) {
+    bool surfaced = false;
+    try {
+      threads.run([&](std::size_t replica) {
+        if (replica == failing) throw 42;
+      });
+    } catch (const dist::ReplicaError& error) {
+      surfaced = true;
+      CHECK(error.replica() == failing);
+      CHECK(std::string(error.what()).find("not a std::exception") != std::string::npos);
+      CHECK_THROWS_AS(std::rethrow_exception(error.cause()), int);
+    }
+    CHECK(surfaced);
+  }
+}
+
+TEST_CASE("a run from inside a replica function is refused, and the outer run goes on") {
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+    ReplicaThreads threads(replicas);
+    std::vector<std::string> refusals(replicas);
+    threads.run([&](std::size_t replica) {
+      try {
+        threads.run([](std::size_t) {});
+      } catch (const dist::WrongStrategy& refusal) {
+        refusals[replica] = refusal.what();
+      }
+    });
+    for (const std::string& refusal : refusals)
+      CHECK(
+          refusal ==
+          "run was called while a run of the same strategy is going on (a replica function, or a second thread, called "
+          "it). Call run from one thread, outside replica functions.");
+    CHECK_NOTHROW(threads.run([](std::size_t) {}));
+  }
+}
+
+TEST_CASE("a nested run that nobody catches surfaces as the cause") {
+  ReplicaThreads threads(2);
+  bool surfaced = false;
+  try {
+    threads.run([&](std::size_t replica) {
+      if (replica == 1) threads.run([](std::size_t) {});
+    });
+  } catch (const dist::ReplicaError& error) {
+    surfaced = true;
+    CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::WrongStrategy);
+  }
+  CHECK(surfaced);
+  CHECK_NOTHROW(threads.run([](std::size_t) {}));
+}
+
+TEST_CASE("a run from a second thread is refused while the first goes on, and allowed afterwards") {
+  ReplicaThreads threads(2);
+  std::atomic<bool> going_on{false};
+  std::atomic<bool> tried{false};
+  bool refused = false;
+  std::thread second([&] {
+    while (!going_on) std::this_thread::yield();
+    try {
+      threads.run([](std::size_t) {});
+    } catch (const dist::WrongStrategy&) {
+      refused = true;
+    }
+    tried = true;
+  });
+  threads.run([&](std::size_t) {
+    going_on = true;
+    while (!tried) std::this_thread::yield();
+  });
+  second.join();
+  CHECK(refused);
+  std::thread::id zero;
+  std::thread::id third_id;
+  std::thread third([&] {
+    third_id = std::this_thread::get_id();
+    threads.run([&](std::size_t replica) {
+      if (replica == 0) zero = std::this_thread::get_id();
+    });
+  });
+  third.join();
+  CHECK(zero == third_id);
+}
+
+TEST_CASE("no replicas, and absurdly many, are refused") {
+  CHECK_THROWS_WITH_AS(ReplicaThreads(0),
+                       "A strategy cannot have that many replicas (0 were asked for, 1 to 4096 are possible). "
+                       "Ask for as many as there are cores, or leave the number out to get that.",
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(ReplicaThreads(4097), dist::InvalidArgument);
+  CHECK_THROWS_AS(ReplicaThreads(static_cast<std::size_t>(-1)), dist::InvalidArgument);
+}
+
+TEST_CASE("the status tells which peers have returned in this run") {
+  ReplicaThreads threads(3);
+  const RunStatus& status = threads.status();
+  CHECK(status.replicas() == 3);
+  for (int run = 0; run < 50; ++run) {
+    std::array<bool, 3> own{};
+    threads.run([&](std::size_t replica) {
+      if (replica > 0)
+        while (!status.has_returned(replica - 1)) std::this_thread::yield();  // so they return in order
+      own[replica] = status.has_returned(replica);
+    });
+    CHECK(!(own[0] || own[1] || own[2]));
+    for (std::size_t replica = 0; replica < 3; ++replica) CHECK(status.has_returned(replica));
+  }
+}
+
+TEST_CASE("the status tells peers of a failure while the run goes on, and forgets it afterwards") {
+  ReplicaThreads threads(3);
+  std::array<bool, 3> saw{};
+  CHECK_THROWS_AS(threads.run([&](std::size_t replica) {
+    if (replica == 1) throw std::runtime_error("failed");
+    while (!threads.status().failed()) std::this_thread::yield();
+    saw[replica] = true;
+  }),
+                  dist::ReplicaError);
+  CHECK(saw[0]);
+  CHECK(saw[2]);
+  CHECK(!threads.status().failed());
+}
+
+TEST_CASE("what the caller wrote is visible to the workers, and what they wrote to the caller") {
+  ReplicaThreads threads(4);
+  std::vector<std::size_t> values(4, 0);
+  std::size_t base = 0;
+  std::size_t wrong = 0;
+  for (std::size_t run = 1; run <= 500; ++run) {
+    base = run;
+    threads.run([&](std::size_t replica) { values[replica] = base * 10 + replica; });
+    for (std::size_t replica = 0; replica < 4; ++replica)
+      if (values[replica] != run * 10 + replica) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("tasks may be constant, temporary, or change their own state") {
+  ReplicaThreads threads(2);
+  std::atomic<int> calls{0};
+  const auto constant = [&](std::size_t) { ++calls; };
+  threads.run(constant);
+  threads.run([&, own = std::array<int, 2>{}](std::size_t replica) mutable { calls += ++own[replica]; });
+  CHECK(calls == 4);
+}
+
+TEST_CASE("threads that never ran, or sleep, end when they are destroyed") {
+  for (const std::size_t replicas : replica_counts) ReplicaThreads{replicas};
+  for (int i = 0; i < 20; ++i) {
+    ReplicaThreads threads(3);
+    std::atomic<int> calls{0};
+    threads.run([&](std::size_t) { ++calls; });
+    CHECK(calls == 3);
+  }
+}

@@ -1,0 +1,93 @@
+#include <dist/device/wait.hpp>
+
+#include <doctest/doctest.h>
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+namespace {
+
+void sleep_milliseconds(long count) {
+  const timespec duration{0, count * 1'000'000};
+  nanosleep(&duration, nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("a word that has changed already is returned at once, whatever the budget") {
+  const std::atomic<std::uint32_t> word{5};
+  CHECK(dist::detail::wait_for_change(word, 4, {0}) == 5);
+  CHECK(dist::detail::wait_for_change(word, 4, dist::detail::SpinBudget::own_core()) == 5);
+}
+
+TEST_CASE("a waiter that sleeps is woken by the notification") {
+  for (const unsigned spins : {0U, 16U, 4'000U}) {
+    std::atomic<std::uint32_t> word{1};
+    std::uint32_t seen = 0;
+    std::thread waiter([&] { seen = dist::detail::wait_for_change(word, 1, {spins}); });
+    sleep_milliseconds(5);
+    word.store(2, std::memory_order_release);
+    word.notify_all();
+    waiter.join();
+    CHECK(seen == 2);
+  }
+}
+
+TEST_CASE("a notification without a change wakes nobody") {
+  std::atomic<std::uint32_t> word{1};
+  std::atomic<bool> returned{false};
+  std::thread waiter([&] {
+    static_cast<void>(dist::detail::wait_for_change(word, 1, {0}));
+    returned.store(true);
+  });
+  for (int i = 0; i < 3; ++i) {
+    sleep_milliseconds(2);
+    word.notify_all();
+  }
+  CHECK(!returned.load());
+  word.store(9);
+  word.notify_all();
+  waiter.join();
+  CHECK(returned.load());
+}
+
+TEST_CASE("what was written before the change is visible after the wait") {
+  std::atomic<std::uint32_t> word{0};
+  int payload = 0;
+  int sum = 0;
+  std::thread waiter([&] {
+    std::uint32_t seen = 0;
+    for (int round = 0; round < 1000; ++round) {
+      seen = dist::detail::wait_for_change(word, seen, {16});
+      sum += payload;
+      word.store(++seen, std::memory_order_release);
+      word.notify_all();
+    }
+  });
+  for (std::uint32_t round = 0; round < 1000; ++round) {
+    payload = static_cast<int>(round);
+    word.store(2 * round + 1, std::memory_order_release);
+    word.notify_all();
+    while (word.load(std::memory_order_acquire) != 2 * round + 2)
+      static_cast<void>(dist::detail::wait_for_change(word, 2 * round + 1, {16}));
+  }
+  waiter.join();
+  CHECK(sum == 499'500);
+}
+
+TEST_CASE("a thread with a core of its own spins longer than one that shares it") {
+  CHECK(dist::detail::SpinBudget::own_core().spins > dist::detail::SpinBudget::shared_core().spins);
+  CHECK(dist::detail::SpinBudget::shared_core().spins > 0);
+}
+
+TEST_CASE("the clock counts nanoseconds and does not go back") {
+  const std::int64_t before = dist::detail::monotonic_nanoseconds();
+  sleep_milliseconds(3);
+  dist::detail::relax();
+  const std::int64_t after = dist::detail::monotonic_nanoseconds();
+  CHECK(after - before >= 3'000'000);
+  CHECK(after - before < 60'000'000'000);
+}

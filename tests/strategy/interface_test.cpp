@@ -1,0 +1,121 @@
+#include <dist/strategy/interface.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <dist/comm/self.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/default.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+struct Sizes {
+  [[nodiscard]] std::size_t num_replicas_in_sync() const { return 1; }
+  [[nodiscard]] std::size_t num_local_replicas() const { return 1; }
+};
+struct Types {
+  using Device = dist::Cpu;
+  using Collectives = dist::SelfCollectives;
+};
+struct Describing {
+  [[nodiscard]] std::string describe() const { return "described"; }
+};
+struct Running {
+  template <class Fn>
+  void run(Fn&&) {}
+};
+template <class S>
+struct Scoped {
+  [[nodiscard]] dist::CrossReplicaContext<S> scope() { return dist::CrossReplicaContext<S>{static_cast<S&>(*this)}; }
+};
+
+struct Minimal : Sizes, Types, Describing, Running, Scoped<Minimal> {};
+struct NoSizes : Types, Describing, Running, Scoped<NoSizes> {};
+struct NoTypes : Sizes, Describing, Running, Scoped<NoTypes> {};
+struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
+struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
+struct NoScope : Sizes, Types, Describing, Running {};
+struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
+  using Collectives = dist::SelfCollectives;
+};
+struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
+  using Device = dist::Cpu;
+};
+struct SizesAreInt : Types, Describing, Running, Scoped<SizesAreInt> {
+  [[nodiscard]] int num_replicas_in_sync() const { return 1; }
+  [[nodiscard]] int num_local_replicas() const { return 1; }
+};
+struct ScopeIsNumber : Sizes, Types, Describing, Running {
+  [[nodiscard]] int scope() const { return 0; }
+};
+struct DescribesWithPointer : Sizes, Types, Running, Scoped<DescribesWithPointer> {
+  [[nodiscard]] const char* describe() const { return ""; }
+};
+
+static_assert(dist::Strategy<Minimal>);
+static_assert(dist::Strategy<dist::Default>);
+static_assert(!dist::Strategy<NoSizes>);
+static_assert(!dist::Strategy<NoTypes>);
+static_assert(!dist::Strategy<NoDescription>);
+static_assert(!dist::Strategy<NoRun>);
+static_assert(!dist::Strategy<NoScope>);
+static_assert(!dist::Strategy<NoDevice>);
+static_assert(!dist::Strategy<NoCollectives>);
+static_assert(!dist::Strategy<SizesAreInt>);
+static_assert(!dist::Strategy<ScopeIsNumber>);
+static_assert(!dist::Strategy<DescribesWithPointer>);
+static_assert(!dist::Strategy<int>);
+static_assert(!std::is_copy_constructible_v<dist::Default> && !std::is_copy_assignable_v<dist::Default>);
+
+/// As from a run with several replicas.
+template <class T>
+dist::PerReplica<T> given(std::initializer_list<T> values) {
+  return dist::PerReplica<T>(values.size(), [&](std::size_t i) -> T { return values.begin()[i]; });
+}
+
+}  // namespace
+
+TEST_CASE("reduce takes a PerReplica of any size (spec C07)") {
+  const dist::Default strategy;
+  CHECK(strategy.reduce(dist::sum, given<std::int32_t>({3, -1, 7})) == 9);
+  CHECK(strategy.reduce(dist::min, given<std::int32_t>({3, -1, 7})) == -1);
+  CHECK(strategy.reduce(dist::max, given<std::int32_t>({3, -1, 7})) == 7);
+  CHECK(strategy.reduce(dist::prod, given<std::int32_t>({3, -1, 7})) == -21);
+  CHECK(strategy.reduce(dist::mean, given<double>({3, -1, 7})) == 3.0);
+  static_assert(std::is_same_v<decltype(strategy.reduce(dist::sum, given<std::uint8_t>({1}))), std::uint8_t>);
+  CHECK(strategy.reduce(dist::sum, given<std::uint8_t>({200, 100})) == 44);  // modulo 256
+}
+
+TEST_CASE("reduce adds in replica order") {
+  const dist::Default strategy;
+  // 2^24 + 1 rounds back to 2^24 in single precision.
+  CHECK(strategy.reduce(dist::sum, given<float>({16777216.0f, 1.0f, -16777216.0f})) == 0.0f);
+  CHECK(strategy.reduce(dist::sum, given<float>({16777216.0f, -16777216.0f, 1.0f})) == 1.0f);
+}
+
+TEST_CASE("reduce takes views of tensors, and leaves them as they were") {
+  const dist::Default strategy;
+  dist::Tensor<float> first{{2}};
+  dist::Tensor<float> second{{2}};
+  first[0] = 1, first[1] = 2, second[0] = 10, second[1] = 20;
+  const dist::Tensor<float> total =
+      strategy.reduce(dist::sum, given<dist::TensorView<const float>>({first.view(), second.view()}));
+  CHECK(total[0] == 11);
+  CHECK(total[1] == 22);
+  CHECK(first[0] == 1);
+  CHECK(second[1] == 20);
+}
+
+TEST_CASE("local_results are the values in place, in replica order (spec C15)") {
+  const dist::Default strategy;
+  const auto values = given<int>({4, 5, 6});
+  const auto results = strategy.local_results(values);
+  REQUIRE(results.size() == 3);
+  CHECK(results.data() == values.begin());
+  CHECK(results[2] == 6);
+}

@@ -1,0 +1,66 @@
+#include <dist/strategy/single_replica.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/per_replica.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/cpu.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+/// The least that a strategy with one replica adds to its base.
+class Minimal : public dist::SingleReplica<Minimal, dist::Cpu> {
+ public:
+  [[nodiscard]] static std::string describe() { return "Minimal"; }
+};
+
+static_assert(dist::Strategy<Minimal>);
+static_assert(!std::is_copy_constructible_v<Minimal>);
+static_assert(Minimal::num_replicas_in_sync() == 1 && Minimal::num_local_replicas() == 1);
+
+}  // namespace
+
+TEST_CASE("the context knows the strategy, and that it is alone") {
+  Minimal strategy;
+  strategy.run([&](auto& replica) {
+    CHECK(&replica.strategy() == &strategy);
+    CHECK(replica.replica_id().index() == 0);
+    CHECK(replica.num_replicas_in_sync() == 1);
+    replica.barrier();
+  });
+}
+
+TEST_CASE("a PerReplica argument gives its only value, others pass whole (spec C01)") {
+  Minimal strategy;
+  const dist::PerReplica<int> sliced(1, [](std::size_t) { return 4; });
+  const int whole = 30;
+  CHECK(strategy.run([](auto&, int mine, int all) { return mine + all; }, sliced, whole) == 34);
+}
+
+TEST_CASE("run inside run works: there is nobody to wait for") {
+  Minimal strategy;
+  CHECK(strategy.run([&](auto&) { return strategy.run([](auto&) { return 5; }) + 1; }) == 6);
+}
+
+TEST_CASE("a result that cannot be copied or default-constructed is returned") {
+  struct Named {
+    explicit Named(std::unique_ptr<int> given) : number(std::move(given)) {}
+    std::unique_ptr<int> number;
+  };
+  Minimal strategy;
+  CHECK(*strategy.run([](auto&) { return Named{std::make_unique<int>(8)}; }).number == 8);
+}
+
+TEST_CASE("two strategies of one type do not share variables (spec G21)") {
+  Minimal first;
+  Minimal second;
+  CHECK(first.memory() != second.memory());
+  auto variable = first.variable<float>({}, 1.0f);
+  CHECK_THROWS_AS(second.run([&](auto& replica) { variable.assign(replica, 2.0f); }), dist::WrongStrategy);
+}

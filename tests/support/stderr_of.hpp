@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <string>
+
+namespace testing {
+
+/// How a child process ended, and what it wrote to stderr.
+struct Ending {
+  bool aborted = false;
+  std::string stderr_text;
+
+  [[nodiscard]] bool says(const std::string& part) const { return stderr_text.find(part) != std::string::npos; }
+};
+
+/// Calls `body` in a forked child, which exits normally if `body` returns. Only while this process has one thread.
+template <class Body>
+[[nodiscard]] Ending stderr_of(Body&& body) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);  // not the test framework's handler
+    dup2(ends[1], STDERR_FILENO);
+    body();
+    _exit(0);
+  }
+  close(ends[1]);
+  Ending ending;
+  std::array<char, 512> block{};
+  for (ssize_t count = 0; (count = read(ends[0], block.data(), block.size())) > 0;)
+    ending.stderr_text.append(block.data(), static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ending.aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+  return ending;
+}
+
+}  // namespace testing

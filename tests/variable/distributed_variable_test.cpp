@@ -1,0 +1,17 @@
+#include <dist/variable/distributed_variable.hpp>
+
+#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+
+#include <doctest/doctest.h>
+#include <conformance/variable.hpp>
+
+using conformance::Make;
+using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<dist::Default>, Make<dist::OneDevice<dist::Cpu>>, Make<Shared, 1>,
+                               Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<ToOne, 2>, Make<ToOne, 3>);

@@ -1,0 +1,34 @@
+#include <dist/variable/policies.hpp>
+
+#include <type_traits>
+
+#include <doctest/doctest.h>
+
+namespace {
+struct Other {};
+struct FromOnRead : dist::OnRead {};
+struct FromSum : dist::Sum {};
+}  // namespace
+
+TEST_CASE("synchronization is OnWrite or OnRead, and nothing else (spec G01)") {
+  static_assert(dist::Synchronization<dist::OnWrite> && dist::Synchronization<dist::OnRead>);
+  static_assert(!dist::Synchronization<dist::None>);
+  static_assert(!dist::Synchronization<dist::Sum>);
+  static_assert(!dist::Synchronization<Other>);
+  static_assert(!dist::Synchronization<FromOnRead>);
+  static_assert(!dist::Synchronization<const dist::OnRead>);
+  CHECK(std::is_empty_v<dist::OnWrite>);
+  CHECK(std::is_empty_v<dist::OnRead>);
+}
+
+TEST_CASE("aggregation is None, Sum, Mean or OnlyFirstReplica, and nothing else (spec G02)") {
+  static_assert(dist::Aggregation<dist::None> && dist::Aggregation<dist::Sum> && dist::Aggregation<dist::Mean> &&
+                dist::Aggregation<dist::OnlyFirstReplica>);
+  static_assert(!dist::Aggregation<dist::Max>);
+  static_assert(!dist::Aggregation<dist::OnRead>);
+  static_assert(!dist::Aggregation<Other>);
+  static_assert(!dist::Aggregation<FromSum>);
+  static_assert(!dist::Aggregation<dist::Sum&>);
+  CHECK(std::is_empty_v<dist::None>);
+  CHECK(std::is_empty_v<dist::OnlyFirstReplica>);
+}
