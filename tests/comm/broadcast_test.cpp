@@ -11,6 +11,7 @@
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
 
 TEST_CASE("every member gets the root's values, and the root keeps its own") {
   constexpr std::size_t members = 3;
@@ -35,4 +36,15 @@ TEST_CASE("every member gets the root's values, and the root keeps its own") {
         CHECK(wrong == 0);
       }
     }
+}
+
+TEST_CASE("a root that is no member breaks the contract") {
+  const auto ending = testing::stderr_of([] {
+    dist::ReplicaThreads threads{1};
+    dist::ThreadGroup group{threads.status(), threads.spin_budget(), std::chrono::minutes{1}};
+    float value = 1;
+    dist::broadcast(dist::ThreadCommunicator{group, 0}, 1, std::span<float>{&value, 1});
+  });
+  CHECK(ending.aborted);
+  CHECK(ending.says("root < comm.size()"));
 }

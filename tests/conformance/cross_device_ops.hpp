@@ -359,6 +359,47 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
     CHECK(message.find("the step is NaN") != std::string::npos);
     check_all_reduce<float>(strategy, dist::sum, 1000);
   }
+  SUBCASE("a deadline that passes while the last replica comes: all go on, or none touches another's memory") {
+    using namespace std::chrono;
+    for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}}) {
+      dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = replicas, .timeout = microseconds{30}}};
+      std::size_t wrong = 0;
+      for (int round = 0; round < 3000; ++round) {
+        try {
+          const auto sums = strategy.run([&](auto& replica) {
+            std::vector<float> values(100, 1.0f);
+            if (replica.local_index() + 1 == replicas) {
+              const auto late = steady_clock::now() + nanoseconds{10000 + round * 37 % 60000};
+              while (steady_clock::now() < late) {
+              }
+            }
+            replica.collectives().all_reduce(dist::sum, std::span<float>{values});
+            return values;
+          });
+          for (const std::vector<float>& values : sums)
+            wrong += values != std::vector<float>(100, static_cast<float>(replicas));
+        } catch (const dist::ReplicaError& error) {
+          wrong += std::string(error.what()).find("did not come to a collective in time") == std::string::npos;
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+  SUBCASE("no deadline ends a collective while replicas still use each other's memory") {
+    using namespace std::chrono_literals;
+    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .timeout = 20ms}};
+    const auto mirrors = strategy.run([&](auto& replica) {
+      std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
+      replica.collectives().reduce_and_apply(
+          dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+          [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
+            if (first == 0) std::this_thread::sleep_for(100ms);
+            for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= reduced[i];
+          });
+      return mirror;
+    });
+    for (const std::vector<float>& mirror : mirrors) CHECK(mirror == std::vector<float>(1000, 2.0f));
+  }
   SUBCASE("a replica that comes too late ends the wait, and touches no memory of those who left") {
     using namespace std::chrono_literals;
     dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .timeout = 200ms}};

@@ -288,6 +288,21 @@ void check_variables(std::unique_ptr<S> (*make)()) {
       copy[elements - 1] = 1.0f;
     }
   }
+  SUBCASE("a value that is a view of the variable itself is taken as it was before the write") {
+    auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>({3}, 5.0f);
+    variable.assign_add(strategy.scope(), variable.read(strategy.scope()));
+    check_copies(strategy, variable, [](std::size_t) { return 10.0f; });
+    variable.assign_sub(strategy.scope(),
+                        dist::TensorView<const float>{variable.component(strategy.scope(), replicas - 1).data(), {3}});
+    check_copies(strategy, variable, [](std::size_t) { return 0.0f; });
+    variable.assign(strategy.scope(), 2.0f);
+    strategy.run([&](auto& replica) { variable.assign_add(replica, variable.read(replica)); });
+    check_copies(strategy, variable, [&](std::size_t) { return 2.0f + 2.0f * static_cast<float>(replicas); });
+
+    auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({3}, 24.0f);
+    total.assign(strategy.scope(), dist::TensorView<const float>{total.component(strategy.scope(), 0).data(), {3}});
+    check_copies(strategy, total, [&](std::size_t) { return 24.0f / static_cast<float>(replicas); });
+  }
   SUBCASE("variables move, and outlive their strategy") {
     auto variable = strategy.template variable<float>({1000}, 7.0f);
     auto moved = std::move(variable);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <exception>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -218,4 +219,30 @@ TEST_CASE("under one replica the size is a constant and collectives are identiti
     return context.transform_reduce(dist::prod, {1, 6}, [](std::size_t i) { return static_cast<int>(i); });
   });
   CHECK(result == 120);
+}
+
+TEST_CASE("a gradient of another length than what it is applied to is refused, and nothing changes") {
+  const auto check = [](auto& strategy) {
+    const auto refused = strategy.run([](auto& replica) {
+      std::array<float, 3> gradient{1, 1, 1};
+      std::array<float, 2> mirror{5, 6};
+      const std::string expected = dist::text(
+          "The gradient of replica ", replica.replica_id().index(),
+          " does not fit what it is applied to (3 elements for 2). Give reduce_and_apply one gradient element "
+          "for each element to change.");
+      std::string message;
+      try {
+        replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+                                 [](std::size_t, std::span<float> mine, std::span<const float>) { mine[0] = 0; });
+      } catch (const dist::ShapeMismatch& error) {
+        message = error.what();
+      }
+      return message == expected && mirror == std::array<float, 2>{5, 6};
+    });
+    for (const bool each : strategy.local_results(refused)) CHECK(each);
+  };
+  dist::Default one;
+  check(one);
+  Mirrored two{2};
+  check(two);
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -73,4 +74,10 @@ TEST_CASE("a buffer moves without throwing and does not copy") {
   static_assert(!std::is_copy_constructible_v<AlignedBuffer<int>>);
   static_assert(!std::is_copy_assignable_v<AlignedBuffer<int>>);
   CHECK(dist::cache_line == 64);
+}
+
+TEST_CASE("more bytes than can be counted are refused") {
+  // Times 8 bytes this is 2^64 + 64, which wraps to 64.
+  constexpr std::size_t wraps = (std::size_t{1} << 61) + 8;
+  CHECK_THROWS_AS(AlignedBuffer<double>{wraps}, std::bad_array_new_length);
 }

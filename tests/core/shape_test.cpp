@@ -76,3 +76,15 @@ TEST_CASE("equality ignores what a longer shape left behind") {
   CHECK(shape == Shape{2, 3});
   CHECK(Shape{9, 2, 3}.row() == Shape{2, 3});
 }
+
+TEST_CASE("a shape with more elements than can be counted is refused") {
+  constexpr std::size_t half = std::size_t{1} << 32;
+  CHECK(Shape{half, half - 1}.elements() == half * (half - 1));
+  CHECK_THROWS_WITH_AS((Shape{half, half}),
+                       "A shape has too many elements (the product of 2 extents exceeds 64 bits). Look for an extent "
+                       "that was computed or "
+                       "read wrongly.",
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(Shape{half}.stacked(half), dist::InvalidArgument);
+  CHECK(Shape{0, half, half}.elements() == 0);
+}

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -219,4 +220,11 @@ TEST_CASE("an index or rows out of range break the contract") {
   CHECK(testing::stderr_of([&] { static_cast<void>(view(1)); }).aborted);
   CHECK(testing::stderr_of([&] { static_cast<void>(view(3, 0)); }).aborted);
   CHECK(!testing::stderr_of([&] { static_cast<void>(view(2, 1)); }).aborted);
+}
+
+TEST_CASE("a tensor that could not grow is as it was") {
+  Tensor<int> tensor = counted(Shape{3});
+  CHECK_THROWS_AS(tensor.resize(Shape{(std::size_t{1} << 62) + 1}), std::bad_array_new_length);
+  CHECK(tensor.shape() == Shape{3});
+  CHECK(tensor[2] == 2);
 }

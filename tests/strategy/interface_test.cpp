@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <dist/comm/self.hpp>
 #include <dist/context/per_replica.hpp>
@@ -118,4 +119,18 @@ TEST_CASE("local_results are the values in place, in replica order (spec C15)") 
   REQUIRE(results.size() == 3);
   CHECK(results.data() == values.begin());
   CHECK(results[2] == 6);
+}
+
+TEST_CASE("local_results of a temporary own the values") {
+  const dist::Default strategy;
+  const auto several = strategy.local_results(given<std::vector<int>>({{1}, {2, 2}, {3, 3, 3}}));
+  REQUIRE(several.size() == 3);
+  CHECK(several[2] == std::vector<int>{3, 3, 3});
+  std::size_t total = 0;
+  for (const std::vector<int>& each : strategy.local_results(given<std::vector<int>>({{1}, {2, 2}})))
+    total += each.size();
+  CHECK(total == 3);
+  const auto one = strategy.local_results(std::vector<int>{7, 8});
+  REQUIRE(one.size() == 1);
+  CHECK(one[0] == std::vector<int>{7, 8});
 }

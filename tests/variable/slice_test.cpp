@@ -104,3 +104,12 @@ TEST_CASE("a slice of no elements is a slice") {
   const FloatSlice empty{arena, 0};
   CHECK(empty.on(1).empty());
 }
+
+TEST_CASE("more elements than there are bytes are refused, and nothing is taken") {
+  constexpr std::size_t capacity = std::size_t{1} << 16;
+  const auto arena = std::make_shared<dist::Arena>(2, capacity);
+  // Times 4 bytes this is 2^64 + 4, which wraps to 4.
+  CHECK_THROWS_AS((FloatSlice{arena, (std::size_t{1} << 62) + 1}), dist::OutOfMemory);
+  const FloatSlice all{arena, capacity / sizeof(float)};
+  CHECK(all.size() == capacity / sizeof(float));
+}

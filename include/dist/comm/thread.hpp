@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -40,7 +41,10 @@ class ThreadGroup {
 
   /// Forgets collectives that some members entered and others did not. Only while no run is going on.
   void reset() noexcept {
-    for (std::size_t rank = 0; rank < size(); ++rank) members_[rank].entered.store(0, std::memory_order_relaxed);
+    for (std::size_t rank = 0; rank < size(); ++rank) {
+      members_[rank].entered.store(0, std::memory_order_relaxed);
+      for (Mailbox& mailbox : members_[rank].mailboxes) mailbox.lent = false;
+    }
   }
 
  private:
@@ -50,6 +54,7 @@ class ThreadGroup {
 
   struct Mailbox {
     CollectiveCall call;
+    bool lent = false;  // the peers use the operands until this member's next collective
     void* operands[2];
     alignas(cache_line) std::byte payload[payload_capacity];
   };
@@ -58,37 +63,69 @@ class ThreadGroup {
     alignas(cache_line) Mailbox mailboxes[2];
   };
 
-  /// Waits until `peer` has entered collective `sequence`.
-  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    const auto& entered = members_[peer].entered;
-    const auto arrived = [&] {
-      return static_cast<std::int32_t>(entered.load(std::memory_order_acquire) - sequence) >= 0;
-    };
+  /// Announces that `rank` has entered collective `sequence` and returns when all have. `check(peer)` is called for each
+  /// peer that has come.
+  ///
+  /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches its
+  /// operands. Who gives up takes its announcement back and looks once more whether the others have come; who has seen all
+  /// come looks once more whether one has given up. The operations on `entered` are sequentially consistent for that.
+  template <class Check>
+  void enter(std::size_t rank, std::uint32_t sequence, Check&& check) {
+    const bool lent = mailbox(rank, sequence - 1).lent;
+    members_[rank].entered.store(sequence);
+    if (lent) await_return_of_operands(rank, sequence);
+    do {
+      for (std::size_t peer = 0; peer < size(); ++peer) {
+        if (peer == rank) continue;
+        await(rank, peer, sequence);
+        check(peer);
+      }
+    } while (!peers_arrived(rank, sequence));
+  }
+
+  [[nodiscard]] bool arrived(std::size_t peer, std::uint32_t sequence) const noexcept {
+    return static_cast<std::int32_t>(members_[peer].entered.load() - sequence) >= 0;
+  }
+  [[nodiscard]] bool peers_arrived(std::size_t rank, std::uint32_t sequence) const noexcept {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank && !arrived(peer, sequence)) return false;
+    return true;
+  }
+  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence) const noexcept {
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
-      if (arrived()) return;
+      if (arrived(peer, sequence)) return true;
       detail::relax();
     }
+    return false;
+  }
+
+  /// Waits until `peer` has entered collective `sequence`.
+  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence) {
+    if (arrives_soon(peer, sequence)) return;
     const std::int64_t start = detail::monotonic_nanoseconds();
-    for (;;) {
-      if (arrived()) return;
-      if (status_.failed()) {
-        withdraw(rank, sequence);
-        throw detail::PeerFailed{};
-      }
-      if (status_.has_returned(peer) && !arrived()) refuse_missing(rank, peer);
-      if (detail::monotonic_nanoseconds() - start > timeout_) {
-        const DeadlineExceeded late = late_peer(rank, peer);
-        withdraw(rank, sequence);
-        throw late;
-      }
+    while (!arrived(peer, sequence)) {
+      // A peer may have come just before it failed or returned: hence the second looks.
+      if (status_.failed() && !arrived(peer, sequence)) throw detail::PeerFailed{};
+      if (status_.has_returned(peer) && !arrived(peer, sequence)) refuse_missing(rank, peer, sequence);
+      if (detail::monotonic_nanoseconds() - start > timeout_) give_up(rank, peer, sequence);
       sched_yield();
     }
   }
 
-  /// Takes back that `rank` has entered collective `sequence`: it gives up, its operands are about to go, and a peer that
-  /// comes later must not take them for published.
-  void withdraw(std::size_t rank, std::uint32_t sequence) const noexcept {
-    members_[rank].entered.store(sequence - 1, std::memory_order_release);
+  /// Throws, unless all have come in the meantime.
+  void give_up(std::size_t rank, std::size_t peer, std::uint32_t sequence) {
+    const std::lock_guard one_at_a_time{giving_up_};
+    members_[rank].entered.store(sequence - 1);
+    if (!peers_arrived(rank, sequence)) refuse_late(rank, peer, sequence);
+    members_[rank].entered.store(sequence);
+  }
+
+  /// Waits until no peer uses the operands that `rank` has published any more: it has entered the next collective, or left
+  /// its replica function. No deadline can end this wait, as the operands would go while they are used.
+  void await_return_of_operands(std::size_t rank, std::uint32_t sequence) const {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank && !arrives_soon(peer, sequence))
+        while (!arrived(peer, sequence) && !status_.has_returned(peer)) sched_yield();
   }
 
   [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
@@ -101,8 +138,7 @@ class ThreadGroup {
     return members_[rank].entered.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] std::string describe(std::size_t rank) const {
-    const std::uint32_t sequence = entered(rank);
+  [[nodiscard]] std::string describe(std::size_t rank, std::uint32_t sequence) const {
     const CollectiveCall& call = mailbox(rank, sequence).call;
     std::string line = text("replica ", rank, " called ", call.operation);
     if (!call.reduction.empty()) line += text("(", call.reduction, ")");
@@ -110,25 +146,26 @@ class ThreadGroup {
     if (call.operation == "broadcast") line += text(" from replica ", call.root);
     return line + text(" as its collective number ", sequence);
   }
-  [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer) const {
+  [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
     throw CollectiveMismatch("The replicas did not issue the same collectives",
-                             text(describe(rank), ", but replica ", peer, " returned after ", entered(peer)),
+                             text(describe(rank, sequence), ", but replica ", peer, " returned after ", entered(peer)),
                              "Call collectives on every replica, not under a condition that only some fulfil");
   }
-  [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer) const {
+  [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
     throw CollectiveMismatch("The replicas did not issue the same collectives",
-                             text(describe(rank), ", but ", describe(peer)),
+                             text(describe(rank, sequence), ", but ", describe(peer, sequence)),
                              "Call the same collectives with the same extents in the same order on every replica");
   }
-  [[nodiscard]] DeadlineExceeded late_peer(std::size_t rank, std::size_t peer) const {
-    return DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
-                            text(describe(rank), " and waited ", static_cast<double>(timeout_) * 1e-9, " s"),
-                            "Find out what that replica waits for, or give the strategy a longer timeout");
+  [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+    throw DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
+                           text(describe(rank, sequence), " and waited ", static_cast<double>(timeout_) * 1e-9, " s"),
+                           "Find out what that replica waits for, or give the strategy a longer timeout");
   }
 
   const RunStatus& status_;
   detail::SpinBudget budget_;
   std::int64_t timeout_;
+  std::mutex giving_up_;
   std::unique_ptr<Member[]> members_;
 };
 
@@ -150,6 +187,7 @@ class ThreadCommunicator {
   template <class T>
   void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
     meet(call, [&](ThreadGroup::Mailbox& mine) {
+      mine.lent = true;
       mine.operands[0] = first;
       mine.operands[1] = second;
     });
@@ -178,13 +216,11 @@ class ThreadCommunicator {
     const std::uint32_t sequence = group_->entered(rank_) + 1;
     ThreadGroup::Mailbox& mine = group_->mailbox(rank_, sequence);
     mine.call = call;
+    mine.lent = false;
     fill(mine);
-    group_->members_[rank_].entered.store(sequence, std::memory_order_release);
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == rank_) continue;
-      group_->await(rank_, peer, sequence);
-      if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer);
-    }
+    group_->enter(rank_, sequence, [&](std::size_t peer) {
+      if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer, sequence);
+    });
   }
 
   ThreadGroup* group_;

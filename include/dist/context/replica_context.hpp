@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -53,10 +54,15 @@ class ReplicaContext {
   ///
   /// `update(first, mine, reduced)` is called with consecutive blocks: `mine` are this replica's elements from `first` on,
   /// to be changed in place, `reduced` the reduced gradients for them. Every replica's `mirror` must hold the same values
-  /// before, and holds the same bits after. A collective call.
+  /// before, and holds the same bits after. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A
+  /// collective call.
   template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
     require_op<Op, T>();
+    if (gradient.size() != mirror.size())
+      throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
+                          text(gradient.size(), " elements for ", mirror.size()),
+                          "Give reduce_and_apply one gradient element for each element to change");
     collectives_.reduce_and_apply(op, gradient, mirror, std::forward<Update>(update));
   }
 

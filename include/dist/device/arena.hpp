@@ -36,6 +36,8 @@ class Arena {
                           text(capacity_, " bytes: ", std::strerror(code)),
                           "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
       }
+      // Collectives stream through all regions at once; with small pages they wait for address translation. Advice only.
+      static_cast<void>(madvise(region, capacity_, MADV_HUGEPAGE));
       regions_.push_back(static_cast<std::byte*>(region));
     }
     free_.push_back({0, capacity_});
@@ -74,10 +76,11 @@ class Arena {
   void release(std::size_t offset, std::size_t bytes) noexcept {
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
     const std::lock_guard lock{mutex_};
-    // Mapping anew drops the pages, so that the next slice here starts from zeros like every other.
-    for (std::size_t replica = 0; replica < replicas(); ++replica)
-      static_cast<void>(
-          mmap(at(replica, offset), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+    for (std::size_t replica = 0; replica < replicas(); ++replica) {
+      // Without its pages the next slice here starts from zeros like every other.
+      static_cast<void>(madvise(at(replica, offset), size, MADV_DONTNEED));
+      static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
+    }
     auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });
     next = free_.insert(next, {offset, size});
     if (next + 1 != free_.end() && next->offset + next->size == (next + 1)->offset) {

@@ -100,6 +100,16 @@ class StrategyInterface {
       return std::span<const Value>{&value, 1};
     }
   }
+  /// Of a temporary, such as what `run` has just returned: a PerReplica that owns the values.
+  template <class Value>
+    requires(!std::is_reference_v<Value> && !std::is_const_v<Value>)
+  [[nodiscard]] auto local_results(Value&& value) const {
+    if constexpr (is_per_replica<Value>) {
+      return std::move(value);
+    } else {
+      return PerReplica<Value>(1, [&](std::size_t) { return std::move(value); });
+    }
+  }
 
  protected:
   StrategyInterface() = default;

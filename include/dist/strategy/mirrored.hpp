@@ -25,7 +25,7 @@ namespace dist {
 struct MirroredOptions {
   /// Replicas, one per device. More than there are devices share them.
   std::size_t replicas = Cpu::count();
-  /// The longest that a replica waits for another in a collective.
+  /// The longest that a replica waits for another to come to a collective.
   std::chrono::nanoseconds timeout = std::chrono::minutes{10};
 };
 
