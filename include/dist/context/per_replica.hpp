@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <new>
 #include <span>
@@ -23,11 +24,11 @@ class PerReplica {
     create(count, [](std::size_t) { return T(); });
   }
   /// The values `make(0)`, `make(1)`, …
-  template <class Make>
-    requires std::is_invocable_r_v<T, Make&, std::size_t> PerReplica(std::size_t count, Make make) {
-      create(count, make);
-    }
-  PerReplica(const PerReplica& other) {
+  template <std::invocable<std::size_t> Make>
+  PerReplica(std::size_t count, Make make) {
+    create(count, make);
+  }
+  PerReplica(const PerReplica& other) requires std::is_copy_constructible_v<T> {
     create(other.size_, [&](std::size_t i) -> const T& { return other[i]; });
   }
   PerReplica(PerReplica&& other) noexcept(std::is_nothrow_move_constructible_v<T>) { take(other); }

@@ -46,6 +46,10 @@ class RunStatus {
 /// processor of its own when there are enough of them. A `run` costs about a microsecond when cores are free: one store
 /// that the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
 class ReplicaThreads {
+  struct Nothing {
+    void operator()() const noexcept {}
+  };
+
  public:
   static constexpr std::size_t most_replicas = 4096;
 
@@ -80,10 +84,11 @@ class ReplicaThreads {
 
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
-  /// The first exception that leaves a task becomes a ReplicaError here. Throws WrongStrategy when a run is already
+  /// The first exception that leaves a task becomes a ReplicaError here, after a call of `after_failure`, which puts in order
+  /// what the failed run left behind while no other can start. Throws WrongStrategy when a run is already
   /// going on: from inside a replica function, or from a second thread.
-  template <class Task>
-  void run(Task&& task) {
+  template <class Task, class AfterFailure = Nothing>
+  void run(Task&& task, AfterFailure&& after_failure = {}) {
     if (busy_.exchange(true, std::memory_order_acquire))
       throw WrongStrategy("run was called while a run of the same strategy is going on",
                           "a replica function, or a second thread, called it",
@@ -97,7 +102,9 @@ class ReplicaThreads {
     start_workers();
     perform(0);
     for (std::size_t replica = 1; replica < size(); ++replica) await(replica);
-    if (status_.failed()) rethrow();
+    if (!status_.failed()) return;
+    after_failure();
+    rethrow();
   }
 
  private:

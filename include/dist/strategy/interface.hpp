@@ -10,6 +10,7 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/core/contract.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -80,6 +81,7 @@ class StrategyInterface {
     if constexpr (!is_per_replica<Value>) {
       return value;
     } else if constexpr (Reducible<typename Value::Value>) {
+      DIST_EXPECT(value.size() > 0);
       using T = typename Value::Value;
       static_assert(ReduceOp<Op, T>,
                     "this reduction does not combine values of this type: Mean needs a floating-point type");
@@ -123,6 +125,7 @@ class StrategyInterface {
     using T = std::remove_const_t<typename Value::Value::Element>;
     static_assert(ReduceOp<Op, T>,
                   "this reduction does not combine elements of this type: Mean needs a floating-point type");
+    DIST_EXPECT(value.size() > 0);
     Tensor<T> combined{value[0].shape()};
     std::copy_n(value[0].data(), combined.size(), combined.data());
     for (std::size_t replica = 1; replica < value.size(); ++replica) {

@@ -98,12 +98,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
  private:
   template <class Task>
   void run_all(Task&& task) {
-    try {
-      threads_.run(task);
-    } catch (const ReplicaError&) {
-      group_.reset();
-      throw;
-    }
+    threads_.run(task, [this] { group_.reset(); });
   }
 
   std::size_t devices_;  // as the thread that makes the strategy sees them: a replica's own thread is bound to one
