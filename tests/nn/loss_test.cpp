@@ -58,5 +58,5 @@ TEST_CASE("any functor is a loss: its rows are summed, its gradient scaled") {
   });
   CHECK(loss.value() == 1.75f);
   for (std::size_t row = 0; row < 3; ++row) CHECK(gradient[row] == 0.25f);
-  CHECK(nn::total_loss(Identity{}, nn::rows_of(outputs), nn::rows_of(outputs)) == 7.0);
+  CHECK(nn::total_loss(Identity{}, nn::values_of(outputs), nn::values_of(outputs)) == 7.0);
 }

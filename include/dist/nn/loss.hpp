@@ -9,7 +9,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/losses/rows.hpp>
+#include <dist/nn/losses/values.hpp>
 
 namespace dist::nn {
 
@@ -68,11 +68,11 @@ template <class T, class Target, LossFunction<T, Target> L>
 /// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
 /// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
 /// gradients are summed over the replicas, not averaged (spec P07).
-template <class L, DifferentiableOutputs Outputs, HasRows Targets>
+template <class L, DifferentiableOutputs Outputs, Values Targets>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs, const Targets& given,
                                 std::size_t global_batch) {
-  const auto values = rows_of(outputs);
-  const auto targets = rows_of(given);
+  const auto values = values_of(outputs);
+  const auto targets = values_of(given);
   using T = std::remove_const_t<typename decltype(values)::Element>;
   using Target = std::remove_const_t<typename decltype(targets)::Element>;
   static_assert(LossFunction<L, T, Target>, "this loss does not work on outputs and targets of these types");

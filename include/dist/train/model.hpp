@@ -127,7 +127,7 @@ class Model {
 
   void train(const InReplica auto& replica, const auto& batch) {
     const auto outputs = network_.forward(replica, batch.x);
-    const std::size_t global_batch = rows_of(outputs).rows() * replica.num_replicas_in_sync();
+    const std::size_t global_batch = values_of(outputs).rows() * replica.num_replicas_in_sync();
     const auto loss = compute_loss(loss_function_, replica, outputs, batch.y, global_batch);
     network_.backward(replica, loss);
     optimizer_.apply_gradients(replica);

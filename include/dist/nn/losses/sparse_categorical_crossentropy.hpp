@@ -80,7 +80,7 @@ struct SparseCategoricalCrossentropy {
 /// The loss of this replica's rows of a global batch, in a training loop of one's own (spec P01, P04): writes
 /// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
 /// over the global batch.
-template <DifferentiableOutputs Logits, HasRows Labels>
+template <DifferentiableOutputs Logits, Values Labels>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
                                                    const Labels& labels, std::size_t global_batch) {
   return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch);

@@ -17,10 +17,10 @@ struct MeanOf {
   L loss = {};
   std::string_view name = L::name;
 
-  template <HasRows Outputs, HasRows Targets>
+  template <Values Outputs, Values Targets>
   [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets) const {
-    const auto values = rows_of(outputs);
-    return {total_loss(loss, values, rows_of(targets)), static_cast<std::int64_t>(values.rows())};
+    const auto values = values_of(outputs);
+    return {total_loss(loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
   }
   template <class T>
   [[nodiscard]] static Tally tally(const Loss<T>& computed) {

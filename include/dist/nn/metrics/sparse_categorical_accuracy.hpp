@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <dist/core/tensor.hpp>
-#include <dist/nn/losses/rows.hpp>
+#include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
 
 namespace dist::nn {
@@ -21,10 +21,10 @@ struct SparseCategoricalAccuracy {
   std::string_view name = "accuracy";
 
   /// Outputs [rows, classes], labels [rows] or [rows, 1] of an integer type. Throws ShapeMismatch.
-  template <HasRows Outputs, HasRows Labels>
+  template <Values Outputs, Values Labels>
   [[nodiscard]] Tally operator()(const Outputs& outputs, const Labels& labels) const {
-    const auto values = rows_of(outputs);
-    const auto classes = rows_of(labels);
+    const auto values = values_of(outputs);
+    const auto classes = values_of(labels);
     static_assert(std::integral<std::remove_const_t<typename decltype(classes)::Element>>,
                   "SparseCategoricalAccuracy needs integer labels, one per example");
     require_targets(name, values, classes, 1);

@@ -1,4 +1,4 @@
-#include <dist/nn/losses/rows.hpp>
+#include <dist/nn/losses/values.hpp>
 
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ struct NoGradient {
 static_assert(dist::nn::DifferentiableOutputs<Outputs>);
 static_assert(!dist::nn::DifferentiableOutputs<NoGradient>);
 static_assert(!dist::nn::DifferentiableOutputs<dist::Tensor<float>>);
-static_assert(dist::nn::HasRows<dist::Tensor<float>> && dist::nn::HasRows<dist::TensorView<std::int32_t>>);
-static_assert(!dist::nn::HasRows<float>);
+static_assert(dist::nn::Values<dist::Tensor<float>> && dist::nn::Values<dist::TensorView<std::int32_t>>);
+static_assert(!dist::nn::Values<float>);
 
 }  // namespace
 
@@ -27,10 +27,10 @@ TEST_CASE("tensors, views and outputs are seen as rows") {
   dist::Tensor<float> tensor{dist::Shape{2, 3}};
   for (std::size_t i = 0; i < 6; ++i) tensor[i] = static_cast<float>(i);
   const Outputs outputs{tensor.view(), tensor.view()};
-  CHECK(dist::nn::rows_of(tensor).data() == tensor.data());
-  CHECK(dist::nn::rows_of(tensor.view()).rows() == 2);
-  CHECK(dist::nn::rows_of(outputs).data() == tensor.data());
-  const auto row = dist::nn::row_span(dist::nn::rows_of(outputs), 3, 1);
+  CHECK(dist::nn::values_of(tensor).data() == tensor.data());
+  CHECK(dist::nn::values_of(tensor.view()).rows() == 2);
+  CHECK(dist::nn::values_of(outputs).data() == tensor.data());
+  const auto row = dist::nn::row_span(dist::nn::values_of(outputs), 3, 1);
   CHECK(row.size() == 3);
   CHECK(row[0] == 3.0f);
 }
@@ -39,7 +39,7 @@ TEST_CASE("targets that do not fit are named with both shapes") {
   dist::Tensor<float> outputs{dist::Shape{4, 10}};
   dist::Tensor<std::int32_t> labels{dist::Shape{3}};
   try {
-    dist::nn::require_targets("accuracy", dist::nn::rows_of(outputs), dist::nn::rows_of(labels), 1);
+    dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(labels), 1);
     FAIL("3 labels for 4 rows were taken");
   } catch (const dist::ShapeMismatch& error) {
     CHECK(std::string(error.what()) ==
@@ -47,5 +47,5 @@ TEST_CASE("targets that do not fit are named with both shapes") {
           "Give one row of 1 element for each example.");
   }
   dist::Tensor<std::int32_t> column{dist::Shape{4, 1}};
-  CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::rows_of(outputs), dist::nn::rows_of(column), 1));
+  CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(column), 1));
 }

@@ -21,16 +21,16 @@ concept DifferentiableOutputs = requires(const A& outputs) {
 
 /// A tensor, a view of one, or the outputs of a network: whatever losses and metrics can look at row by row.
 template <class V>
-concept HasRows = DifferentiableOutputs<V> || requires(const V& values) {
+concept Values = DifferentiableOutputs<V> || requires(const V& values) {
   typename V::Element;
   { values.rows() } -> std::same_as<std::size_t>;
 };
 
 /// A read-only view of what was given, one example per row.
-template <HasRows V>
-[[nodiscard]] auto rows_of(const V& given) {
+template <Values V>
+[[nodiscard]] auto values_of(const V& given) {
   if constexpr (DifferentiableOutputs<V>) {
-    return rows_of(given.values);
+    return values_of(given.values);
   } else {
     return TensorView<const std::remove_const_t<typename V::Element>>{given};
   }
