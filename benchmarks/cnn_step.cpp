@@ -66,7 +66,7 @@ class Step {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
   dist::OneDevice<dist::Cpu> one;
   dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
   Step<dist::OneDevice<dist::Cpu>> step_one{one};
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   const auto mirrored = measured.add("Mirrored<SharedMemoryAllReduce>, 2 x 64", [&] { return step_two(); });
   measured.ratio("1 replica over the multiply-add limit", single, limit);
   measured.ratio("2 replicas over 1 replica", mirrored, single);
-  measured.run(rounds, 0.3, bench::quiet_cores(two));
+  measured.run(rounds, 0.1, bench::quiet_cores(two));
   measured.print_table();
   if (argc > 2) {
     std::FILE* json = std::fopen(argv[2], "w");

@@ -47,14 +47,15 @@ class Rounds {
     ratios_.push_back({std::move(name), numerator, denominator});
   }
 
-  /// Runs `count` rounds in which `gate()` holds before and after, at most three times as many in all. Each contender works
-  /// for at least `duration` seconds a round.
+  /// Runs `count` rounds in which `gate()` holds before and after each contender, at most three times as many in all. Each
+  /// contender works for at least `duration` seconds a round.
   void run(int count, double duration, const std::function<bool()>& gate) {
     for (const Contender& contender : contenders_) static_cast<void>(contender.work());  // warm
     for (int attempt = 0; attempt < 3 * count && valid_ < count; ++attempt) {
       std::vector<double> rates;
       bool quiet = gate();
       for (const Contender& contender : contenders_) {
+        if (!quiet) break;
         const double start = seconds();
         double done = 0, now = start;
         while (now - start < duration) {
@@ -62,8 +63,8 @@ class Rounds {
           now = seconds();
         }
         rates.push_back(done / (now - start));
+        quiet = gate();
       }
-      quiet = gate() && quiet;
       if (!quiet) {
         ++noisy_;
         continue;
