@@ -20,6 +20,8 @@ struct Schedule {
   Optimizer& optimizer;
   void on_epoch_begin(const dist::nn::Epoch& epoch) { optimizer.set_learning_rate(epoch.index < 3 ? 1e-3f : 1e-4f); }
 };
+template <class Optimizer>
+Schedule(Optimizer&) -> Schedule<Optimizer>;
 // [/schedule]
 
 }  // namespace

@@ -15,13 +15,13 @@ struct Minimal {
     int enter() { return 0; }
   };
   template <class T>
-  static constexpr bool supports = false;
+  [[maybe_unused]] static constexpr bool supports = false;
 };
 struct WithoutState {
-  static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
   struct Device {};
   template <class T>
-  static constexpr bool supports = false;
+  [[maybe_unused]] static constexpr bool supports = false;
 };
 struct WithoutEnter : Minimal {
   struct State {};
@@ -33,15 +33,15 @@ struct StateNeedsArguments : Minimal {
   };
 };
 struct WithoutElementTypes {
-  static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
   struct Device {};
   using State = Minimal::State;
 };
 struct WithoutDevice {
-  static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
   using State = Minimal::State;
   template <class T>
-  static constexpr bool supports = false;
+  [[maybe_unused]] static constexpr bool supports = false;
 };
 
 }  // namespace

@@ -18,22 +18,22 @@ struct Minimal {
 };
 struct WithoutName {
   using Output = dist::StaticShape<1>;
-  static constexpr auto& parameters = nn::detail::no_parameters;
-  static constexpr bool is_view = true;
+  [[maybe_unused]] static constexpr auto& parameters = nn::detail::no_parameters;
+  [[maybe_unused]] static constexpr bool is_view = true;
 };
 struct WithoutOutput {
-  static constexpr std::string_view name = "near miss";
-  static constexpr auto& parameters = nn::detail::no_parameters;
-  static constexpr bool is_view = true;
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr auto& parameters = nn::detail::no_parameters;
+  [[maybe_unused]] static constexpr bool is_view = true;
 };
 struct WithoutParameters {
   using Output = dist::StaticShape<1>;
-  static constexpr std::string_view name = "near miss";
-  static constexpr bool is_view = true;
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr bool is_view = true;
 };
 struct WithoutView {
   using Output = dist::StaticShape<1>;
-  static constexpr std::string_view name = "near miss";
+  [[maybe_unused]] static constexpr std::string_view name = "near miss";
   static constexpr auto& parameters = nn::detail::no_parameters;
 };
 

@@ -15,9 +15,9 @@ namespace dist {
 /// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
 struct CollectiveCall {
   std::string_view operation;       ///< "all_reduce"
-  std::string_view reduction = "";  ///< "sum"; empty where nothing is reduced
+  std::string_view reduction = {};  ///< "sum"; empty where nothing is reduced
   std::size_t elements = 0;         ///< of each member
-  std::string_view dtype = "";      ///< of the elements
+  std::string_view dtype = {};      ///< of the elements
   std::size_t root = 0;             ///< of a broadcast
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 };

@@ -107,9 +107,9 @@ class StrategyInterface {
     requires(!std::is_reference_v<Value> && !std::is_const_v<Value>)
   [[nodiscard]] auto local_results(Value&& value) const {
     if constexpr (is_per_replica<Value>) {
-      return std::move(value);
+      return std::forward<Value>(value);
     } else {
-      return PerReplica<Value>(1, [&](std::size_t) { return std::move(value); });
+      return PerReplica<Value>(1, [&](std::size_t) { return std::forward<Value>(value); });
     }
   }
 
