@@ -139,3 +139,19 @@ TEST_CASE("a network computes in double too") {
   const dist::Tensor<double> x{dist::Shape{1, 4, 4, 1}};
   strategy.run([&](auto& replica) { CHECK(net.forward(replica, x).values.size() == 3); });
 }
+
+TEST_CASE("a network refuses replicas of a strategy with more of them") {
+  using Small = dist::nn::Sequential<dist::nn::Input<2>, dist::nn::Dense<1>>;
+  dist::Mirrored<dist::SharedMemoryAllReduce> one{1}, four{4};
+  dist::nn::Network<Small> net{one};
+  const dist::Tensor<float> x{dist::Shape{1, 2}};
+  const auto refused = four.run([&](auto& replica) {
+    try {
+      static_cast<void>(net.forward(replica, x));
+    } catch (const dist::WrongStrategy&) {
+      return true;
+    }
+    return false;
+  });
+  for (const bool each : four.local_results(refused)) CHECK(each);
+}

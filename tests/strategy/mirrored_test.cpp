@@ -1,5 +1,7 @@
 #include <dist/strategy/mirrored.hpp>
 
+#include <dist/strategy/default.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -114,4 +116,24 @@ TEST_CASE("two strategies live side by side, one inside a replica function of th
   });
   CHECK(sums[0] == 1);
   CHECK(sums[1] == 21);
+}
+
+TEST_CASE("per-replica values of another strategy are refused (spec B14)") {
+  Shared two{2};
+  dist::Default one;
+  const auto three = Shared{3}.run([](auto&) { return 1; });
+  CHECK_THROWS_AS(two.run([](auto&, int) {}, three), dist::WrongStrategy);
+  CHECK_THROWS_AS(one.run([](auto&, int) {}, three), dist::WrongStrategy);
+}
+
+TEST_CASE("a replica that catches a mismatch leaves the next run clean") {
+  Shared two{2};
+  two.run([](auto& replica) {
+    if (replica.replica_id().index() == 0)
+      CHECK_THROWS_AS(static_cast<void>(replica.all_reduce(dist::sum, 1)), dist::CollectiveMismatch);
+  });
+  const auto sums =
+      two.run([](auto& replica) { return replica.all_reduce(dist::sum, replica.replica_id().index() + 1); });
+  CHECK(sums[0] == 3);
+  CHECK(sums[1] == 3);
 }

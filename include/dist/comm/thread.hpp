@@ -147,6 +147,8 @@ class ThreadGroup {
     return line + text(" as its collective number ", sequence);
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+    // Nobody can complete this collective any more. Who catches the error must not be taken for one that waits in it.
+    members_[rank].entered.store(sequence - 1);
     throw CollectiveMismatch("The replicas did not issue the same collectives",
                              text(describe(rank, sequence), ", but replica ", peer, " returned after ", entered(peer)),
                              "Call collectives on every replica, not under a condition that only some fulfil");

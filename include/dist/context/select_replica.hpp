@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <dist/context/per_replica.hpp>
+#include <dist/core/error.hpp>
 
 namespace dist {
 
@@ -15,6 +16,17 @@ template <class Argument>
     return argument[index];
   } else {
     return argument;
+  }
+}
+
+/// Throws WrongStrategy when `argument` holds values of another number of replicas than `replicas`.
+template <class Argument>
+void require_value_per_replica([[maybe_unused]] std::size_t replicas, [[maybe_unused]] const Argument& argument) {
+  if constexpr (is_per_replica<Argument>) {
+    if (argument.size() != replicas)
+      throw WrongStrategy("run was given per-replica values of another strategy",
+                          text(argument.size(), " values for ", replicas, " replicas"),
+                          "Give run what this strategy's run or distribute_dataset returned");
   }
 }
 

@@ -35,8 +35,12 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
       if (!upstream_.next(row_)) return false;
       Rows::allocate(batch, row_, capacity_);
       std::size_t rows = 0;
-      do Rows::place(batch, rows++, row_);
-      while (rows < batch_size_ && upstream_.next(row_));
+      do {
+        if (rows == capacity_)
+          throw InvalidArgument("A dataset gives more elements than its cardinality says", text("it said ", capacity_),
+                                "Let cardinality() tell the number of elements, or unknown");
+        Rows::place(batch, rows++, row_);
+      } while (rows < batch_size_ && upstream_.next(row_));
       if (rows < batch_size_ && remainder_ == Remainder::drop) return false;
       if (rows < capacity_) Rows::trim(batch, rows);
       return true;

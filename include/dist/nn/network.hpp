@@ -79,9 +79,10 @@ class Network {
   /// back end throws.
   [[nodiscard]] Activations<Element> forward(const InReplica auto& replica, TensorView<const Element> x) {
     require_rows_of_input_shape(x.shape());
+    const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr) workspace = std::make_unique<Workspace>();
-    return workspace->forward(parameters_.component(replica), x);
+    return workspace->forward(parameters, x);
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, from what `loss` wrote into its
@@ -89,12 +90,13 @@ class Network {
   /// it comes before.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
+    const auto parameters = parameters_.component(replica);
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
                             text("replica ", replica.replica_id().index(), " has computed no batch yet"),
                             "Call forward and a loss first, in the same replica");
-    workspace->backward(parameters_.component(replica), gradients_.component(replica));
+    workspace->backward(parameters, gradients_.component(replica));
   }
 
  private:

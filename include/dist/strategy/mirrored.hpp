@@ -72,6 +72,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
     using Result = std::decay_t<std::invoke_result_t<Fn&, Context&, decltype(select_replica(0, args))...>>;
+    (require_value_per_replica(num_local_replicas(), args), ...);
     const auto call = [&](std::size_t replica) -> decltype(auto) {
       Context context{*this, Collectives{ThreadCommunicator{group_, replica}}};
       return fn(context, select_replica(replica, args)...);

@@ -26,6 +26,7 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   /// Calls `fn(context, args...)` and returns what it returns, unwrapped (spec C02). Exceptions pass as they are.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
+    (require_value_per_replica(num_local_replicas(), args), ...);
     Context context{static_cast<Derived&>(*this), Collectives{}};
     return std::forward<Fn>(fn)(context, select_replica(0, args)...);
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
@@ -183,8 +184,11 @@ class DistributedVariable {
           std::same_as<Operation, Assign>,
           "an OnRead variable with aggregation Sum takes no assign_add or assign_sub outside replica functions: "
           "each copy holds an unknown share of the sum; add in a replica function, or assign the total");
-      const auto replicas = static_cast<T>(context.num_replicas_in_sync());
-      apply_to_all(value, [&](T, T given) { return static_cast<T>(given / replicas); });
+      // The number of replicas may not fit a small integer type.
+      using Wide = std::conditional_t<std::floating_point<T>, T,
+                                      std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
+      const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
+      apply_to_all(value, [&](T, T given) { return static_cast<T>(static_cast<Wide>(given) / replicas); });
     } else {
       apply_to_all(value, [](T old, T given) { return Operation::apply(old, given); });
     }
