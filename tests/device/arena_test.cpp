@@ -1,5 +1,7 @@
 #include <dist/device/arena.hpp>
 
+#include <dist/device/replica_threads.hpp>
+
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -146,4 +148,10 @@ TEST_CASE("threads allocate and release at the same time") {
   for (std::thread& worker : workers) worker.join();
   for (const std::size_t count : broken) CHECK(count == 0);
   CHECK(arena.allocate(64 * page()) == 0);
+}
+
+TEST_CASE("the default capacity leaves addresses for as many replicas as a strategy may have") {
+  dist::Arena arena{dist::ReplicaThreads::most_replicas};
+  const std::size_t offset = arena.allocate(1);
+  CHECK(*arena.at(dist::ReplicaThreads::most_replicas - 1, offset) == std::byte{0});
 }

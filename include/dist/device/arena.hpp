@@ -25,7 +25,7 @@ class Arena {
  public:
   /// Reserves `replicas` regions. `capacity` is the most that all slices of one region may hold together, in bytes; it
   /// costs addresses, not memory. Throws OutOfMemory when even addresses are refused.
-  explicit Arena(std::size_t replicas, std::size_t capacity = physical_memory()) : capacity_(round_up(capacity)) {
+  Arena(std::size_t replicas, std::size_t capacity) : capacity_(round_up(capacity)) {
     regions_.reserve(replicas);
     for (std::size_t replica = 0; replica < replicas; ++replica) {
       void* region = mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -42,6 +42,9 @@ class Arena {
     }
     free_.push_back({0, capacity_});
   }
+  /// With room for all memory of the machine in each region, as far as addresses reach.
+  explicit Arena(std::size_t replicas)
+      : Arena(replicas, std::min(physical_memory(), most_addresses / std::max<std::size_t>(replicas, 1))) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { unmap(); }
@@ -98,6 +101,9 @@ class Arena {
     std::size_t offset;
     std::size_t size;
   };
+
+  /// A quarter of what a process may address on x86-64, for all regions together.
+  static constexpr std::size_t most_addresses = std::size_t{1} << 45;
 
   static std::size_t page_size() noexcept {
     static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
