@@ -104,19 +104,24 @@ class ThreadGroup {
     if (arrives_soon(peer, sequence)) return;
     const std::int64_t start = detail::monotonic_nanoseconds();
     while (!arrived(peer, sequence)) {
-      // A peer may have come just before it failed or returned: hence the second looks.
-      if (status_.failed() && !arrived(peer, sequence)) throw detail::PeerFailed{};
-      if (status_.has_returned(peer) && !arrived(peer, sequence)) refuse_missing(rank, peer, sequence);
-      if (detail::monotonic_nanoseconds() - start > timeout_) give_up(rank, peer, sequence);
+      // A peer may have come just before it returned: hence the second look.
+      if (status_.failed())
+        give_up(rank, sequence, [] { throw detail::PeerFailed{}; });
+      else if (status_.has_returned(peer) && !arrived(peer, sequence))
+        give_up(rank, sequence, [&] { refuse_missing(rank, peer, sequence); });
+      else if (detail::monotonic_nanoseconds() - start > timeout_)
+        give_up(rank, sequence, [&] { refuse_late(rank, peer, sequence); });
       sched_yield();
     }
   }
 
-  /// Throws, unless all have come in the meantime.
-  void give_up(std::size_t rank, std::size_t peer, std::uint32_t sequence) {
+  /// Takes the announcement back and calls `refuse`, which throws; unless all have come in the meantime. One at a time, so
+  /// that no member takes another's brief absence for its leaving.
+  template <class Refuse>
+  void give_up(std::size_t rank, std::uint32_t sequence, Refuse&& refuse) {
     const std::lock_guard one_at_a_time{giving_up_};
     members_[rank].entered.store(sequence - 1);
-    if (!peers_arrived(rank, sequence)) refuse_late(rank, peer, sequence);
+    if (!peers_arrived(rank, sequence)) refuse();
     members_[rank].entered.store(sequence);
   }
 
@@ -147,8 +152,6 @@ class ThreadGroup {
     return line + text(" as its collective number ", sequence);
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    // Nobody can complete this collective any more. Who catches the error must not be taken for one that waits in it.
-    members_[rank].entered.store(sequence - 1);
     throw CollectiveMismatch("The replicas did not issue the same collectives",
                              text(describe(rank, sequence), ", but replica ", peer, " returned after ", entered(peer)),
                              "Call collectives on every replica, not under a condition that only some fulfil");

@@ -42,9 +42,8 @@ class Arena {
     }
     free_.push_back({0, capacity_});
   }
-  /// With room for all memory of the machine in each region, as far as addresses reach.
-  explicit Arena(std::size_t replicas)
-      : Arena(replicas, std::min(physical_memory(), most_addresses / std::max<std::size_t>(replicas, 1))) {}
+  /// With room for all memory of the machine, in equal shares: regions fill alike, so together they can never hold more.
+  explicit Arena(std::size_t replicas) : Arena(replicas, physical_memory() / std::max<std::size_t>(replicas, 1)) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { unmap(); }
@@ -101,9 +100,6 @@ class Arena {
     std::size_t offset;
     std::size_t size;
   };
-
-  /// A quarter of what a process may address on x86-64, for all regions together.
-  static constexpr std::size_t most_addresses = std::size_t{1} << 45;
 
   static std::size_t page_size() noexcept {
     static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
