@@ -14,6 +14,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/replica_buffer.hpp>
 
 namespace dist {
 
@@ -29,8 +30,8 @@ concept Strategy = requires(S& strategy) {
   strategy.run([](auto&) {});
 };
 
-/// What every strategy offers besides `run`, written once. `Derived` brings `run`, `memory()`, `num_replicas_in_sync()` and
-/// `num_local_replicas()`.
+/// What every strategy offers besides `run`, written once. `Derived` brings `run`, `memory()` for variables,
+/// `replica_memory()` for buffers, `num_replicas_in_sync()` and `num_local_replicas()`.
 template <class Derived, class DeviceType>
 class StrategyInterface {
  public:
@@ -72,6 +73,12 @@ class StrategyInterface {
       if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
     });
     return made;
+  }
+
+  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory.
+  template <class T>
+  [[nodiscard]] ReplicaBuffer<T, DeviceType> buffer(Shape shape, std::string name = "Buffer") {
+    return {derived().replica_memory(), shape, std::move(name)};
   }
 
   /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor. A

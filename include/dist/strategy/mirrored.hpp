@@ -12,6 +12,7 @@
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread.hpp>
+#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/core/text.hpp>
@@ -39,6 +40,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
 
  public:
   using Device = DeviceType;
+  using Placement = OnEveryReplica;
   using Collectives = typename Ops::template On<ThreadCommunicator>;
   using Context = ReplicaContext<Mirrored>;
 
@@ -55,6 +57,7 @@ class Mirrored : public StrategyInterface<Mirrored<Ops, DeviceType>, DeviceType>
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return threads_.size(); }
   [[nodiscard]] std::size_t num_local_replicas() const noexcept { return threads_.size(); }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& memory() const noexcept { return memory_; }
+  [[nodiscard]] const std::shared_ptr<typename Device::Memory>& replica_memory() const noexcept { return memory_; }
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+namespace dist {
+
+/// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06). A
+/// variable operation that takes this context acts on that one copy, without aggregation.
+template <class S>
+class UpdateContext {
+ public:
+  using Strategy = S;
+
+  UpdateContext(S& strategy, std::size_t local_replica) : strategy_(&strategy), local_replica_(local_replica) {}
+
+  [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The number of the copy among those of this process.
+  [[nodiscard]] std::size_t local_index() const noexcept { return local_replica_; }
+
+ private:
+  S* strategy_;
+  std::size_t local_replica_;
+};
+
+namespace detail {
+template <class C>
+inline constexpr bool is_update_context = false;
+template <class S>
+inline constexpr bool is_update_context<UpdateContext<S>> = true;
+}  // namespace detail
+
+/// The context of the function that `strategy.update` calls.
+template <class C>
+concept InUpdate = detail::is_update_context<std::remove_cvref_t<C>>;
+
+}  // namespace dist

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist {
+
+/// Rows of a large array of which most are zero, such as the gradient of an embedding: `values` row `i` belongs to row
+/// `indices[i]` of an array of shape `dense_shape`. Indices may repeat, then their rows add up; their order is kept
+/// (spec H10, P14). Does not own what it shows.
+template <class T>
+class IndexedSlicesView {
+ public:
+  using Element = T;
+
+  /// Throws ShapeMismatch unless there is one row of values for each index, of the shape of a row of `dense_shape`, and
+  /// InvalidArgument for an index that `dense_shape` does not have.
+  IndexedSlicesView(std::span<const std::int64_t> indices, TensorView<const T> values, Shape dense_shape)
+      : indices_(indices), values_(values), dense_shape_(dense_shape) {
+    if (dense_shape.rank() == 0 || values.shape() != dense_shape.with_rows(indices.size()))
+      throw ShapeMismatch("Indexed slices do not fit together",
+                          text(indices.size(), " indices and values of shape ", to_string(values.shape()),
+                               " for an array of shape ", to_string(dense_shape)),
+                          "Give one row of values, of the array's row shape, for each index");
+    for (const std::int64_t index : indices)
+      if (index < 0 || static_cast<std::uint64_t>(index) >= dense_shape[0])
+        throw InvalidArgument("An index of indexed slices is out of range",
+                              text("index ", index, " of an array with ", dense_shape[0], " rows"),
+                              "Give indices from 0 to the number of rows - 1");
+  }
+
+  [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_; }
+  [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
+  [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
+  /// How many rows are given, repetitions included.
+  [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
+
+ private:
+  std::span<const std::int64_t> indices_;
+  TensorView<const T> values_;
+  Shape dense_shape_;
+};
+
+/// Indexed slices that own their indices and values.
+template <class T>
+class IndexedSlices {
+ public:
+  using Element = T;
+
+  /// Room for `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch for a scalar shape.
+  IndexedSlices(std::size_t rows, Shape dense_shape)
+      : indices_(Shape{rows}), values_(dense_shape.with_rows(rows)), dense_shape_(dense_shape) {
+    if (dense_shape.rank() == 0)
+      throw ShapeMismatch("A scalar has no slices", "an array of rank 1 or more was expected",
+                          "Give the shape of an array with an outermost axis");
+  }
+  /// Copies what `view` shows.
+  explicit IndexedSlices(const IndexedSlicesView<T>& view) : IndexedSlices(view.rows(), view.dense_shape()) {
+    for (std::size_t row = 0; row < view.rows(); ++row) indices_[row] = view.indices()[row];
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = view.values().data()[i];
+  }
+
+  [[nodiscard]] std::span<std::int64_t> indices() noexcept { return indices_.elements(); }
+  [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_.elements(); }
+  [[nodiscard]] TensorView<T> values() noexcept { return values_; }
+  [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
+  [[nodiscard]] const Shape& dense_shape() const noexcept { return dense_shape_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return indices_.size(); }
+
+  /// Throws InvalidArgument for an index that `dense_shape` does not have.
+  [[nodiscard]] IndexedSlicesView<T> view() const { return {indices(), values(), dense_shape_}; }
+
+ private:
+  Tensor<std::int64_t> indices_;
+  Tensor<T> values_;
+  Shape dense_shape_;
+};
+
+}  // namespace dist

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/variable/slice.hpp>
+
+namespace dist {
+
+/// Memory of every replica for what lives no longer than a step, such as gradients: laid out like a variable, zero at
+/// first, and never aggregated or kept equal by itself. Under a strategy that keeps one copy of its variables the replicas
+/// still have a buffer each. Made by `strategy.buffer<T>(shape, name)`.
+template <class T, class Device = Cpu>
+class ReplicaBuffer {
+ public:
+  using Element = T;
+  using Memory = typename Device::Memory;
+
+  /// Throws OutOfMemory.
+  ReplicaBuffer(std::shared_ptr<Memory> memory, Shape shape, std::string name)
+      : slice_(std::move(memory), shape.elements()), shape_(shape), name_(std::move(name)) {}
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
+
+  /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.
+  [[nodiscard]] std::span<T> component(const InReplica auto& replica) const {
+    require_same_strategy(replica);
+    return slice_.on(replica.local_index());
+  }
+  /// That of one replica of this process, for those who see all of them.
+  [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
+    require_same_strategy(context);
+    return slice_.on(local_replica);
+  }
+
+ private:
+  template <class Context>
+  void require_same_strategy(const Context& context) const {
+    if (context.strategy().replica_memory() != slice_.memory())
+      throw WrongStrategy(text("Buffer '", name_, "' was used with a strategy that did not make it"),
+                          text("the context belongs to ", context.strategy().describe()),
+                          "Make the buffer with the strategy that runs the replica function");
+  }
+
+  Slice<T, Memory> slice_;
+  Shape shape_;
+  std::string name_;
+};
+
+}  // namespace dist
