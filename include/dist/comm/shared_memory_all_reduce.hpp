@@ -58,7 +58,7 @@ struct SharedMemoryAllReduce {
 
     /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first, mirror,
     /// reduced)` changes the replica's own elements from `first` on, and the result is copied into the mirrors of the
-    /// others. Leaves the gradients as they were. A collective call.
+    /// others. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
       comm_.publish(
@@ -69,9 +69,10 @@ struct SharedMemoryAllReduce {
                                 [&](std::size_t first, std::span<const T> reduced) {
                                   const std::span<T> mine = mirror.subspan(first, reduced.size());
                                   update(first, mine, reduced);
-                                  for (std::size_t rank = 0; rank < comm_.size(); ++rank)
-                                    if (rank != comm_.rank())
-                                      std::copy_n(mine.data(), mine.size(), comm_.template peer<T>(rank, 1) + first);
+                                  for (std::size_t rank = 0; rank < comm_.size(); ++rank) {
+                                    T* const theirs = comm_.template peer<T>(rank, 1) + first;
+                                    if (theirs != mine.data()) std::copy_n(mine.data(), mine.size(), theirs);
+                                  }
                                 });
       } catch (...) {
         comm_.barrier();  // the update threw: peers may still use this replica's operands, and this one theirs

@@ -10,6 +10,7 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/placement.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -23,6 +24,7 @@ template <class S>
 concept Strategy = requires(S& strategy) {
   typename S::Device;
   typename S::Collectives;
+  requires Placement<typename S::Placement>;
   { strategy.num_replicas_in_sync() } -> std::same_as<std::size_t>;
   { strategy.num_local_replicas() } -> std::same_as<std::size_t>;
   { strategy.scope() } -> InCrossReplica;
@@ -68,10 +70,12 @@ class StrategyInterface {
                     "fills a TensorView of it");
       initial(TensorView<T>{first, shape});
     }
-    // Each replica copies for itself, so that the pages come from memory near its processor.
-    derived().run([&](auto& replica) {
-      if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
-    });
+    if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {
+      // Each replica copies for itself, so that the pages come from memory near its processor.
+      derived().run([&](auto& replica) {
+        if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
+      });
+    }
     return made;
   }
 

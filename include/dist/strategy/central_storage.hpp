@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/threaded.hpp>
+
+namespace dist {
+
+struct CentralStorageOptions {
+  /// Replicas, one per device. More than there are devices share them.
+  std::size_t replicas = Cpu::count();
+  /// The longest that a replica waits for another to come to a collective.
+  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+};
+
+/// Synchronous training on several devices of one process with one copy of every variable, in the host's memory, that
+/// all replicas read (spec A18). Takes less memory than Mirrored, and an update writes each element once.
+///
+/// A write in a replica function is aggregated and applied once, so a variable that is written there needs an aggregation
+/// (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
+template <class DeviceType>
+class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryAllReduce, DeviceType> {
+ public:
+  using Placement = OnParameterDevice;
+  using Memory = typename DeviceType::Memory;
+
+  /// One replica per device that this process may use.
+  CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
+  /// Throws InvalidArgument for zero replicas, OutOfMemory when the system gives no threads or addresses for them.
+  explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorageOptions{.replicas = replicas}) {}
+  explicit CentralStorage(CentralStorageOptions options)
+      : CentralStorage::Threaded(options.replicas, options.timeout),
+        memory_(std::make_shared<Memory>(1)),
+        replica_memory_(std::make_shared<Memory>(options.replicas)) {}
+
+  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return replica_memory_; }
+
+  /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"
+  [[nodiscard]] std::string describe() const {
+    return this->describe_as(text("CentralStorage<", DeviceType::name, ">")) + ", one copy of every variable";
+  }
+
+ private:
+  std::shared_ptr<Memory> memory_;
+  std::shared_ptr<Memory> replica_memory_;
+};
+
+}  // namespace dist
