@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-TEST_CASE("the allowed processors are those of the calling thread, in ascending order") {
+TEST_CASE("the allowed processors are those of the process, in ascending order, on every thread") {
   const std::vector<std::size_t> processors = dist::allowed_processors();
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -17,6 +17,23 @@ TEST_CASE("the allowed processors are those of the calling thread, in ascending 
   CHECK(processors.size() == static_cast<std::size_t>(CPU_COUNT(&set)));
   CHECK(std::is_sorted(processors.begin(), processors.end()));
   for (const std::size_t processor : processors) CHECK(CPU_ISSET(processor, &set));
+  std::vector<std::size_t> seen;
+  std::thread([&] {
+    dist::pin_this_thread(processors.back());
+    seen = dist::allowed_processors();
+  }).join();
+  CHECK(seen == processors);
+}
+
+TEST_CASE("a mask has room for any number of processors") {
+  for (const std::size_t processor : {std::size_t{0}, std::size_t{63}, std::size_t{64}, std::size_t{5000}}) {
+    dist::detail::ProcessorMask mask{processor};
+    REQUIRE(mask.capacity() > processor);
+    CHECK(mask.bytes() * 8 == mask.capacity());
+    CHECK(!mask.has(processor));
+    mask.set(processor);
+    for (std::size_t other = 0; other < mask.capacity(); ++other) CHECK(mask.has(other) == (other == processor));
+  }
 }
 
 TEST_CASE("a pinned thread may run on its processor only, others are not touched") {
@@ -26,7 +43,7 @@ TEST_CASE("a pinned thread may run on its processor only, others are not touched
     std::size_t running_on = 0;
     std::thread([&] {
       dist::pin_this_thread(processor);
-      inside = dist::allowed_processors();
+      inside = dist::detail::processors_of_thread(0);
       running_on = static_cast<std::size_t>(sched_getcpu());
     }).join();
     CHECK(inside == std::vector<std::size_t>{processor});
@@ -40,7 +57,7 @@ TEST_CASE("a processor that does not exist is a refusal, not an error") {
   std::vector<std::size_t> inside;
   std::thread([&] {
     dist::pin_this_thread(std::size_t{1} << 20);
-    inside = dist::allowed_processors();
+    inside = dist::detail::processors_of_thread(0);
   }).join();
   CHECK(inside == before);
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -43,23 +45,23 @@ TEST_CASE("every replica runs once per run, on the same thread every time, repli
   }
 }
 
-TEST_CASE("workers have a processor each when there are enough") {
+TEST_CASE("workers stay on the processors they are given, the caller where it is") {
   const std::vector<std::size_t> processors = dist::allowed_processors();
   for (const std::size_t replicas : replica_counts) {
-    ReplicaThreads threads(replicas);
-    std::vector<std::vector<std::size_t>> allowed(replicas);
-    threads.run([&](std::size_t replica) { allowed[replica] = dist::allowed_processors(); });
-    CHECK(allowed[0] == processors);
-    for (std::size_t replica = 1; replica < replicas; ++replica) {
-      if (replicas <= processors.size()) {
-        CHECK(allowed[replica] == std::vector<std::size_t>{processors[replica]});
-      } else {
-        CHECK(allowed[replica] == processors);
-      }
+    CAPTURE(replicas);
+    std::vector<std::size_t> given(replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      given[replica] = processors[replica % processors.size()];
+    for (const bool placed : {true, false}) {
+      ReplicaThreads threads(replicas, placed ? std::span<const std::size_t>{given} : std::span<const std::size_t>{});
+      std::vector<std::vector<std::size_t>> allowed(replicas);
+      threads.run([&](std::size_t replica) { allowed[replica] = dist::detail::processors_of_thread(0); });
+      CHECK(allowed[0] == processors);
+      for (std::size_t replica = 1; replica < replicas; ++replica)
+        CHECK(allowed[replica] == (placed ? std::vector<std::size_t>{given[replica]} : processors));
+      const auto expected = placed ? dist::detail::SpinBudget::own_core() : dist::detail::SpinBudget::shared_core();
+      CHECK(threads.spin_budget().spins == expected.spins);
     }
-    const unsigned expected = replicas <= processors.size() ? dist::detail::SpinBudget::own_core().spins
-                                                            : dist::detail::SpinBudget::shared_core().spins;
-    CHECK(threads.spin_budget().spins == expected);
   }
 }
 
@@ -153,10 +155,10 @@ TEST_CASE("a run from inside a replica function is refused, and the outer run go
       }
     });
     for (const std::string& refusal : refusals)
-      CHECK(
-          refusal ==
-          "run was called while a run of the same strategy is going on (a replica function, or a second thread, called "
-          "it). Call run from one thread, outside replica functions.");
+      CHECK(refusal ==
+            "run was called while a run of the same strategy is going on (a replica function called it). Call run "
+            "outside "
+            "replica functions, or use merge_call inside them.");
     CHECK_NOTHROW(threads.run([](std::size_t) {}));
   }
 }
@@ -176,17 +178,41 @@ TEST_CASE("a nested run that nobody catches surfaces as the cause") {
   CHECK_NOTHROW(threads.run([](std::size_t) {}));
 }
 
-TEST_CASE("a run from a second thread is refused while the first goes on, and allowed afterwards") {
+TEST_CASE("runs of several threads follow each other, each with its caller as replica 0 (spec H20)") {
+  constexpr std::size_t callers = 4;
+  constexpr std::size_t rounds = 200;
   ReplicaThreads threads(2);
+  std::atomic<int> inside{0};
+  std::atomic<std::size_t> mistakes{0};
+  std::vector<std::thread> running;
+  for (std::size_t caller = 0; caller < callers; ++caller)
+    running.emplace_back([&] {
+      const std::thread::id me = std::this_thread::get_id();
+      for (std::size_t round = 0; round < rounds; ++round)
+        threads.run([&](std::size_t replica) {
+          if (++inside > 2) ++mistakes;
+          if ((std::this_thread::get_id() == me) != (replica == 0)) ++mistakes;
+          if (!threads.runs_here()) ++mistakes;
+          --inside;
+        });
+    });
+  for (std::thread& thread : running) thread.join();
+  CHECK(mistakes == 0);
+  CHECK(!threads.runs_here());
+}
+
+TEST_CASE("a thread that waits too long for the run of another gets an error") {
+  ReplicaThreads threads(2, {}, std::chrono::milliseconds{20});
   std::atomic<bool> going_on{false};
   std::atomic<bool> tried{false};
-  bool refused = false;
+  std::string message;
   std::thread second([&] {
     while (!going_on) std::this_thread::yield();
+    CHECK(!threads.runs_here());
     try {
       threads.run([](std::size_t) {});
-    } catch (const dist::WrongStrategy&) {
-      refused = true;
+    } catch (const dist::DeadlineExceeded& error) {
+      message = error.what();
     }
     tried = true;
   });
@@ -195,17 +221,7 @@ TEST_CASE("a run from a second thread is refused while the first goes on, and al
     while (!tried) std::this_thread::yield();
   });
   second.join();
-  CHECK(refused);
-  std::thread::id zero;
-  std::thread::id third_id;
-  std::thread third([&] {
-    third_id = std::this_thread::get_id();
-    threads.run([&](std::size_t replica) {
-      if (replica == 0) zero = std::this_thread::get_id();
-    });
-  });
-  third.join();
-  CHECK(zero == third_id);
+  CHECK(message.find("run waited too long for the run of another thread to end (it has been going on for 0.02") == 0);
 }
 
 TEST_CASE("no replicas, and absurdly many, are refused") {

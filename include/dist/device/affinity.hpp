@@ -2,30 +2,63 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <vector>
 
 namespace dist {
 
-/// The processors that this process may run on, in ascending order: what a launcher or a container left it.
-[[nodiscard]] inline std::vector<std::size_t> allowed_processors() {
+namespace detail {
+
+/// A set of processors in the system's form, of any size: machines may have more than a cpu_set_t has room for.
+class ProcessorMask {
+ public:
+  explicit ProcessorMask(std::size_t processors) : words_(processors / bits + 1) {}
+
+  void set(std::size_t processor) { words_[processor / bits] |= 1UL << processor % bits; }
+  [[nodiscard]] bool has(std::size_t processor) const {
+    return (words_[processor / bits] >> processor % bits & 1) != 0;
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept { return words_.size() * bits; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return words_.size() * sizeof(unsigned long); }
+  [[nodiscard]] cpu_set_t* system() noexcept { return reinterpret_cast<cpu_set_t*>(words_.data()); }
+
+ private:
+  static constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> words_;
+};
+
+/// The processors that thread `id` may run on, in ascending order; 0 is the calling thread.
+[[nodiscard]] inline std::vector<std::size_t> processors_of_thread(pid_t id) {
+  constexpr std::size_t most = std::size_t{1} << 20;
   std::vector<std::size_t> processors;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (std::size_t processor = 0; processor < CPU_SETSIZE; ++processor)
-      if (CPU_ISSET(processor, &set)) processors.push_back(processor);
+  for (std::size_t room = CPU_SETSIZE; room <= most; room *= 2) {
+    ProcessorMask mask{room};
+    if (sched_getaffinity(id, mask.bytes(), mask.system()) == 0) {
+      for (std::size_t processor = 0; processor < mask.capacity(); ++processor)
+        if (mask.has(processor)) processors.push_back(processor);
+      break;
+    }
+    if (errno != EINVAL) break;  // EINVAL: the mask was too small
+  }
   if (processors.empty()) processors.push_back(0);
   return processors;
 }
 
+}  // namespace detail
+
+/// The processors that this process may run on, in ascending order: what a launcher or a container left it. They are those
+/// of the main thread, so that a thread that was pinned sees the same; a main thread that an OpenMP runtime has bound
+/// (OMP_PROC_BIND) sees its own place only.
+[[nodiscard]] inline std::vector<std::size_t> allowed_processors() { return detail::processors_of_thread(getpid()); }
+
 /// Asks that the calling thread stay on `processor`. A refusal is not an error: placement is advice.
-inline void pin_this_thread(std::size_t processor) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
+inline void pin_this_thread(std::size_t processor) {
+  detail::ProcessorMask mask{processor};
+  mask.set(processor);
+  static_cast<void>(pthread_setaffinity_np(pthread_self(), mask.bytes(), mask.system()));
 }
 
 }  // namespace dist

@@ -11,21 +11,21 @@
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
-#include <dist/device/replica_threads.hpp>
 
 namespace dist {
 
 /// The host's processors as devices: one replica is one thread, its memory is the host's.
 struct Cpu {
   static constexpr std::string_view name = "Cpu";
+  /// As it stands in device names.
+  static constexpr std::string_view type = "cpu";
   using Memory = Arena;
-  using Threads = ReplicaThreads;
 
-  /// As many as this process may use.
+  /// As many as there are processors that this process may use.
   [[nodiscard]] static std::size_t count() { return allowed_processors().size(); }
 
   /// "/cpu:0"
-  [[nodiscard]] static std::string device_name(std::size_t replica) { return text("/cpu:", replica); }
+  [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
 
   /// Calls `body(i)` for every index of the range, in one loop that the compiler may vectorise: the calls must not depend
   /// on each other.

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/wait.hpp>
@@ -43,7 +46,7 @@ class RunStatus {
 };
 
 /// One thread per replica: the thread that calls `run` is replica 0, the others are persistent workers, each pinned to a
-/// processor of its own when there are enough of them. A `run` costs about a microsecond when cores are free: one store
+/// processor of its own where it is given one. A `run` costs about a microsecond when cores are free: one store
 /// that the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
 class ReplicaThreads {
   struct Nothing {
@@ -53,20 +56,28 @@ class ReplicaThreads {
  public:
   static constexpr std::size_t most_replicas = 4096;
 
+  /// `processors` are one for each replica, or none when replicas share processors and the system places them. A run waits
+  /// at most `timeout` for another thread's run to end.
+  ///
   /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives no
   /// threads for them.
-  explicit ReplicaThreads(std::size_t replicas) : status_(checked(replicas)) {
-    const std::vector<std::size_t> processors = allowed_processors();
-    const bool own_cores = replicas <= processors.size();
-    budget_ = own_cores ? detail::SpinBudget::own_core() : detail::SpinBudget::shared_core();
+  explicit ReplicaThreads(std::size_t replicas, std::span<const std::size_t> processors = {},
+                          std::chrono::nanoseconds timeout = std::chrono::minutes{10})
+      : status_(checked(replicas)), timeout_(timeout.count()) {
+    DIST_EXPECT(processors.empty() || processors.size() == replicas);
+    budget_ = processors.empty() ? detail::SpinBudget::shared_core() : detail::SpinBudget::own_core();
     workers_.reserve(replicas - 1);
     try {
-      // The caller keeps whichever processor the system gives it: the first, as the workers hold the others.
-      for (std::size_t replica = 1; replica < replicas; ++replica)
-        workers_.emplace_back([this, replica, own_cores, processor = processors[replica % processors.size()]] {
-          if (own_cores) pin_this_thread(processor);
-          work(replica);
-        });
+      // The caller keeps whichever processor the system gives it: its own, as the workers hold the others.
+      for (std::size_t replica = 1; replica < replicas; ++replica) {
+        if (processors.empty())
+          workers_.emplace_back([this, replica] { work(replica); });
+        else
+          workers_.emplace_back([this, replica, processor = processors[replica]] {
+            pin_this_thread(processor);
+            work(replica);
+          });
+      }
     } catch (const std::exception& refusal) {
       stop();
       throw OutOfMemory(text("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
@@ -81,19 +92,28 @@ class ReplicaThreads {
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
   [[nodiscard]] const RunStatus& status() const noexcept { return status_; }
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
+  /// Whether the calling thread is inside a replica function of these replicas.
+  [[nodiscard]] bool runs_here() const noexcept {
+    if (!busy_.load(std::memory_order_relaxed)) return false;
+    const std::thread::id self = std::this_thread::get_id();
+    if (caller_.load(std::memory_order_relaxed) == self) return true;
+    for (const std::thread& worker : workers_)
+      if (worker.get_id() == self) return true;
+    return false;
+  }
 
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
   /// The first exception that leaves a task becomes a ReplicaError here, after a call of `after_failure`, which puts in order
-  /// what the failed run left behind while no other can start. Throws WrongStrategy when a run is already
-  /// going on: from inside a replica function, or from a second thread.
+  /// what the failed run left behind while no other can start.
+  ///
+  /// Runs of several threads follow each other (spec H20): one waits for the other's end, and throws DeadlineExceeded when it
+  /// does not come in time. Throws WrongStrategy when a replica function of these replicas calls it.
   template <class Task, class AfterFailure = Nothing>
   void run(Task&& task, AfterFailure&& after_failure = {}) {
-    if (busy_.exchange(true, std::memory_order_acquire))
-      throw WrongStrategy("run was called while a run of the same strategy is going on",
-                          "a replica function, or a second thread, called it",
-                          "Call run from one thread, outside replica functions");
-    const Idle idle_at_exit{busy_};
+    if (busy_.exchange(true, std::memory_order_acquire)) await_turn();
+    const Idle idle_at_exit{*this};
+    caller_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     argument_ = const_cast<void*>(static_cast<const void*>(&task));
     task_ = [](void* argument, std::size_t replica) {
       (*static_cast<std::remove_reference_t<Task>*>(argument))(replica);
@@ -110,9 +130,27 @@ class ReplicaThreads {
  private:
   using TaskCall = void (*)(void*, std::size_t);
   struct Idle {
-    std::atomic<bool>& busy;
-    ~Idle() { busy.store(false, std::memory_order_release); }
+    ReplicaThreads& threads;
+    ~Idle() {
+      threads.caller_.store(std::thread::id{}, std::memory_order_relaxed);
+      threads.busy_.store(false, std::memory_order_release);
+    }
   };
+
+  /// Takes over from the thread whose run is going on.
+  void await_turn() {
+    if (runs_here())
+      throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
+                          "Call run outside replica functions, or use merge_call inside them");
+    const std::int64_t start = detail::monotonic_nanoseconds();
+    while (busy_.exchange(true, std::memory_order_acquire)) {
+      if (detail::monotonic_nanoseconds() - start > timeout_)
+        throw DeadlineExceeded("run waited too long for the run of another thread to end",
+                               text("it has been going on for ", static_cast<double>(timeout_) * 1e-9, " s"),
+                               "Find out what that replica function waits for, or give the strategy a longer timeout");
+      std::this_thread::sleep_for(std::chrono::microseconds{50});
+    }
+  }
 
   static std::size_t checked(std::size_t replicas) {
     if (replicas == 0 || replicas > most_replicas)
@@ -176,6 +214,7 @@ class ReplicaThreads {
   }
 
   RunStatus status_;
+  std::int64_t timeout_;
   detail::SpinBudget budget_{};
   TaskCall task_ = nullptr;
   void* argument_ = nullptr;
@@ -183,6 +222,7 @@ class ReplicaThreads {
   std::exception_ptr cause_;
   std::atomic<bool> failing_{false};
   std::atomic<bool> busy_{false};
+  std::atomic<std::thread::id> caller_{};  // of the run that is going on
   alignas(cache_line) std::atomic<std::uint32_t> start_{0};
   std::vector<std::thread> workers_;  // last: the threads use everything above
 };

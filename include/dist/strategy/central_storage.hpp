@@ -1,9 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/context/placement.hpp>
@@ -13,12 +14,7 @@
 
 namespace dist {
 
-struct CentralStorageOptions {
-  /// Replicas, one per device. More than there are devices share them.
-  std::size_t replicas = Cpu::count();
-  /// The longest that a replica waits for another to come to a collective.
-  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
-};
+using CentralStorageOptions = ThreadedOptions;
 
 /// Synchronous training on several devices of one process with one copy of every variable, in the host's memory, that
 /// all replicas read (spec A18). Takes less memory than Mirrored, and an update writes each element once.
@@ -31,14 +27,17 @@ class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryA
   using Placement = OnParameterDevice;
   using Memory = typename DeviceType::Memory;
 
-  /// One replica per device that this process may use.
+  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
+  /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
-  /// Throws InvalidArgument for zero replicas, OutOfMemory when the system gives no threads or addresses for them.
   explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorageOptions{.replicas = replicas}) {}
-  explicit CentralStorage(CentralStorageOptions options)
-      : CentralStorage::Threaded(options.replicas, options.timeout),
+  /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
+  explicit CentralStorage(std::vector<std::string> devices)
+      : CentralStorage(CentralStorageOptions{.devices = std::move(devices)}) {}
+  explicit CentralStorage(const CentralStorageOptions& options)
+      : CentralStorage::Threaded(options),
         memory_(std::make_shared<Memory>(1)),
-        replica_memory_(std::make_shared<Memory>(options.replicas)) {}
+        replica_memory_(std::make_shared<Memory>(this->num_local_replicas())) {}
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return replica_memory_; }

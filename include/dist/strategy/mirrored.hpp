@@ -1,9 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/shared_memory_all_reduce.hpp>
@@ -15,12 +16,7 @@
 
 namespace dist {
 
-struct MirroredOptions {
-  /// Replicas, one per device. More than there are devices share them.
-  std::size_t replicas = Cpu::count();
-  /// The longest that a replica waits for another to come to a collective.
-  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
-};
+using MirroredOptions = ThreadedOptions;
 
 /// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored on
 /// each, gradients reduced by `Ops`.
@@ -34,12 +30,14 @@ class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
   using Placement = OnEveryReplica;
   using Memory = typename DeviceType::Memory;
 
-  /// One replica per device that this process may use.
+  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
+  /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   Mirrored() : Mirrored(MirroredOptions{}) {}
-  /// Throws InvalidArgument for zero replicas, OutOfMemory when the system gives no threads or addresses for them.
   explicit Mirrored(std::size_t replicas) : Mirrored(MirroredOptions{.replicas = replicas}) {}
-  explicit Mirrored(MirroredOptions options)
-      : Mirrored::Threaded(options.replicas, options.timeout), memory_(std::make_shared<Memory>(options.replicas)) {}
+  /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
+  explicit Mirrored(std::vector<std::string> devices) : Mirrored(MirroredOptions{.devices = std::move(devices)}) {}
+  explicit Mirrored(const MirroredOptions& options)
+      : Mirrored::Threaded(options), memory_(std::make_shared<Memory>(this->num_local_replicas())) {}
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return memory_; }

@@ -5,10 +5,12 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/comm/thread.hpp>
 #include <dist/context/replica_context.hpp>
@@ -16,10 +18,52 @@
 #include <dist/core/text.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/prefetch.hpp>
-#include <dist/device/cpu.hpp>
+#include <dist/device/affinity.hpp>
+#include <dist/device/device_name.hpp>
+#include <dist/device/replica_threads.hpp>
 #include <dist/strategy/interface.hpp>
 
 namespace dist {
+
+/// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one replica on
+/// each device that this process may use.
+struct ThreadedOptions {
+  /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}.
+  std::optional<std::vector<std::string>> devices = std::nullopt;
+  /// So many replicas, on the first devices; more than there are devices share them.
+  std::optional<std::size_t> replicas = std::nullopt;
+  /// Whether each replica's thread stays on its device's processor, where there are enough of them.
+  bool pinned = true;
+  /// The longest that a replica waits for another to come to a collective, and a thread for another's run to end.
+  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+};
+
+namespace detail {
+
+/// The devices of the replicas, by number; fewer than replicas when these share them all.
+struct ReplicaPlaces {
+  std::size_t replicas;
+  std::vector<std::size_t> devices;
+};
+
+template <class Device>
+[[nodiscard]] ReplicaPlaces replica_places(const ThreadedOptions& options) {
+  const std::size_t count = Device::count();
+  if (options.devices) {
+    std::vector<std::size_t> devices = devices_named(*options.devices, Device::type, count);
+    if (options.replicas && *options.replicas != devices.size())
+      throw InvalidArgument("A strategy was given devices and another number of replicas",
+                            text(devices.size(), " devices, ", *options.replicas, " replicas"),
+                            "Give one of the two: each device takes one replica");
+    return {devices.size(), std::move(devices)};
+  }
+  const std::size_t replicas = options.replicas.value_or(count);
+  std::vector<std::size_t> devices(std::min(replicas, count));
+  for (std::size_t device = 0; device < devices.size(); ++device) devices[device] = device;
+  return {replicas, std::move(devices)};
+}
+
+}  // namespace detail
 
 /// What the strategies with several replicas in one process have in common: a thread per replica, which meet in a
 /// ThreadGroup. `Ops` says how they reduce.
@@ -66,17 +110,18 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
 
  protected:
-  Threaded(std::size_t replicas, std::chrono::nanoseconds timeout)
-      : devices_(std::min(replicas, Device::count())),
-        threads_(replicas),
-        group_(threads_.status(), threads_.spin_budget(), timeout) {}
+  /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for them.
+  explicit Threaded(const ThreadedOptions& options)
+      : places_(detail::replica_places<Device>(options)),
+        threads_(places_.replicas, processors(options.pinned), options.timeout),
+        group_(threads_.status(), threads_.spin_budget(), options.timeout) {}
   ~Threaded() = default;
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe_as(std::string_view type) const {
     std::string line =
         text(type, ": ", num_replicas_in_sync(), num_replicas_in_sync() == 1 ? " replica on" : " replicas on");
-    for (std::size_t device = 0; device < devices_; ++device) line += text(" ", Device::device_name(device));
+    for (const std::size_t device : places_.devices) line += text(" ", Device::device_name(device));
     return line;
   }
 
@@ -86,7 +131,16 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     threads_.run(task, [this] { group_.reset(); });
   }
 
-  std::size_t devices_;  // as the thread that makes the strategy sees them: a replica's own thread is bound to one
+  /// One for each replica, or none when the system is to place them.
+  [[nodiscard]] std::vector<std::size_t> processors(bool pinned) const {
+    if (!pinned || places_.devices.size() != places_.replicas) return {};
+    const std::vector<std::size_t> allowed = allowed_processors();
+    std::vector<std::size_t> chosen;
+    for (const std::size_t device : places_.devices) chosen.push_back(allowed[device % allowed.size()]);
+    return chosen;
+  }
+
+  detail::ReplicaPlaces places_;
   ReplicaThreads threads_;
   ThreadGroup group_;
 };
