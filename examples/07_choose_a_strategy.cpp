@@ -1,4 +1,4 @@
-// Changing the strategy is changing one type: the same training function under four of them, with the same losses.
+// Changing the strategy is changing one type: the same training function under five of them, with the same losses.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -59,20 +59,22 @@ int main() {
   dist::Default none;
   dist::OneDevice<dist::Cpu> one;
   dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{2};
-  dist::Mirrored<dist::ReductionToOneDevice> central{4};
+  dist::Mirrored<dist::RingAllReduce> ring{3};
+  dist::CentralStorage<dist::Cpu> central{4};
   // [/strategies]
   const auto expected = train(none);
-  std::printf("%-48s loss %.4f -> %.4f\n", none.describe().c_str(), expected.front(), expected.back());
+  std::printf("%-72s loss %.4f -> %.4f\n", none.describe().c_str(), expected.front(), expected.back());
   check(expected.back() < 0.6f * expected.front(), "the network learns the quadrants");
 
   const auto compare = [&](auto& strategy) {
     const auto losses = train(strategy);
-    std::printf("%-48s loss %.4f -> %.4f\n", strategy.describe().c_str(), losses.front(), losses.back());
+    std::printf("%-72s loss %.4f -> %.4f\n", strategy.describe().c_str(), losses.front(), losses.back());
     check(losses.size() == expected.size(), "the strategies take the same steps");
     for (std::size_t i = 0; i < losses.size(); ++i)
       check(std::abs(losses[i] - expected[i]) <= 1e-5f * expected[i], "the strategies agree on every loss");
   };
   compare(one);
   compare(mirrored);
+  compare(ring);
   compare(central);
 }

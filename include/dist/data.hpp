@@ -1,14 +1,34 @@
-/// Datasets, as far as they need no optional package. Compressed files are in data/idx_gz.hpp and
-/// data/fashion_mnist.hpp.
+/// Datasets, as far as they need no optional package. Compressed files are in data/idx_gz.hpp, data/npz_slices.hpp,
+/// data/tfrecord_gz.hpp and data/fashion_mnist.hpp.
 #pragma once
 
+#include <dist/data/as_batches.hpp>
+#include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/cache.hpp>
+#include <dist/data/concatenate.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
+#include <dist/data/distributed_pipelines.hpp>
+#include <dist/data/enumerate.hpp>
 #include <dist/data/example.hpp>
+#include <dist/data/files.hpp>
+#include <dist/data/filter.hpp>
+#include <dist/data/generator.hpp>
 #include <dist/data/idx.hpp>
+#include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
+#include <dist/data/npy_slices.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/range.hpp>
 #include <dist/data/repeat.hpp>
+#include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/skip.hpp>
+#include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/data/tf_example.hpp>
+#include <dist/data/tfrecord.hpp>
+#include <dist/data/unbatch.hpp>
+#include <dist/data/zip.hpp>

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <dist/nn/activation.hpp>
+#include <dist/nn/collective_gradients.hpp>
+#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/initializer.hpp>
+#include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
@@ -13,15 +16,23 @@
 #include <dist/nn/layers/reshape.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/moving_average.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/adam_w.hpp>
+#include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/nn/reference/backend.hpp>
+#include <dist/nn/regularizer.hpp>
 #include <dist/nn/sequential.hpp>
+#include <dist/nn/slices_optimizer.hpp>

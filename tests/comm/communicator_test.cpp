@@ -26,8 +26,19 @@ struct SizeIsInt : Minimal {
 struct RankChangesIt : Minimal {
   [[nodiscard]] std::size_t rank() { return 0; }
 };
+struct SizeChangesIt : Minimal {
+  [[nodiscard]] std::size_t size() { return 1; }
+};
 struct BarrierChangesIt : Minimal {
   void barrier() {}
+};
+struct NoRank {
+  [[nodiscard]] std::size_t size() const { return 1; }
+  void barrier() const {}
+};
+struct NoSize {
+  [[nodiscard]] std::size_t rank() const { return 0; }
+  void barrier() const {}
 };
 struct NoBarrier {
   [[nodiscard]] std::size_t rank() const { return 0; }
@@ -39,7 +50,10 @@ static_assert(!dist::Communicator<NotCopyable>);
 static_assert(!dist::Communicator<RankIsInt>);
 static_assert(!dist::Communicator<SizeIsInt>);
 static_assert(!dist::Communicator<RankChangesIt>);
+static_assert(!dist::Communicator<SizeChangesIt>);
 static_assert(!dist::Communicator<BarrierChangesIt>);
+static_assert(!dist::Communicator<NoRank>);
+static_assert(!dist::Communicator<NoSize>);
 static_assert(!dist::Communicator<NoBarrier>);
 
 template <class Base>
@@ -59,6 +73,18 @@ struct SharesOneOperand : Minimal {
     return nullptr;
   }
 };
+struct SharesTwoOperandsOnly : Minimal {
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*, T*) const {}
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t, int) const {
+    return nullptr;
+  }
+};
+struct NoPeer : Minimal {
+  template <class T>
+  void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
+};
 struct SharesToRead : Minimal {
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
@@ -72,9 +98,12 @@ static_assert(dist::SharesMemory<Sharing<Minimal>>);
 static_assert(!dist::SharesMemory<Minimal>);
 static_assert(!dist::SharesMemory<Sharing<NoBarrier>>);
 static_assert(!dist::SharesMemory<SharesOneOperand>);
+static_assert(!dist::SharesMemory<SharesTwoOperandsOnly>);
+static_assert(!dist::SharesMemory<NoPeer>);
 static_assert(!dist::SharesMemory<SharesToRead>);
 
-struct Exchanging : Minimal {
+template <class Base>
+struct Exchanging : Base {
   static constexpr std::size_t exchange_capacity = 64;
   template <class T>
   void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
@@ -91,7 +120,15 @@ struct NoCapacity : Minimal {
     return nullptr;
   }
 };
-struct ReceivesToChange : Exchanging {
+struct CapacityIsText : Exchanging<Minimal> {
+  static constexpr const char* exchange_capacity = "64";
+};
+struct NoReceived : Minimal {
+  static constexpr std::size_t exchange_capacity = 64;
+  template <class T>
+  void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
+};
+struct ReceivesToChange : Exchanging<Minimal> {
   template <class T>
   [[nodiscard]] T* received(std::size_t) const {
     return nullptr;
@@ -105,9 +142,12 @@ struct NoExchange : Minimal {
   }
 };
 
-static_assert(dist::ExchangesSmall<Exchanging>);
+static_assert(dist::ExchangesSmall<Exchanging<Minimal>>);
+static_assert(!dist::ExchangesSmall<Exchanging<NoBarrier>>);
 static_assert(!dist::ExchangesSmall<Minimal>);
 static_assert(!dist::ExchangesSmall<NoCapacity>);
+static_assert(!dist::ExchangesSmall<CapacityIsText>);
+static_assert(!dist::ExchangesSmall<NoReceived>);
 static_assert(!dist::ExchangesSmall<ReceivesToChange>);
 static_assert(!dist::ExchangesSmall<NoExchange>);
 

@@ -18,6 +18,14 @@ struct Broadcasting {
   template <class T>
   void broadcast(std::size_t, std::span<T>) const {}
 };
+struct Gathering {
+  template <class T>
+  void all_gather(std::span<const T>, std::span<const std::size_t>, std::span<T>) const {}
+};
+struct Exchanging {
+  template <class T>
+  void exchange(std::string_view, const T&, std::span<T>) const {}
+};
 struct Applying {
   template <class Op, class T, class Update>
   void reduce_and_apply(Op, std::span<T>, std::span<T>, Update&&) const {}
@@ -29,16 +37,25 @@ struct KnowingNumber {
   [[nodiscard]] int communicator() const { return 0; }
 };
 
-struct Minimal : Reducing, Broadcasting, Applying, Knowing {};
-struct NoAllReduce : Broadcasting, Applying, Knowing {};
-struct NoBroadcast : Reducing, Applying, Knowing {};
-struct NoApply : Reducing, Broadcasting, Knowing {};
-struct NoCommunicator : Reducing, Broadcasting, Applying {};
-struct NumberAsCommunicator : Reducing, Broadcasting, Applying, KnowingNumber {};
+struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Knowing {};
+struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Knowing {
+  template <class Op, class T>
+  void all_reduce(Op, std::span<T>) {}
+};
+struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Knowing {};
+struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Knowing {};
+struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Knowing {};
+struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Knowing {};
+struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Knowing {};
+struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying {};
+struct NumberAsCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, KnowingNumber {};
 
 static_assert(dist::Collectives<Minimal>);
 static_assert(!dist::Collectives<NoAllReduce>);
+static_assert(!dist::Collectives<ReducesByChanging>);
 static_assert(!dist::Collectives<NoBroadcast>);
+static_assert(!dist::Collectives<NoAllGather>);
+static_assert(!dist::Collectives<NoExchange>);
 static_assert(!dist::Collectives<NoApply>);
 static_assert(!dist::Collectives<NoCommunicator>);
 static_assert(!dist::Collectives<NumberAsCommunicator>);

@@ -80,3 +80,47 @@ TEST_CASE("a range comes in whole blocks, in order, each element once") {
     CHECK(wrong == 0);
   }
 }
+
+TEST_CASE_TEMPLATE("16-bit floating-point values are combined in rank order as floats and rounded once", T,
+                   dist::Float16, dist::BFloat16) {
+  const auto check = [](auto op, const std::vector<float>& values, float expected) {
+    // More than fits in one part of the block.
+    std::vector<T> result(2500);
+    std::vector<std::vector<T>> operands;
+    for (const float value : values) operands.emplace_back(result.size(), T(value));
+    dist::detail::reduce_block(op, values.size(), std::span<T>{result},
+                               [&](std::size_t rank) { return operands[rank].data(); });
+    std::size_t wrong = 0;
+    for (const T value : result) wrong += !(value == expected);
+    CHECK(wrong == 0);
+  };
+  // The unit in the last place of 2048 is 2 for f16 and 16 for bf16: sums rounded one by one would stay at 2048.
+  std::vector<float> values(65, 0.25F);
+  values[0] = 2048;
+  check(dist::sum, values, 2064);
+  check(dist::mean, {1, 2, 6}, 3);
+  check(dist::mean, {60000, 60000, -30000}, float{T(90000.0 / 3)});
+  check(dist::prod, {300, 300, 0.001F}, float{T(90000 * float{T(0.001F)})});
+  check(dist::min, {3, -2, 5}, -2);
+  check(dist::max, {3, -2, 5}, 5);
+  check(dist::sum, {7}, 7);
+  // In single precision only one order gives 0 here and 1 there.
+  const float large = 16384;
+  check(dist::prod, {large, 0x1p-14F, 3}, 3);
+  check(dist::sum, {large, 0x1p-11F, -large}, 0);
+  check(dist::sum, {large, -large, 0x1p-11F}, 0x1p-11F);
+}
+
+TEST_CASE("bool values are combined logically") {
+  const bool values[3][2] = {{true, false}, {true, true}, {true, false}};
+  bool result[2];
+  const auto reduce = [&](auto op) {
+    dist::detail::reduce_block(op, 3, std::span<bool>{result}, [&](std::size_t rank) { return values[rank]; });
+    return std::pair{result[0], result[1]};
+  };
+  CHECK(reduce(dist::bit_and) == std::pair{true, false});
+  CHECK(reduce(dist::bit_or) == std::pair{true, true});
+  CHECK(reduce(dist::bit_xor) == std::pair{true, true});
+  CHECK(reduce(dist::min) == std::pair{true, false});
+  CHECK(reduce(dist::max) == std::pair{true, true});
+}

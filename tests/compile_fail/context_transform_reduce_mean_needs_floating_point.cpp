@@ -1,4 +1,4 @@
-// expect: this reduction does not combine what the body returns: Mean needs a floating-point type
+// expect: this reduction does not combine values of this type: Mean needs a floating-point type
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: no matching
+// expect: a variable operation takes the context it is called in
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -39,45 +39,81 @@ std::int64_t combined(std::int64_t a, std::int64_t b) {
     return std::max(a, b);
   } else if constexpr (std::same_as<Op, dist::Prod>) {
     return a * b;
+  } else if constexpr (std::same_as<Op, dist::BitAnd>) {
+    return a & b;
+  } else if constexpr (std::same_as<Op, dist::BitOr>) {
+    return a | b;
+  } else if constexpr (std::same_as<Op, dist::BitXor>) {
+    return a ^ b;
   } else {
     return a + b;
   }
 }
 
+/// A replica's element before a reduction: a small number, and of bool a mix of both values.
+template <class T>
+std::int64_t element(std::size_t rank, std::size_t i) {
+  return std::same_as<T, bool> ? small_number(rank, i) / 3 : small_number(rank, i);
+}
+
 template <class T, class Op>
 T expected_reduction(std::size_t members, std::size_t i) {
-  std::int64_t total = small_number(0, i);
-  for (std::size_t rank = 1; rank < members; ++rank) total = combined<Op>(total, small_number(rank, i));
+  std::int64_t total = element<T>(0, i);
+  for (std::size_t rank = 1; rank < members; ++rank) total = combined<Op>(total, element<T>(rank, i));
   if constexpr (std::same_as<Op, dist::Mean>)
     return static_cast<T>(static_cast<double>(total) / static_cast<double>(members));
   else
     return static_cast<T>(total);  // of integers: modulo 2^bits, as the reduction itself
 }
 
-template <class T, class S, class Op>
-void check_all_reduce(S& strategy, Op op, std::size_t count) {
+/// This replica's elements after their reduction.
+template <class T, class Op>
+dist::Tensor<T> all_reduced(auto& replica, Op op, std::size_t count) {
+  dist::Tensor<T> values(dist::Shape{count});
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(element<T>(replica.local_index(), i));
+  replica.collectives().all_reduce(op, values.elements());
+  return values;
+}
+
+/// One reduction after the other, in one run.
+template <class T, class S, class... AllOps>
+void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
   const auto results = strategy.run([&](auto& replica) {
-    std::vector<T> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(small_number(replica.local_index(), i));
-    replica.collectives().all_reduce(op, std::span<T>{values});
-    return values;
+    std::vector<dist::Tensor<T>> reduced;
+    (reduced.push_back(all_reduced<T>(replica, ops, count)), ...);
+    return reduced;
   });
-  std::vector<T> expected(count);
-  for (std::size_t i = 0; i < count; ++i) expected[i] = expected_reduction<T, Op>(results.size(), i);
-  CAPTURE(Op::name);
   CAPTURE(dist::dtype_name<T>);
   CAPTURE(count);
-  for (const std::vector<T>& values : results) CHECK(values == expected);
+  std::size_t which = 0;
+  const auto check = [&]<class Op>(Op) {
+    CAPTURE(Op::name);
+    for (const std::vector<dist::Tensor<T>>& reduced : results) {
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i)
+        wrong += reduced[which][i] != expected_reduction<T, Op>(results.size(), i);
+      CHECK(wrong == 0);
+    }
+    ++which;
+  };
+  (check(ops), ...);
+}
+
+template <class T, class S, class Op>
+void check_all_reduce(S& strategy, Op op, std::size_t count) {
+  check_all_reduces<T>(strategy, count, op);
 }
 
 template <class T, class S>
 void check_all_operations(S& strategy) {
+  using namespace dist;
   for (const std::size_t count : element_counts) {
-    check_all_reduce<T>(strategy, dist::sum, count);
-    check_all_reduce<T>(strategy, dist::min, count);
-    check_all_reduce<T>(strategy, dist::max, count);
-    check_all_reduce<T>(strategy, dist::prod, count);
-    if constexpr (std::floating_point<T>) check_all_reduce<T>(strategy, dist::mean, count);
+    if constexpr (std::same_as<T, bool>)
+      check_all_reduces<T>(strategy, count, min, max, bit_and, bit_or, bit_xor);
+    else if constexpr (std::integral<T>)
+      check_all_reduces<T>(strategy, count, sum, min, max, prod, bit_and, bit_or, bit_xor);
+    else
+      check_all_reduces<T>(strategy, count, sum, min, max, prod, mean);
   }
 }
 
@@ -87,13 +123,21 @@ inline float awkward_number(std::size_t rank, std::size_t i) {
   return (rank % 2 == 0 ? magnitude : -magnitude) / static_cast<float>(3 + rank + i % 97);
 }
 
-template <class S>
+/// Policies sum in rank order unless they say otherwise.
+template <class Ops>
+constexpr bool sums_in_rank_order = [] {
+  if constexpr (requires { Ops::sums_in_rank_order; }) return bool{Ops::sums_in_rank_order};
+  return true;
+}();
+
+/// The same bits on every replica and in every run; those of the sum in rank order where the policy promises that.
+template <class Ops, class S>
 void check_same_bits(S& strategy, std::size_t count) {
-  std::vector<float> in_rank_order(count);
+  std::vector<float> expected(count);
   for (std::size_t i = 0; i < count; ++i) {
     float total = awkward_number(0, i);
     for (std::size_t rank = 1; rank < strategy.num_replicas_in_sync(); ++rank) total += awkward_number(rank, i);
-    in_rank_order[i] = total;
+    expected[i] = total;
   }
   for (int repetition = 0; repetition < 3; ++repetition) {
     const auto results = strategy.run([&](auto& replica) {
@@ -102,9 +146,56 @@ void check_same_bits(S& strategy, std::size_t count) {
       replica.collectives().all_reduce(dist::sum, std::span<float>{values});
       return values;
     });
+    if (!sums_in_rank_order<Ops> && repetition == 0) expected = results[0];
     for (const std::vector<float>& values : results)
-      CHECK(std::memcmp(values.data(), in_rank_order.data(), count * sizeof(float)) == 0);
+      CHECK(std::memcmp(values.data(), expected.data(), count * sizeof(float)) == 0);
   }
+}
+
+/// Replica r gives r + `first` elements, so that with 0 replica 0 gives none.
+template <class S>
+void check_all_gather(S& strategy, std::size_t first) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  std::vector<std::size_t> counts(replicas);
+  std::vector<std::int32_t> expected;
+  for (std::size_t rank = 0; rank < replicas; ++rank) {
+    counts[rank] = rank + first;
+    for (std::size_t i = 0; i < counts[rank]; ++i) expected.push_back(static_cast<std::int32_t>(1000 * rank + i));
+  }
+  const auto results = strategy.run([&](auto& replica) {
+    const std::size_t rank = replica.local_index();
+    std::vector<std::int32_t> mine(counts[rank]);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = static_cast<std::int32_t>(1000 * rank + i);
+    std::vector<std::int32_t> all(expected.size());
+    replica.collectives().all_gather(std::span<const std::int32_t>{mine}, std::span<const std::size_t>{counts},
+                                     std::span<std::int32_t>{all});
+    return all;
+  });
+  for (const std::vector<std::int32_t>& all : results) CHECK(all == expected);
+}
+
+/// A value that travels with the announcement, and one that is too large for that.
+template <class S>
+void check_exchange(S& strategy) {
+  struct Large {
+    std::size_t rank;
+    char filling[1000];
+  };
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  const auto wrong = strategy.run([&](auto& replica) {
+    const std::size_t rank = replica.local_index();
+    std::size_t mistakes = 0;
+    for (std::size_t round = 0; round < 20; ++round) {
+      std::vector<std::size_t> ranks(replicas);
+      replica.collectives().exchange("ranks", rank + round, std::span<std::size_t>{ranks});
+      std::vector<Large> all(replicas);
+      replica.collectives().exchange("large", Large{rank + round, {}}, std::span<Large>{all});
+      for (std::size_t other = 0; other < replicas; ++other)
+        mistakes += ranks[other] != other + round || all[other].rank != other + round;
+    }
+    return mistakes;
+  });
+  for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
 template <class S>
@@ -250,7 +341,7 @@ void check_mismatches(S& strategy) {
 TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
   using namespace conformance;
 
-  SUBCASE("all_reduce gives every replica the reduction (spec E03)") {
+  SUBCASE("all_reduce gives every replica the reduction, for every element type and operation (spec E03, H01)") {
     for (const std::size_t replicas : group_sizes) {
       CAPTURE(replicas);
       dist::Mirrored<Ops> strategy{replicas};
@@ -260,21 +351,63 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
       check_all_operations<std::int64_t>(strategy);
       check_all_operations<std::uint8_t>(strategy);
     }
+    for (const std::size_t replicas : {std::size_t{2}, std::size_t{4}}) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      check_all_operations<dist::Float16>(strategy);
+      check_all_operations<dist::BFloat16>(strategy);
+      check_all_operations<std::int8_t>(strategy);
+      check_all_operations<std::int16_t>(strategy);
+      check_all_operations<bool>(strategy);
+    }
   }
-  SUBCASE("sums are made in rank order: the same bits on every replica, in every run, under every policy") {
+  SUBCASE("the same bits on every replica and in every run; those of rank order where the policy promises it") {
     for (const std::size_t replicas : group_sizes) {
       CAPTURE(replicas);
       dist::Mirrored<Ops> strategy{replicas};
       for (const std::size_t count : {std::size_t{7}, std::size_t{65}, std::size_t{100003}})
-        check_same_bits(strategy, count);
+        check_same_bits<Ops>(strategy, count);
     }
   }
-  SUBCASE("broadcast gives every replica the root's values") {
+  SUBCASE("broadcast gives every replica the root's values (spec H22)") {
     for (const std::size_t replicas : group_sizes) {
       CAPTURE(replicas);
       dist::Mirrored<Ops> strategy{replicas};
       for (std::size_t root = 0; root < replicas; ++root)
         for (const std::size_t count : element_counts) check_broadcast(strategy, root, count);
+    }
+  }
+  SUBCASE("all_gather puts different numbers of values behind each other, in rank order (spec E06, H21)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t first : {std::size_t{0}, std::size_t{1}, std::size_t{2000}})
+        check_all_gather(strategy, first);
+    }
+  }
+  SUBCASE("exchange gives every replica one value of each, of any size") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      check_exchange(strategy);
+    }
+  }
+  SUBCASE("all replicas may give one memory as mirror (spec A18)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      std::vector<float> mirror(5000, 1.0f);
+      for (int round = 0; round < 3; ++round)
+        strategy.run([&](auto& replica) {
+          std::vector<float> gradient(mirror.size(), static_cast<float>(replica.local_index() + 1));
+          replica.collectives().reduce_and_apply(
+              dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+              [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
+                for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += reduced[i];
+              });
+        });
+      const auto expected = 1 + 3 * static_cast<float>(replicas * (replicas + 1) / 2);
+      CHECK(std::count(mirror.begin(), mirror.end(), expected) == 5000);
     }
   }
   SUBCASE("reduce_and_apply updates each element once, leaves mirrors equal and gradients as they were") {
@@ -362,7 +495,8 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
   SUBCASE("a deadline that passes while the last replica comes: all go on, or none touches another's memory") {
     using namespace std::chrono;
     for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}}) {
-      dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = replicas, .timeout = microseconds{30}}};
+      dist::Mirrored<Ops> strategy{
+          dist::MirroredOptions{.replicas = replicas, .communication = {.timeout = microseconds{30}}}};
       std::size_t wrong = 0;
       for (int round = 0; round < 3000; ++round) {
         try {
@@ -387,7 +521,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
   }
   SUBCASE("no deadline ends a collective while replicas still use each other's memory") {
     using namespace std::chrono_literals;
-    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .timeout = 20ms}};
+    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 20ms}}};
     const auto mirrors = strategy.run([&](auto& replica) {
       std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
       replica.collectives().reduce_and_apply(
@@ -402,7 +536,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
   }
   SUBCASE("a replica that comes too late ends the wait, and touches no memory of those who left") {
     using namespace std::chrono_literals;
-    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .timeout = 200ms}};
+    dist::Mirrored<Ops> strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 200ms}}};
     for (const std::size_t count : {std::size_t{4}, std::size_t{100003}}) {
       const std::string message = failure_of<dist::DeadlineExceeded>(strategy, [&](auto& replica) {
         if (replica.local_index() == 2) std::this_thread::sleep_for(600ms);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <conformance/make_strategy.hpp>
+#include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/tensor_slices.hpp>
@@ -75,7 +76,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
   static_assert(dist::Strategy<S>);
   const std::size_t replicas = strategy.num_replicas_in_sync();
 
-  SUBCASE("run calls every replica once and gives the results in replica order (spec C01, C02)") {
+  SUBCASE("run calls every replica once and gives the results in replica order (spec A28, C01, C02, D06)") {
     CHECK(strategy.num_local_replicas() == replicas);
     CHECK(strategy.scope().num_replicas_in_sync() == replicas);
     CHECK(&strategy.scope().strategy() == &strategy);
@@ -111,7 +112,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     strategy.run([](auto& replica, int& mine) { mine = static_cast<int>(replica.local_index()) + 1; }, changed);
     for (std::size_t r = 0; r < replicas; ++r) CHECK(changed[r] == static_cast<int>(r) + 1);
   }
-  SUBCASE("an exception comes out of run, and the strategy works on") {
+  SUBCASE("an exception comes out of run, and the strategy works on (spec C04)") {
     for (std::size_t culprit = 0; culprit < replicas; ++culprit) {
       const std::string message = what_run_throws(strategy, [&](auto& replica) {
         if (replica.local_index() == culprit) throw std::runtime_error("the label is 11");
@@ -130,7 +131,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     CHECK(strategy.reduce(dist::max, ids) == static_cast<std::int64_t>(replicas) - 1);
     const auto halves = strategy.run([](auto& r) { return 0.5 * static_cast<double>(r.local_index()); });
     CHECK(strategy.reduce(dist::mean, halves) == 0.25 * static_cast<double>(replicas - 1));
-    CHECK(strategy.reduce(dist::sum, 7) == 7);
+    CHECK(strategy.reduce(dist::max, 7) == 7);
   }
   SUBCASE("reduce combines tensors element by element; different shapes are refused (spec C07)") {
     const auto tensors = strategy.run([](auto& replica) {
@@ -166,7 +167,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     REQUIRE(results.size() == 1);
     CHECK(&results[0] == &plain);
   }
-  SUBCASE("a distributed dataset divides each global batch, the last partial one too (spec I05)") {
+  SUBCASE("a distributed dataset divides each global batch, the last partial one too (spec C17, I03, I04, I24)") {
     for (const std::size_t rows : {std::size_t{1}, std::size_t{5}, std::size_t{16}, std::size_t{21}}) {
       CAPTURE(rows);
       const auto batches = handed_out(strategy, rows, 8);
@@ -174,15 +175,45 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
       std::size_t next = 0;
       for (std::size_t step = 0; step < batches.size(); ++step) {
         const std::size_t in_batch = std::min<std::size_t>(8, rows - 8 * step);
-        const std::size_t slice = (in_batch + replicas - 1) / replicas;
+        std::size_t before = 0;
         for (std::size_t r = 0; r < replicas; ++r) {
-          const std::size_t first = std::min(in_batch, r * slice);
-          REQUIRE(batches[step][r].size() == std::min(in_batch - first, slice));
+          const std::size_t share = 8 / replicas + (r < 8 % replicas ? 1 : 0);
+          REQUIRE(batches[step][r].size() == std::min(in_batch - before, share));
+          before += batches[step][r].size();
           for (const float row : batches[step][r]) CHECK(row == static_cast<float>(next++));
         }
       }
       CHECK(next == rows);
     }
+  }
+  SUBCASE("datasets from a function give each replica a whole batch, in replica order (spec C18, I17)") {
+    std::size_t calls = 0;
+    auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
+      ++calls;
+      CHECK(context.num_input_pipelines == 1);
+      CHECK(context.num_replicas_in_sync == replicas);
+      dist::Tensor<float> numbers{{4 * replicas + 1, 1}};
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+      return dist::data::tensor_slices(numbers) | dist::data::batch(context.get_per_replica_batch_size(2 * replicas));
+    });
+    CHECK(calls == 1);
+    std::vector<std::size_t> rows;
+    for (auto& step : dataset) {
+      std::vector<std::size_t> received(replicas);
+      strategy.run(
+          [&](auto& replica, const auto& mine) {
+            const std::size_t first = 2 * (rows.size() + replica.local_index());
+            received[replica.local_index()] = mine.rows();
+            for (std::size_t row = 0; row < mine.rows(); ++row) CHECK(mine[row] == static_cast<float>(first + row));
+          },
+          step);
+      rows.insert(rows.end(), received.begin(), received.end());
+    }
+    // Two full steps, and one in which only replica 0 has a row.
+    std::vector<std::size_t> expected(2 * replicas, 2);
+    expected.push_back(1);
+    expected.resize(3 * replicas);
+    CHECK(rows == expected);
   }
   SUBCASE("a steady step does not allocate") {
     constexpr std::size_t count = 5000;

@@ -1,7 +1,6 @@
 // The guide's CNN on the real Fashion-MNIST, under every strategy: the same losses whatever the replica count, the same bits
 // whenever it is run again.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
+#include <support/needs_fashion_mnist.hpp>
 
 namespace {
 
@@ -22,7 +22,7 @@ using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn
 constexpr std::size_t global_batch = 128;
 constexpr int steps = 20;
 
-bool no_dataset() { return access("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz", R_OK) != 0; }
+const testing::NeedsFashionMnist needs_fashion_mnist;
 
 const auto& training_set() {
   static const auto set =
@@ -76,9 +76,8 @@ using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("losses of 1, 2 and 4 replicas agree at equal global batch (spec P01, P07, P24)" *
-                       doctest::skip(no_dataset()),
-                   O, nn::SGD, nn::Adam) {
+TEST_CASE_TEMPLATE("losses of 1, 2 and 4 replicas agree at equal global batch (spec P01, P07, P24)", O, nn::SGD,
+                   nn::Adam) {
   const Run expected = train(dist::Default{}, O{});
   CHECK(expected.losses.back() < 0.95f * expected.losses.front());
   check_same_losses(expected, train(dist::OneDevice<dist::Cpu>{}, O{}));
@@ -88,7 +87,7 @@ TEST_CASE_TEMPLATE("losses of 1, 2 and 4 replicas agree at equal global batch (s
   check_same_losses(expected, train(dist::Mirrored<dist::ReductionToOneDevice>{2}, O{}));
 }
 
-TEST_CASE("the same seed and replica count give the same bits" * doctest::skip(no_dataset())) {
+TEST_CASE("the same seed and replica count give the same bits") {
   const nn::Adam adam{};
   const Run first = train(Mirrored{2}, adam);
   CHECK(same_bits(first, train(Mirrored{2}, adam)));

@@ -23,7 +23,7 @@ constexpr std::array<std::size_t, 4> replica_counts{1, 2, 3, 4};
 
 }  // namespace
 
-TEST_CASE("InReplica takes the contexts of replica functions only") {
+TEST_CASE("InReplica takes the contexts of replica functions only (spec B04, E02)") {
   static_assert(dist::InReplica<Mirrored::Context> && dist::InReplica<dist::Default::Context>);
   static_assert(dist::InReplica<const Mirrored::Context&>);
   static_assert(!dist::InReplica<dist::CrossReplicaContext<Mirrored>>);

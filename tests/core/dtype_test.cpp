@@ -9,6 +9,8 @@
 using dist::dtype_name;
 
 TEST_CASE("every number type has its short name") {
+  CHECK(dtype_name<dist::Float16> == "f16");
+  CHECK(dtype_name<dist::BFloat16> == "bf16");
   CHECK(dtype_name<float> == "f32");
   CHECK(dtype_name<double> == "f64");
   CHECK(dtype_name<std::int8_t> == "i8");

@@ -1,19 +1,64 @@
 #include <dist/core/reduce_op.hpp>
 
-#include <doctest/doctest.h>
-
+#include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
+
+#include <dist/strategy/mirrored.hpp>
+
+#include <doctest/doctest.h>
 
 using dist::ReduceOp;
+
+namespace {
+
+/// As in the header's comment.
+struct LargestMagnitude {
+  static constexpr std::string_view name = "largest_magnitude";
+  template <dist::Reducible T>
+  static constexpr T identity = T{0};
+  template <dist::Reducible T>
+  constexpr T operator()(T a, T b) const {
+    return b * b > a * a ? b : a;
+  }
+  template <dist::Reducible T>
+  static constexpr T finish(T combined, std::size_t) {
+    return combined;
+  }
+};
+
+/// log(exp(a) + exp(b)), for numbers whose exponentials are too large for their type.
+struct LogSumExp {
+  static constexpr std::string_view name = "log_sum_exp";
+  template <std::floating_point T>
+  static constexpr T identity = -std::numeric_limits<T>::infinity();
+  template <std::floating_point T>
+  T operator()(T a, T b) const {
+    const T large = std::max(a, b);
+    return std::isinf(large) ? large : large + std::log1p(std::exp(std::min(a, b) - large));
+  }
+  template <std::floating_point T>
+  static T finish(T combined, std::size_t) {
+    return combined;
+  }
+};
+
+}  // namespace
 
 #define DIST_TEST_INTEGERS \
   std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t
 
-TEST_CASE_TEMPLATE("operations combine numbers of every type", T, float, double, DIST_TEST_INTEGERS) {
+#define DIST_TEST_FLOATS dist::Float16, dist::BFloat16, float, double
+
+TEST_CASE_TEMPLATE("operations combine numbers of every type (spec H01)", T, DIST_TEST_FLOATS, DIST_TEST_INTEGERS) {
   const T two{2};
   const T five{5};
   CHECK(dist::sum(two, five) == T{7});
@@ -26,7 +71,7 @@ TEST_CASE_TEMPLATE("operations combine numbers of every type", T, float, double,
   static_assert(std::is_same_v<decltype(dist::prod(two, five)), T>);
 }
 
-TEST_CASE_TEMPLATE("an identity changes no value, not even the extremes", T, float, double, DIST_TEST_INTEGERS) {
+TEST_CASE_TEMPLATE("an identity changes no value, not even the extremes", T, DIST_TEST_FLOATS, DIST_TEST_INTEGERS) {
   using Limits = std::numeric_limits<T>;
   for (const T value : {Limits::lowest(), Limits::max(), T{0}, T{1}, T{100}}) {
     CHECK(dist::sum(dist::Sum::identity<T>, value) == value);
@@ -38,18 +83,72 @@ TEST_CASE_TEMPLATE("an identity changes no value, not even the extremes", T, flo
   }
 }
 
-TEST_CASE_TEMPLATE("identities keep infinities", T, float, double) {
+TEST_CASE_TEMPLATE("identities keep infinities", T, DIST_TEST_FLOATS) {
   const T infinity = std::numeric_limits<T>::infinity();
   CHECK(dist::min(dist::Min::identity<T>, infinity) == infinity);
   CHECK(dist::max(dist::Max::identity<T>, -infinity) == -infinity);
   CHECK(dist::mean(dist::Mean::identity<T>, infinity) == infinity);
 }
 
-TEST_CASE_TEMPLATE("mean divides once, by the number of values", T, float, double) {
+TEST_CASE_TEMPLATE("mean divides once, by the number of values", T, DIST_TEST_FLOATS) {
   const T total = dist::mean(dist::mean(T{1}, T{2}), T{6});
   CHECK(total == T{9});
   CHECK(dist::Mean::finish(total, 3) == T{3});
   CHECK(dist::Mean::finish(T{1}, 4) == T(0.25));
+}
+
+TEST_CASE("a mean of more values than a 16-bit number can count is not infinite") {
+  CHECK(dist::Mean::finish(dist::Float16{65504}, 131008) == 0.5F);
+  CHECK(dist::Mean::finish(dist::BFloat16{1e9F}, 1'000'000'000) == dist::BFloat16{1});
+}
+
+TEST_CASE_TEMPLATE("bitwise operations combine integers bit by bit (spec H01)", T, DIST_TEST_INTEGERS) {
+  const T six{6};
+  const T twelve{12};
+  CHECK(dist::bit_and(six, twelve) == T{4});
+  CHECK(dist::bit_or(six, twelve) == T{14});
+  CHECK(dist::bit_xor(six, twelve) == T{10});
+  CHECK(dist::BitXor::finish(twelve, 3) == twelve);
+  static_assert(std::is_same_v<decltype(dist::bit_and(six, twelve)), T>);
+  static_assert(ReduceOp<dist::BitAnd, T> && ReduceOp<dist::BitOr, T> && ReduceOp<dist::BitXor, T>);
+  using Limits = std::numeric_limits<T>;
+  for (const T value : {Limits::lowest(), Limits::max(), T{0}, T{1}, T{85}}) {
+    CHECK(dist::bit_and(dist::BitAnd::identity<T>, value) == value);
+    CHECK(dist::bit_or(dist::BitOr::identity<T>, value) == value);
+    CHECK(dist::bit_xor(dist::BitXor::identity<T>, value) == value);
+  }
+}
+
+TEST_CASE("of bool, bitwise operations are logical, min is and, max is or, and a sum is refused (spec H01)") {
+  for (const bool a : {false, true}) {
+    CHECK(dist::bit_and(dist::BitAnd::identity<bool>, a) == a);
+    CHECK(dist::bit_or(dist::BitOr::identity<bool>, a) == a);
+    CHECK(dist::bit_xor(dist::BitXor::identity<bool>, a) == a);
+    CHECK(dist::min(dist::Min::identity<bool>, a) == a);
+    CHECK(dist::max(dist::Max::identity<bool>, a) == a);
+    for (const bool b : {false, true}) {
+      CHECK(dist::bit_and(a, b) == (a && b));
+      CHECK(dist::bit_or(a, b) == (a || b));
+      CHECK(dist::bit_xor(a, b) == (a != b));
+      CHECK(dist::min(a, b) == (a && b));
+      CHECK(dist::max(a, b) == (a || b));
+    }
+  }
+  static_assert(ReduceOp<dist::BitAnd, bool> && ReduceOp<dist::BitOr, bool> && ReduceOp<dist::BitXor, bool>);
+  static_assert(ReduceOp<dist::Min, bool> && ReduceOp<dist::Max, bool>);
+  static_assert(!ReduceOp<dist::Sum, bool> && !ReduceOp<dist::Prod, bool>);
+}
+
+TEST_CASE_TEMPLATE("a floating-point number has no bitwise reduction", T, DIST_TEST_FLOATS) {
+  static_assert(!ReduceOp<dist::BitAnd, T> && !ReduceOp<dist::BitOr, T> && !ReduceOp<dist::BitXor, T>);
+  CHECK(ReduceOp<dist::Sum, T>);
+}
+
+TEST_CASE("16-bit floating-point types are combined as floats, all others as themselves") {
+  static_assert(std::is_same_v<dist::Accumulator<dist::Float16>, float>);
+  static_assert(std::is_same_v<dist::Accumulator<dist::BFloat16>, float>);
+  static_assert(std::is_same_v<dist::Accumulator<float>, float> && std::is_same_v<dist::Accumulator<double>, double>);
+  CHECK(std::is_same_v<dist::Accumulator<std::int8_t>, std::int8_t>);
 }
 
 TEST_CASE("the other operations finish with what they combined") {
@@ -68,6 +167,7 @@ TEST_CASE("operations fold at compile time") {
 
 TEST_CASE("an integer mean is refused, as it would round (spec G04)") {
   static_assert(ReduceOp<dist::Mean, float> && ReduceOp<dist::Mean, double>);
+  static_assert(ReduceOp<dist::Mean, dist::Float16> && ReduceOp<dist::Mean, dist::BFloat16>);
   static_assert(!ReduceOp<dist::Mean, int> && !ReduceOp<dist::Mean, std::uint8_t> && !ReduceOp<dist::Mean, bool>);
   CHECK(ReduceOp<dist::Sum, int>);
 }
@@ -100,6 +200,13 @@ struct WithoutFinish {
   constexpr T operator()(T a, T) const {
     return a;
   }
+};
+
+/// Combines a 16-bit type, but not what such values are combined in.
+struct NotItsAccumulator : Anything {
+  template <class T>
+    requires(!std::is_same_v<T, float>)
+  constexpr T operator()(T a, T) const { return a; }
 };
 
 struct OtherResult : Anything {
@@ -144,6 +251,10 @@ TEST_CASE("ReduceOp takes any operation with all parts, and none that lacks one"
   static_assert(!ReduceOp<WithoutName, float>);
   static_assert(!ReduceOp<OtherResult, float>);
   static_assert(!ReduceOp<dist::Sum, std::string>);
+  static_assert(ReduceOp<NotItsAccumulator, double> && !ReduceOp<NotItsAccumulator, dist::Float16>);
+  static_assert(dist::Floating<float> && dist::Floating<double> && dist::Floating<dist::Float16>);
+  static_assert(dist::Floating<dist::BFloat16> && !dist::Floating<int> && !dist::Floating<long double>);
+  static_assert(dist::Reducible<dist::Float16> && dist::Reducible<dist::BFloat16>);
   static_assert(dist::Reducible<float> && dist::Reducible<bool> && !dist::Reducible<int*>);
   CHECK(ReduceOp<OtherResult, double>);
 }
@@ -154,4 +265,42 @@ TEST_CASE("operations are named for messages") {
   CHECK(dist::Min::name == "min");
   CHECK(dist::Max::name == "max");
   CHECK(dist::Prod::name == "prod");
+  CHECK(dist::BitAnd::name == "bit_and");
+  CHECK(dist::BitOr::name == "bit_or");
+  CHECK(dist::BitXor::name == "bit_xor");
+}
+
+TEST_CASE("an operation of one's own is an empty type with the same parts (spec H01)") {
+  const LargestMagnitude largest;
+  static_assert(ReduceOp<LargestMagnitude, float> && ReduceOp<LargestMagnitude, dist::Float16>);
+  static_assert(largest(largest(2, -7), 5) == -7);
+  CHECK(largest(LargestMagnitude::identity<double>, -0.5) == -0.5);
+  const LogSumExp log_sum_exp;
+  static_assert(ReduceOp<LogSumExp, double> && !ReduceOp<LogSumExp, int>);
+  CHECK(log_sum_exp(std::log(2.0), std::log(3.0)) == doctest::Approx(std::log(5.0)));
+  CHECK(log_sum_exp(LogSumExp::identity<double>, 1.5) == 1.5);
+}
+
+TEST_CASE("an operation of one's own takes part in a strategy's all_reduce (spec H01)") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{4};
+  // Few values travel with the announcement, many do not.
+  for (const std::size_t count : {std::size_t{2}, std::size_t{1000}}) {
+    const auto results = strategy.run([&](auto& replica) {
+      const auto rank = static_cast<int>(replica.local_index());
+      std::vector<float> logs(count, std::log(static_cast<float>(rank + 1)));
+      std::vector<dist::Float16> signs(count, dist::Float16{rank == 2 ? -9 : rank});
+      replica.collectives().all_reduce(LogSumExp{}, std::span<float>{logs});
+      replica.collectives().all_reduce(LargestMagnitude{}, std::span<dist::Float16>{signs});
+      std::size_t wrong = 0;
+      for (const float value : logs) wrong += value != doctest::Approx(std::log(10.0F));
+      for (const dist::Float16 value : signs) wrong += value != -9;
+      return wrong;
+    });
+    for (const std::size_t wrong : results) CHECK(wrong == 0);
+  }
+  const auto one = strategy.run([&](auto& replica) {
+    const auto rank = static_cast<int>(replica.local_index());
+    return replica.all_reduce(LargestMagnitude{}, rank % 2 == 0 ? rank : -rank);
+  });
+  for (const int value : one) CHECK(value == -3);
 }

@@ -13,6 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
+
 #include "support/stderr_of.hpp"
 
 using dist::Shape;
@@ -38,6 +41,16 @@ TEST_CASE("a tensor is zero at first, aligned to a cache line, and knows its sha
   CHECK(tensor.elements().size() == 15);
   CHECK(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64 == 0);
   for (const float element : tensor.elements()) CHECK(element == 0.0F);
+}
+
+TEST_CASE_TEMPLATE("a tensor holds elements of any number type (spec G04)", T, bool, std::int8_t, std::uint64_t,
+                   dist::Float16, dist::BFloat16) {
+  Tensor<T> tensor(Shape{2, 3});
+  for (const T element : tensor.elements()) CHECK(element == T{0});
+  tensor.view()(1, 2) = T{1};
+  const Tensor<T> copy = tensor;
+  CHECK(copy[5] == T{1});
+  CHECK(copy[4] == T{0});
 }
 
 TEST_CASE("a default tensor is empty, a scalar tensor has one element") {

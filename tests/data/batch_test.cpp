@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <data/sequences.hpp>
@@ -84,4 +85,12 @@ TEST_CASE("a batch of no elements, and one of different shapes, are refused") {
   CHECK_THROWS_WITH_AS(collect(growing | batch(3)), doctest::Contains("element 2 has shape [3], those before it [2]"),
                        ShapeMismatch);
   CHECK(collect(growing | batch(2)).size() == 2);
+}
+
+TEST_CASE("pairs are batched as a pair of batches (spec I30)") {
+  const auto pairs = Counting{3} | dist::data::map([](int i) { return std::pair{i, 0.5F * static_cast<float>(i)}; });
+  const auto all = collect(pairs | batch(2));
+  REQUIRE(all.size() == 2);
+  CHECK(values(all[0].first) == std::vector<int>{0, 1});
+  CHECK(values(all[1].second) == std::vector<float>{1});
 }

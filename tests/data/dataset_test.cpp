@@ -99,3 +99,11 @@ TEST_CASE("a pipe copies an lvalue and moves an rvalue") {
   CHECK(collect(source | identity) == std::vector<int>{0, 1});
   CHECK(collect(MoveOnly{3} | identity) == std::vector<int>{0, 1, 2});
 }
+
+TEST_CASE("the next element as an optional value (spec I22)") {
+  const Counting two{2};
+  auto iterator = two.iterate(0);
+  CHECK(dist::data::next_of<int>(iterator) == 0);
+  CHECK(dist::data::next_of<int>(iterator) == 1);
+  CHECK_FALSE(dist::data::next_of<int>(iterator).has_value());
+}

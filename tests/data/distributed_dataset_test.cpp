@@ -2,29 +2,38 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include "support/allocations.hpp"
 
-using dist::IndexRange;
+using dist::InputContext;
 using dist::InvalidArgument;
 using dist::Shape;
 using dist::ShapeMismatch;
 using dist::Tensor;
 using dist::TensorView;
+using dist::data::AutoShardPolicy;
 using dist::data::batch;
 using dist::data::Cardinality;
 using dist::data::DistributedDataset;
 using dist::data::Example;
-using dist::data::rows_of_replica;
+using dist::data::InputOptions;
+using dist::data::RebatchRule;
+using dist::data::Remainder;
 using dist::data::tensor_slices;
 using dist_test::Counting;
 using dist_test::iota;
@@ -35,47 +44,84 @@ namespace {
 /// The values that each replica receives at each step.
 using Steps = std::vector<std::vector<std::vector<int>>>;
 
-Steps steps(int elements, std::size_t global_batch, std::size_t replicas) {
+template <class Distributed>
+Steps steps_of(Distributed& distributed) {
   Steps all;
-  DistributedDataset distributed{Counting{elements} | batch(global_batch), replicas};
   for (const auto& step : distributed) {
-    REQUIRE(step.size() == replicas);
     auto& received = all.emplace_back();
     for (const auto& rows : step) received.push_back(values(rows));
   }
+  if (distributed.cardinality().is_known()) CHECK(distributed.cardinality().count() == all.size());
   return all;
 }
 
-}  // namespace
-
-TEST_CASE("a batch is cut into slices of ceil(b / R), the first ones full (spec I05)") {
-  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U})
-    for (std::size_t rows = 0; rows <= 40; ++rows) {
-      CAPTURE(replicas);
-      CAPTURE(rows);
-      const std::size_t slice = (rows + replicas - 1) / replicas;
-      std::size_t next = 0;
-      for (std::size_t replica = 0; replica < replicas; ++replica) {
-        const IndexRange range = rows_of_replica(rows, replica, replicas);
-        CHECK(range.begin == next);
-        CHECK(range.size() == std::min(slice, rows - next));
-        next = range.end;
-      }
-      CHECK(next == rows);
-    }
+Steps steps(int elements, std::size_t global_batch, std::size_t replicas, const InputOptions& options = {}) {
+  DistributedDataset distributed{Counting{elements} | batch(global_batch), replicas, options};
+  CHECK(distributed.num_replicas() == replicas);
+  return steps_of(distributed);
 }
 
-TEST_CASE("the last partial batch (spec I05, I24)") {
+constexpr InputOptions sliced{.auto_shard_policy = AutoShardPolicy::data};
+
+}  // namespace
+
+TEST_CASE("full batches and the last partial one, by the cycle of sizes (spec I01, I03, I04, I24, I32)") {
   CHECK(steps(10, 4, 1) == Steps{{{0, 1, 2, 3}}, {{4, 5, 6, 7}}, {{8, 9}}});
-  CHECK(steps(10, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8}, {9}}});
+  CHECK(steps(10, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8, 9}, {}}});
   CHECK(steps(7, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6}}});
-  CHECK(steps(5, 4, 2) == Steps{{{0, 1}, {2, 3}}, {{4}, {}}});
-  CHECK(steps(5, 5, 3) == Steps{{{0, 1}, {2, 3}, {4}}});
-  CHECK(steps(4, 4, 3) == Steps{{{0, 1}, {2, 3}, {}}});
-  CHECK(steps(9, 8, 4) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{8}, {}, {}, {}}});
+  CHECK(steps(13, 8, 4) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{8, 9}, {10, 11}, {12}, {}}});
+  CHECK(steps(8, 5, 2) == Steps{{{0, 1, 2}, {3, 4}}, {{5, 6, 7}, {}}});
+  CHECK(steps(4, 4, 3) == Steps{{{0, 1}, {2}, {3}}});
+  CHECK(steps(7, 5, 3) == Steps{{{0, 1}, {2, 3}, {4}}, {{5, 6}, {}, {}}});
   CHECK(steps(10, 16, 8) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {}, {}, {}}});
   CHECK(steps(3, 3, 8) == Steps{{{0}, {1}, {2}, {}, {}, {}, {}, {}}});
   CHECK(steps(0, 4, 2).empty());
+}
+
+TEST_CASE("the same by slices of every batch, when that is asked for (spec I05, I06)") {
+  CHECK(steps(10, 4, 1, sliced) == Steps{{{0, 1, 2, 3}}, {{4, 5, 6, 7}}, {{8, 9}}});
+  CHECK(steps(10, 4, 2, sliced) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8}, {9}}});
+  CHECK(steps(13, 8, 4, sliced) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{8, 9}, {10, 11}, {12}, {}}});
+  CHECK(steps(8, 5, 2, sliced) == Steps{{{0, 1, 2}, {3, 4}}, {{5, 6}, {7}}});
+  CHECK(steps(4, 4, 3, sliced) == Steps{{{0, 1}, {2, 3}, {}}});
+  CHECK(steps(9, 8, 4, sliced) == Steps{{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, {{8}, {}, {}, {}}});
+  CHECK(steps(3, 3, 8, sliced) == Steps{{{0}, {1}, {2}, {}, {}, {}, {}, {}}});
+}
+
+TEST_CASE("which rule applies (spec I02, I06, I14)") {
+  const auto known = Counting{8} | batch(4);
+  const auto unknown = Counting{8} | batch(4) | dist::data::map([](const Tensor<int>& rows) { return rows.rows(); });
+  static_assert(!dist::data::HasRows<decltype(unknown)::Element>);
+  for (const auto policy :
+       {AutoShardPolicy::off, AutoShardPolicy::automatic, AutoShardPolicy::file, AutoShardPolicy::hint})
+    CHECK(DistributedDataset{known, 2, InputOptions{.auto_shard_policy = policy}}.rebatch_rule() ==
+          RebatchRule::by_cycle);
+  CHECK(DistributedDataset{known, 2, sliced}.rebatch_rule() == RebatchRule::by_slices);
+  CHECK(DistributedDataset{known | dist::data::prefetch(2) | dist::data::repeat(2) | dist::data::shuffle(2), 2}
+            .rebatch_rule() == RebatchRule::by_cycle);
+}
+
+TEST_CASE("partial batches in the middle flow into the next one (spec I03)") {
+  DistributedDataset twice{Counting{7} | batch(4) | dist::data::repeat(2), 2};
+  CHECK(twice.cardinality() == Cardinality::unknown());
+  CHECK(steps_of(twice) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 0}}, {{1, 2}, {3, 4}}, {{5, 6}, {}}});
+  DistributedDataset apart{Counting{7} | batch(4) | dist::data::repeat(2), 2, sliced};
+  CHECK(apart.cardinality() == Cardinality::known(4));
+  CHECK(steps_of(apart) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6}}, {{0, 1}, {2, 3}}, {{4, 5}, {6}}});
+}
+
+TEST_CASE("a last step that does not fill the batches of all replicas can be dropped (spec D15, I23, I25)") {
+  constexpr InputOptions drop{.last_step = Remainder::drop};
+  CHECK(steps(10, 4, 2, drop) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}});
+  CHECK(steps(8, 4, 2, drop).size() == 2);
+  CHECK(steps(3, 4, 2, drop).empty());
+  CHECK(steps(10, 5, 3, drop) == Steps{{{0, 1}, {2, 3}, {4}}, {{5, 6}, {7, 8}, {9}}});
+  constexpr InputOptions drop_slices{.auto_shard_policy = AutoShardPolicy::data, .last_step = Remainder::drop};
+  CHECK(steps(10, 4, 2, drop_slices) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}});
+  CHECK(steps(2, 2, 4, drop_slices) == Steps{{{0}, {1}, {}, {}}});
+  DistributedDataset full{Counting{10} | batch(4, Remainder::drop), 2};
+  CHECK(full.cardinality() == Cardinality::known(2));
+  CHECK(steps_of(full) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}});
 }
 
 TEST_CASE("a replica without data receives batches of zero rows with the other extents (spec I24)") {
@@ -84,7 +130,6 @@ TEST_CASE("a replica without data receives batches of zero rows with the other e
   static_assert(
       std::is_same_v<Distributed::Value, dist::PerReplica<Example<TensorView<const float>, TensorView<const int>>>>);
   CHECK(distributed.cardinality() == Cardinality::known(2));
-  CHECK(distributed.num_replicas() == 2);
   auto iterator = distributed.iterate(0);
   Distributed::Value step;
   REQUIRE(iterator.next(step));
@@ -96,6 +141,33 @@ TEST_CASE("a replica without data receives batches of zero rows with the other e
   CHECK(step[1].x.shape() == Shape{0, 2, 2});
   CHECK(step[1].y.shape() == Shape{0});
   CHECK_FALSE(iterator.next(step));
+  CHECK_FALSE(iterator.next(step));
+}
+
+TEST_CASE("the next step as an optional value (spec I22)") {
+  DistributedDataset distributed{Counting{3} | batch(2), 2};
+  auto iterator = distributed.iterate(0);
+  const auto first = iterator.get_next_as_optional();
+  REQUIRE(first.has_value());
+  CHECK(values(first.value()[1]) == std::vector<int>{1});
+  CHECK(iterator.get_next_as_optional().has_value());
+  CHECK_FALSE(iterator.get_next_as_optional().has_value());
+  CHECK_FALSE(iterator.get_next_as_optional().has_value());
+}
+
+TEST_CASE("structures of arrays are divided together (spec I30)") {
+  using Row = std::tuple<int, std::pair<float, TensorView<const int>>>;
+  const Tensor<int> shared = iota<int>({2});
+  const auto rows = Counting{3} | dist::data::map([&](int i) {
+                      return Row{i, {static_cast<float>(10 * i), shared.view()}};
+                    });
+  DistributedDataset distributed{rows | batch(2), 2};
+  auto iterator = distributed.iterate(0);
+  decltype(distributed)::Value step;
+  REQUIRE(iterator.next(step));
+  CHECK(values(std::get<0>(step[1])) == std::vector<int>{1});
+  CHECK(values(std::get<1>(step[1]).first) == std::vector<float>{10});
+  CHECK(std::get<1>(step[1]).second.shape() == Shape{1, 2});
 }
 
 TEST_CASE("replicas see slices of one batch, without a copy") {
@@ -104,14 +176,71 @@ TEST_CASE("replicas see slices of one batch, without a copy") {
     for (std::size_t replica = 1; replica < 4; ++replica) CHECK(step[replica].data() == step[0].data() + 2 * replica);
 }
 
-TEST_CASE("each loop is a new epoch, and an epoch can be asked for (spec I31)") {
-  DistributedDataset distributed{Counting{32} | dist::data::shuffle(32, 1) | batch(32), 2};
+TEST_CASE("each loop is a new epoch, which is shuffled anew, and an epoch can be asked for (spec I21, I31)") {
+  auto distributed =
+      dist::data::distribute_dataset(Counting{32} | dist::data::shuffle(32, 1) | batch(32), 2, InputContext{1, 0, 2});
   std::vector<std::vector<int>> epochs;
   for (int epoch = 0; epoch < 2; ++epoch)
     for (const auto& step : distributed) epochs.push_back(values(step[0]));
   REQUIRE(epochs.size() == 2);
   CHECK(epochs[0] != epochs[1]);
   for (const auto& step : distributed.epoch(1)) CHECK(values(step[0]) == epochs[1]);
+}
+
+TEST_CASE("batches are made ahead as the options say (spec I15, I16)") {
+  for (const std::size_t ahead : {0U, 1U, 3U}) {
+    auto distributed =
+        dist::data::distribute_dataset(Counting{10} | batch(4), 2, InputContext{1, 0, 2}, {.fetch_ahead = ahead});
+    CHECK(steps_of(distributed) == Steps{{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}, {{8, 9}, {}}});
+  }
+}
+
+TEST_CASE("workers divide the data by element: slices of every batch in turn (spec I05, I06, I09, I10)") {
+  const auto of_worker = [](std::size_t worker, AutoShardPolicy policy) {
+    DistributedDataset distributed{Counting{12} | batch(4), 1, InputContext{2, worker, 2},
+                                   InputOptions{.auto_shard_policy = policy}};
+    return steps_of(distributed);
+  };
+  for (const auto policy : {AutoShardPolicy::data, AutoShardPolicy::automatic}) {
+    CHECK(of_worker(0, policy) == Steps{{{0, 1}}, {{4, 5}}, {{8, 9}}});
+    CHECK(of_worker(1, policy) == Steps{{{2, 3}}, {{6, 7}}, {{10, 11}}});
+  }
+  // Two replicas on each: worker 0 takes slices 0 and 2, worker 1 slices 1 and 3.
+  DistributedDataset last{Counting{5} | batch(8), 2, InputContext{2, 1, 4}, sliced};
+  CHECK(steps_of(last) == Steps{{{2, 3}, {}}});
+}
+
+TEST_CASE("workers that all read everything take turns in the larger share (spec I04, I12)") {
+  const auto of_worker = [](std::size_t worker, int elements) {
+    DistributedDataset distributed{Counting{elements} | batch(5), 1, InputContext{2, worker, 2},
+                                   InputOptions{.auto_shard_policy = AutoShardPolicy::off}};
+    return steps_of(distributed);
+  };
+  CHECK(of_worker(0, 10) == Steps{{{0, 1, 2}}, {{3, 4}}, {{5, 6, 7}}, {{8, 9}}});
+  CHECK(of_worker(1, 10) == Steps{{{0, 1}}, {{2, 3, 4}}, {{5, 6}}, {{7, 8, 9}}});
+  CHECK(of_worker(1, 6) == Steps{{{0, 1}}, {{2, 3, 4}}, {{5}}});
+}
+
+TEST_CASE("how many steps there are (spec I27)") {
+  const auto count = [](auto dataset, const InputOptions& options = {}) {
+    return DistributedDataset{std::move(dataset), 2, options}.cardinality();
+  };
+  constexpr InputOptions drop{.last_step = Remainder::drop};
+  const auto partial = Counting{10} | batch(4);
+  const auto full = Counting{8} | batch(4);
+  CHECK(count(partial) == Cardinality::known(3));
+  CHECK(count(partial, sliced) == Cardinality::known(3));
+  CHECK(count(partial, drop) == Cardinality::unknown());
+  CHECK(count(full, drop) == Cardinality::known(2));
+  CHECK(count(partial | dist::data::take(2)) == Cardinality::known(2));
+  CHECK(count(partial | dist::data::repeat(2)) == Cardinality::unknown());
+  CHECK(count(full | dist::data::repeat(2) | dist::data::shuffle(2)) == Cardinality::known(4));
+  CHECK(count(full | dist::data::repeat()) == Cardinality::infinite());
+  CHECK(count(full | dist::data::filter([](const Tensor<int>&) { return true; })) == Cardinality::unknown());
+  CHECK(count(Counting{10, Cardinality::unknown()} | batch(4)) == Cardinality::unknown());
+  CHECK(DistributedDataset(full, 1, InputContext{2, 0, 2}, {.auto_shard_policy = AutoShardPolicy::off}).cardinality() ==
+        Cardinality::known(4));
+  CHECK(DistributedDataset(full, 1, InputContext{2, 0, 2}, sliced).cardinality() == Cardinality::known(2));
 }
 
 TEST_CASE("a steady state does not allocate, partial batches included") {
@@ -136,7 +265,26 @@ TEST_CASE("what map leaves of a batch can be distributed as long as it has rows 
   CHECK_THROWS_WITH_AS(static_cast<void>(uneven.begin()), doctest::Contains("4 features, 3 labels"), ShapeMismatch);
 }
 
-TEST_CASE("zero replicas are refused") {
+TEST_CASE("batches without rows are passed over (spec I24)") {
+  const auto emptied = Counting{4} | batch(2) | dist::data::map([](const Tensor<int>& rows) {
+                         return rows[0] == 0 ? Tensor<int>{Shape{0}} : rows;
+                       });
+  DistributedDataset by_cycle{emptied, 2};
+  CHECK(by_cycle.cardinality() == Cardinality::known(2));  // map is taken to keep rows
+  std::vector<int> seen;
+  for (const auto& step : by_cycle.epoch(0))
+    for (const auto& rows : step) seen.push_back(rows[0]);
+  CHECK(seen == std::vector<int>{2, 3});
+  const auto scalars =
+      Counting{4} | batch(2) | dist::data::map([](const Tensor<int>&) { return Tensor<int>{Shape{}}; });
+  DistributedDataset without_axes{scalars, 2};
+  CHECK_THROWS_WITH_AS(static_cast<void>(without_axes.begin()), doctest::Contains("A scalar has no rows"),
+                       ShapeMismatch);
+}
+
+TEST_CASE("zero replicas, and workers of different size, are refused (spec I01)") {
   CHECK_THROWS_WITH_AS((DistributedDataset{Counting{4} | batch(2), 0}),
                        doctest::Contains("the number of replicas is 0"), InvalidArgument);
+  CHECK_THROWS_WITH_AS((DistributedDataset{Counting{4} | batch(2), 2, InputContext{2, 0, 3}, InputOptions{}}),
+                       doctest::Contains("input pipeline 0 of 2, 3 replicas in sync, 2 of them here"), InvalidArgument);
 }

@@ -25,10 +25,12 @@ TEST_CASE("map applies a function to every element and may change its type") {
   CHECK((Counting{4, Cardinality::unknown()} | map([](int i) { return i; })).cardinality() == Cardinality::unknown());
 }
 
-TEST_CASE("a mapped batch is a batch as long as it has rows (spec I02)") {
+TEST_CASE("what is made of a batch stands for a batch, its size is known as long as it has rows (spec I02)") {
   const auto batches = Counting{4} | batch(2);
   const auto tensors = batches | map([](const dist::Tensor<int>& rows) { return rows; });
   const auto sums = batches | map([](const dist::Tensor<int>& rows) { return rows[0] + rows[1]; });
-  static_assert(dist::data::is_batched<decltype(tensors)> && !dist::data::is_batched<decltype(sums)>);
+  static_assert(dist::data::is_batched<decltype(tensors)> && dist::data::is_batched<decltype(sums)>);
+  CHECK(dist::data::known_batch_size(tensors) == 2);
+  CHECK(dist::data::known_batch_size(sums) == 0);
   CHECK(collect(sums) == std::vector<int>{1, 5});
 }

@@ -124,3 +124,20 @@ TEST_CASE("running ahead by nothing is refused") {
   CHECK_THROWS_WITH_AS(static_cast<void>(prefetch(0)), doctest::Contains("0 given, 1 to"), InvalidArgument);
   CHECK_THROWS_AS(static_cast<void>(prefetch(static_cast<std::size_t>(-1))), InvalidArgument);
 }
+
+TEST_CASE("a ring of no elements makes each one when it is asked for, in the same thread (spec I16)") {
+  std::vector<std::thread::id> threads;
+  const auto noted = Counting{3} | dist::data::map([&](int i) {
+                       threads.push_back(std::this_thread::get_id());
+                       return i;
+                     });
+  const dist::data::PrefetchDataset direct{noted, 0};
+  auto iterator = direct.iterate(0);
+  int element = -1;
+  REQUIRE(iterator.next(element));
+  CHECK(element == 0);
+  CHECK(threads == std::vector<std::thread::id>{std::this_thread::get_id()});
+  CHECK(collect(direct) == collect(Counting{3}));
+  CHECK_THROWS_WITH_AS((dist::data::PrefetchDataset{Counting{3}, static_cast<std::size_t>(-1)}),
+                       doctest::Contains("given, 0 to"), InvalidArgument);
+}

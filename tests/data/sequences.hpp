@@ -96,7 +96,7 @@ dist::Tensor<T> iota(dist::Shape shape) {
 
 template <class T>
 std::vector<T> values(dist::TensorView<const T> view) {
-  return {view.data(), view.data() + view.size()};
+  return std::vector<T>(view.data(), view.data() + view.size());
 }
 template <class T>
 std::vector<T> values(const dist::Tensor<T>& tensor) {

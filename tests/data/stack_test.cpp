@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <limits>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <data/sequences.hpp>
@@ -25,7 +28,11 @@ static_assert(std::is_same_v<Batched<TensorView<const float>>, Tensor<float>>);
 static_assert(std::is_same_v<Batched<TensorView<float>>, Tensor<float>>);
 static_assert(std::is_same_v<Batched<Tensor<double>>, Tensor<double>>);
 static_assert(std::is_same_v<Batched<Example<Tensor<float>, int>>, Example<Tensor<float>, Tensor<int>>>);
-static_assert(!Stackable<std::vector<int>> && !Stackable<const char*>);
+static_assert(std::is_same_v<Batched<std::tuple<int, std::pair<Tensor<float>, std::array<bool, 2>>>>,
+                             std::tuple<Tensor<int>, std::pair<Tensor<float>, std::array<Tensor<bool>, 2>>>>);
+static_assert(std::is_same_v<Batched<dist::BFloat16>, Tensor<dist::BFloat16>>);
+static_assert(!Stackable<std::vector<int>> && !Stackable<const char*> && !Stackable<Example<int, const char*>> &&
+              !Stackable<std::tuple<>> && !Stackable<std::pair<int, const char*>> && !Stackable<std::array<int, 0>>);
 
 TEST_CASE("numbers become a tensor of rank 1") {
   Tensor<int> batch;
@@ -80,4 +87,19 @@ TEST_CASE("a batch that no memory can hold is refused before it is asked for") {
   CHECK_THROWS_WITH_AS(Stack<Tensor<float>>::allocate(batch, iota<float>({6}), rows),
                        doctest::Contains("rows of shape [6]"), InvalidArgument);
   CHECK_THROWS_AS(Stack<Tensor<float>>::allocate(batch, Tensor<float>{Shape{1, 1, 1, 1, 1, 1}}, 1), InvalidArgument);
+}
+
+TEST_CASE("structures are stacked part by part (spec I30)") {
+  using Element = std::tuple<int, std::pair<Tensor<float>, std::array<double, 2>>>;
+  Batched<Element> batch;
+  const Element first{7, {iota<float>({2}), {0.5, 1.5}}};
+  Stack<Element>::allocate(batch, first, 3);
+  Stack<Element>::place(batch, 0, first);
+  Stack<Element>::place(batch, 1, Element{8, {iota<float>({2}), {2.5, 3.5}}});
+  Stack<Element>::trim(batch, 2);
+  const auto& [numbers, rest] = batch;
+  CHECK(values(numbers) == std::vector<int>{7, 8});
+  CHECK(rest.first.shape() == Shape{2, 2});
+  CHECK(values(rest.second[1]) == std::vector<double>{1.5, 3.5});
+  CHECK_THROWS_AS(Stack<Element>::place(batch, 1, Element{8, {iota<float>({3}), {2.5, 3.5}}}), ShapeMismatch);
 }

@@ -89,6 +89,43 @@ TEST_CASE("the same range gives the same bits, near the true sum") {
   }
 }
 
+TEST_CASE_TEMPLATE("16-bit floating-point values are combined as floats and rounded once", T, dist::Float16,
+                   dist::BFloat16) {
+  const auto one = [](std::size_t) { return T{1}; };
+  static_assert(std::is_same_v<decltype(Cpu::transform_reduce(dist::sum, {}, one)), T>);
+  // A running sum in the type itself would stop at 2^11 or 2^8, where adding one changes nothing.
+  CHECK(Cpu::transform_reduce(dist::sum, {0, 40'960}, one) == 40'960);
+  // More than the largest f16, and the count too.
+  CHECK(Cpu::transform_reduce(dist::mean, {0, 100'000}, one) == 1);
+  CHECK(Cpu::transform_reduce(dist::mean, {0, 9}, [](std::size_t i) { return T(60'000 + i); }) == T(60'000));
+  CHECK(Cpu::transform_reduce(dist::prod, {0, 3}, [](std::size_t i) { return T(i == 2 ? 0x1p-12 : 0x1p10); }) == 256);
+  CHECK(Cpu::transform_reduce(dist::max, {0, 50}, [](std::size_t i) { return T(i); }) == 49);
+  CHECK(Cpu::transform_reduce(dist::min, {3, 50}, [](std::size_t i) { return T(i); }) == 3);
+  CHECK(std::isnan(float{Cpu::transform_reduce(dist::mean, {4, 4}, one)}));
+}
+
+TEST_CASE("bool values are combined logically") {
+  for (const std::size_t special : {0U, 5U, 16U}) {
+    const auto all_but_one = [&](std::size_t i) { return i != special; };
+    const auto only_one = [&](std::size_t i) { return i == special; };
+    CHECK(Cpu::transform_reduce(dist::bit_and, {0, 17}, all_but_one) == false);
+    CHECK(Cpu::transform_reduce(dist::min, {0, 17}, all_but_one) == false);
+    CHECK(Cpu::transform_reduce(dist::bit_and, {special + 1, 18}, all_but_one) == true);
+    CHECK(Cpu::transform_reduce(dist::bit_or, {0, 17}, only_one) == true);
+    CHECK(Cpu::transform_reduce(dist::max, {0, 17}, only_one) == true);
+    CHECK(Cpu::transform_reduce(dist::bit_or, {special + 1, 18}, only_one) == false);
+    CHECK(Cpu::transform_reduce(dist::bit_xor, {0, 17}, only_one) == true);
+    CHECK(Cpu::transform_reduce(dist::bit_xor, {0, 17}, all_but_one) == false);
+  }
+}
+
+TEST_CASE("integers are combined bit by bit") {
+  const auto bit = [](std::size_t i) { return std::uint32_t{1} << i; };
+  CHECK(Cpu::transform_reduce(dist::bit_or, {0, 20}, bit) == (1U << 20) - 1);
+  CHECK(Cpu::transform_reduce(dist::bit_xor, {3, 20}, bit) == (1U << 20) - 8);
+  CHECK(Cpu::transform_reduce(dist::bit_and, {0, 20}, [&](std::size_t i) { return ~bit(i); }) == ~((1U << 20) - 1));
+}
+
 TEST_CASE("the result has the type that the body returns") {
   const float number = 2;
   static_assert(

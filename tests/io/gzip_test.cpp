@@ -135,3 +135,29 @@ TEST_CASE("the reader of a bomb may stop when it has enough") {
   Bytes buffer(1000);
   CHECK(source.read(buffer) == 1000);
 }
+
+TEST_CASE("deflated data without a header (RFC 1951)") {
+  using dist::io::InflateSource;
+  // A stored block: last block, type 0, length 5 and its complement.
+  const Bytes plain = bytes({0x01, 5, 0, 0xFA, 0xFF, 'h', 'e', 'l', 'l', 'o'});
+  for (std::size_t step = 1; step < 4; ++step) {
+    InflateSource source{Trickle{MemorySource{plain, "raw"}, step}};
+    CHECK(source.name() == "raw");
+    CHECK(read_all(source, step) == bytes("hello"));
+  }
+  const Bytes with_more = joined({plain, bytes("more")});
+  InflateSource followed{MemorySource{with_more}};
+  CHECK(read_all(followed) == bytes("hello"));
+  InflateSource truncated{MemorySource{std::span{plain}.first(8)}};
+  CHECK_THROWS_WITH_AS(read_all(truncated), doctest::Contains("end inside deflated data, after 8 bytes"), FileError);
+  const Bytes reserved = bytes({0x07, 0, 0});  // block type 3
+  InflateSource corrupt{MemorySource{reserved}};
+  CHECK_THROWS_WITH_AS(read_all(corrupt), doctest::Contains("is corrupt (zlib says"), FileError);
+}
+
+TEST_CASE("the CRC-32 of the digits 1 to 9") {
+  const Bytes digits = bytes("123456789");
+  CHECK(dist::io::crc32_of(digits) == 0xCBF43926);  // the check value of the catalogue of CRC algorithms
+  CHECK(dist::io::crc32_of(std::span{digits}.subspan(4), dist::io::crc32_of(std::span{digits}.first(4))) == 0xCBF43926);
+  CHECK(dist::io::crc32_of({}) == 0);
+}

@@ -1,5 +1,7 @@
 #include <dist/nn/layer.hpp>
 
+#include <array>
+
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
@@ -15,6 +17,10 @@ struct Minimal {
   static constexpr std::string_view name = "minimal";
   static constexpr auto& parameters = nn::detail::no_parameters;
   static constexpr bool is_view = true;
+};
+struct WithState : Minimal {
+  static constexpr std::array state{nn::StateSpec{"steps", dist::Shape{2}}};
+  static constexpr bool uses_replica = true;
 };
 struct WithoutName {
   using Output = dist::StaticShape<1>;
@@ -48,4 +54,17 @@ TEST_CASE("a placed layer has an output, a name, parameters and says whether it 
   CHECK_FALSE(nn::PlacedLayer<WithoutParameters>);
   CHECK_FALSE(nn::PlacedLayer<WithoutView>);
   CHECK_FALSE(nn::PlacedLayer<nn::Flatten>);  // not in a place yet
+}
+
+TEST_CASE("a layer need not speak of its replica or its state") {
+  CHECK(nn::PlacedLayer<WithState>);
+  CHECK(nn::detail::uses_replica<WithState>);
+  CHECK_FALSE(nn::detail::uses_replica<Minimal>);
+  CHECK(nn::detail::state_of<WithState>().size() == 1);
+  CHECK(nn::detail::state_of<Minimal>().empty());
+}
+
+TEST_CASE("a LayerCall knows its mode") {
+  CHECK(nn::LayerCall<int, nn::Training, double, 1>::training);
+  CHECK_FALSE(nn::LayerCall<int, nn::Inference, const double, 1>::training);
 }

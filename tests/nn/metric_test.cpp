@@ -1,10 +1,14 @@
 #include <dist/nn/metric.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <type_traits>
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/strategy/central_storage.hpp>
 
 namespace nn = dist::nn;
 
@@ -23,32 +27,76 @@ struct NoTally {
 static_assert(nn::MetricFunction<Evens>);
 static_assert(!nn::MetricFunction<NoTally>);
 
+template <class S>
+void compare(std::unique_ptr<S> owner) {
+  S& strategy = *owner;
+  CAPTURE(strategy.describe());
+  nn::Metric evens{strategy, Evens{}};
+  static_assert(std::is_same_v<typename decltype(evens)::Measure, Evens>);
+  CHECK(evens.name() == "evens");
+  CHECK(evens.result(strategy.scope()) == 0.0);
+  strategy.run([&](auto& replica) { CHECK(evens.result(replica) == 0.0); });
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  for (int step = 0; step < 3; ++step)
+    strategy.run([&](auto& replica) {
+      const auto id = static_cast<std::int64_t>(replica.replica_id().index());
+      for (std::int64_t i = 0; i < 3; ++i) evens.update(replica, id * i);  // the same number of calls everywhere
+    });
+  double even = 0;
+  for (std::size_t replica = 0; replica < replicas; ++replica)
+    for (std::size_t i = 0; i < 3; ++i) even += replica * i % 2 == 0 ? 1 : 0;
+  const double expected = even / (3 * static_cast<double>(replicas));
+  CHECK(evens.result(strategy.scope()) == expected);
+  strategy.run([&](auto& replica) { CHECK(evens.result(replica) == expected); });
+
+  evens.reset(strategy.scope());  // spec P18
+  CHECK(evens.result(strategy.scope()) == 0.0);
+  strategy.run([&](auto& replica) { evens.add(replica, {1, 4}); });
+  CHECK(evens.result(strategy.scope()) == 0.25);
+
+  // Outside, a batch counts once for every replica (spec P16): beside the R times 1 of 4 there are R times 2 of 2.
+  evens.update(strategy.scope(), 6);
+  evens.update(strategy.scope(), 8);
+  CHECK(evens.result(strategy.scope()) == 0.5);
+  evens.reset(strategy.scope());
+  evens.update(strategy.scope(), 6);
+  evens.update(strategy.scope(), 7);
+  CHECK(evens.result(strategy.scope()) == 0.5);  // the ratio is that of one replica
+}
+
 }  // namespace
 
-TEST_CASE("replicas count for themselves, the result is over all of them (spec P15)") {
-  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
-    nn::Metric evens{strategy, Evens{}};
-    static_assert(std::is_same_v<decltype(evens)::Measure, Evens>);
-    CHECK(evens.name() == "evens");
-    CHECK(evens.result(strategy.scope()) == 0.0);
-    for (int step = 0; step < 3; ++step)
-      strategy.run([&](auto& replica) {
-        const auto id = static_cast<std::int64_t>(replica.replica_id().index());
-        for (std::int64_t i = 0; i <= id; ++i) evens.update(replica, i);  // replica r sees 0 … r
-      });
-    double even = 0;
-    double all = 0;
-    for (std::size_t replica = 0; replica < replicas; ++replica)
-      for (std::size_t i = 0; i <= replica; ++i) ++all, even += i % 2 == 0 ? 1 : 0;
-    CHECK(evens.result(strategy.scope()) == even / all);
-    strategy.run([&](auto& replica) { CHECK(evens.result(replica) == even / all); });
-
-    evens.reset(strategy.scope());  // spec P18
-    CHECK(evens.result(strategy.scope()) == 0.0);
-    strategy.run([&](auto& replica) { evens.add(replica, {1, 4}); });
-    CHECK(evens.result(strategy.scope()) == 0.25);
+TEST_CASE("replicas count for themselves, the result is over all of them (spec P15, P16, P18)") {
+  compare(std::make_unique<dist::Default>());
+  compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
+  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
+    compare(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas));
+    compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
   }
+}
+
+TEST_CASE("without communication replicas may add differently often (spec P15)") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  nn::Metric evens{strategy, Evens{}};
+  strategy.run([&](auto& replica) {
+    for (std::int64_t i = 0; i <= static_cast<std::int64_t>(replica.replica_id().index()); ++i)
+      evens.update(replica, i);
+  });
+  CHECK(evens.result(strategy.scope()) == 4.0 / 6);  // 0; 0, 1; 0, 1, 2
+}
+
+TEST_CASE("the mean of losses that are scaled by the global batch is off by the number of replicas (spec P17)") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Metric scaled{strategy, nn::MeanValue{}};
+  nn::Metric unscaled{strategy, nn::MeanValue{}};
+  strategy.run([&](auto& replica) {
+    // Two examples per replica, losses 2 and 4, and 3 and 5: a global batch of 4 with the mean 3.5.
+    const double total = replica.replica_id().index() == 0 ? 2.0 + 4.0 : 3.0 + 5.0;
+    scaled.update(replica, total / 4);
+    unscaled.update(replica, total / 2, 2.0);
+  });
+  CHECK(unscaled.result(strategy.scope()) == 3.5);
+  CHECK(scaled.result(strategy.scope()) == 3.5 / 2);
 }
 
 TEST_CASE("the state of different replicas shares no page") {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
@@ -83,7 +84,7 @@ TEST_CASE("forward computes in a replica what the layers say") {
   });
 }
 
-TEST_CASE("each replica has its own activations and gradients") {
+TEST_CASE("each replica has its own outputs and gradients, with respect to its own copy (spec G30)") {
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   const auto gradients = strategy.run([&](auto& replica) {
@@ -154,4 +155,38 @@ TEST_CASE("a network refuses replicas of a strategy with more of them") {
     return false;
   });
   for (const bool each : four.local_results(refused)) CHECK(each);
+}
+
+TEST_CASE("training is the mode unless inference is asked for, and most layers compute the same in both") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy};
+  strategy.run([&](auto& replica) {
+    const auto x = images(2, dist::Shape{4, 4, 1});
+    const auto copy = [](const auto& y) { return std::vector<float>(y.values.data(), y.values.data() + 6); };
+    const auto trained = copy(net.forward(replica, x));
+    CHECK(copy(net.forward(replica, x, nn::training)) == trained);
+    CHECK(copy(net.forward(replica, x, nn::inference)) == trained);
+  });
+}
+
+TEST_CASE("what layers keep is in a variable of its own, named and laid out like the parameters") {
+  using Normalised = nn::Sequential<nn::Input<2>, nn::BatchNormalization<>, nn::Dense<3>, nn::BatchNormalization<>>;
+  Mirrored strategy{2};
+  nn::Network<Normalised> net{strategy};
+  CHECK(net.layout().size() == 6);
+  REQUIRE(net.state_layout().size() == 4);
+  CHECK(net.state_layout()[2].name() == "batch_normalization_1/moving_mean");
+  CHECK(net.state_layout()[2].shape == dist::Shape{3});
+  CHECK(net.state().size() == 4 * 16);
+  strategy.run([&](auto& replica) {
+    net.state().assign(replica, 5);
+    CHECK(net.state<2, 1>(replica).shape() == dist::Shape{3});
+    CHECK(net.state<2, 1>(replica)[1] == 5);
+  });
+}
+
+TEST_CASE("networks that keep nothing have no memory for it") {
+  CHECK(nn::Network<Net>::state_layout().empty());
+  CHECK(sizeof(nn::Network<Net>) ==
+        sizeof(nn::Network<Net>::Parameters) + sizeof(nn::Network<Net>::Gradients) + sizeof(std::vector<int>));
 }

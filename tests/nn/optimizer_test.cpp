@@ -5,11 +5,16 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <dist/comm/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/central_storage.hpp>
 
+#include "conformance/make_strategy.hpp"
+#include "conformance/optimizer.hpp"
 #include "support/allocations.hpp"
 
 namespace nn = dist::nn;
@@ -179,3 +184,20 @@ TEST_CASE("a step does not allocate") {
   take_steps(strategy, optimizer, net, 3);
   CHECK(allocations == before);
 }
+
+namespace {
+
+template <std::size_t replicas>
+using MakeMirrored = conformance::Make<Mirrored, replicas>;
+template <std::size_t replicas>
+using MakeCentral = conformance::Make<dist::CentralStorage<dist::Cpu>, replicas>;
+
+}  // namespace
+
+TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, conformance::Make<dist::Default>,
+                               conformance::Make<dist::OneDevice<dist::Cpu>>, MakeMirrored<1>, MakeMirrored<2>,
+                               MakeMirrored<3>, MakeMirrored<4>, MakeMirrored<8>, MakeCentral<1>, MakeCentral<2>,
+                               MakeCentral<3>, MakeCentral<4>, MakeCentral<8>,
+                               conformance::Make<dist::Mirrored<dist::ReductionToOneDevice>, 3>,
+                               conformance::Make<dist::Mirrored<dist::RingAllReduce>, 3>,
+                               conformance::Make<dist::Mirrored<dist::HierarchicalCopyAllReduce>, 4>);

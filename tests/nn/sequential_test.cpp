@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
@@ -77,4 +78,29 @@ TEST_CASE("initialisation depends on the seed, and differs between layers of one
   CHECK(kernel(first, 0) != kernel(other, 0));
   CHECK(kernel(first, 0) != kernel(first, 2));
   CHECK(kernel(first, 1) == std::vector<float>(8, 0.0F));  // biases start at zero
+}
+
+TEST_CASE("a network knows what its layers keep, and whether one uses the replica") {
+  using Normalised = nn::Sequential<nn::Input<2>, nn::Dense<3>, nn::BatchNormalization<>>;
+  CHECK_FALSE(Cnn::uses_replica);
+  CHECK(Cnn::state_count == 0);
+  CHECK(Normalised::uses_replica);
+  CHECK(Normalised::parameter_count == 2 * 3 + 3 + 3 + 3);
+  CHECK(Normalised::state_count == 6);
+  CHECK(Normalised::padded_state_count == 32);
+  std::vector<double> all(32, -1.0);
+  Normalised::initialize_state(dist::TensorView<double>{all.data(), dist::Shape{32}});
+  const auto state = Normalised::layer_state<1>(all.data());
+  CHECK(state[0][2] == 0);
+  CHECK(state[1][2] == 1);
+  CHECK(all[3] == -1);  // padding
+  CHECK(Normalised::layer_state<0>(all.data()).empty());
+}
+
+TEST_CASE("gamma starts at one, beta at zero") {
+  using Normalised = nn::Sequential<nn::Input<2>, nn::BatchNormalization<>>;
+  std::vector<float> all(32, -1.0F);
+  Normalised::initialize(dist::TensorView<float>{all.data(), dist::Shape{32}}, 1);
+  CHECK(all[1] == 1);
+  CHECK(all[17] == 0);
 }

@@ -1,6 +1,8 @@
 #include <dist/nn/workspace.hpp>
 
+#include <array>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include <dist/nn/layers/conv2d.hpp>
@@ -29,7 +31,68 @@ using Deep = nn::Sequential<nn::Input<36>, nn::Reshape<6, 6, 1>, nn::Conv2D<4, 3
 using StartsWithoutParameters =
     nn::Sequential<nn::Input<8, 8, 1>, nn::MaxPool2D<2>, nn::ReLU, nn::Flatten, nn::Dense<6, nn::Relu>, nn::Dense<2>>;
 
+/// Adds the number of its replica, which it keeps, and counts calls.
+struct AddReplica {
+  template <class In>
+  struct On {
+    using Output = In;
+    static constexpr std::string_view name = "add_replica";
+    static constexpr auto& parameters = nn::detail::no_parameters;
+    static constexpr std::array state{nn::StateSpec{"seen", dist::Shape{1}, 3}};
+    static constexpr bool is_view = false;
+    static constexpr bool uses_replica = true;
+
+    template <class Backend, class T>
+    struct Operation {
+      template <class Call>
+      void forward(const Call& call, typename Backend::State&, dist::TensorView<const T> x,
+                   const nn::ParameterViews<const T, 0>&, dist::TensorView<T> y) {
+        ++call.replica.forwards;
+        if constexpr (Call::training) call.state[0][0] = call.replica.number;
+        for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] + static_cast<T>(call.state[0][0]);
+      }
+      template <bool InputGradient>
+      void backward(const auto& replica, typename Backend::State&, dist::TensorView<const T> x,
+                    const nn::ParameterViews<const T, 0>&, dist::TensorView<const T>, dist::TensorView<T> dy,
+                    const nn::ParameterViews<T, 0>&, dist::TensorView<T> dx) {
+        static_assert(InputGradient);
+        ++replica.backwards;
+        for (std::size_t i = 0; i < x.size(); ++i) dx[i] = dy[i];
+      }
+    };
+  };
+};
+struct FakeReplica {
+  double number;
+  mutable int forwards = 0;
+  mutable int backwards = 0;
+};
+
 }  // namespace
+
+TEST_CASE("layers that use the replica get it, the mode and their state, also for a batch without rows (spec P21)") {
+  using Net = nn::Sequential<nn::Input<2>, nn::Dense<2>, AddReplica, nn::Reshape<2, 1>>;
+  nn::Workspace<Net, nn::Reference, double> workspace;
+  const std::vector<double> parameters(Net::padded_count, 0.0);
+  std::vector<double> gradients(Net::padded_count, 99.0);
+  const dist::Tensor<double> x{dist::Shape{3, 2}};
+  const FakeReplica replica{.number = 7};
+  double state[16] = {3};
+
+  const auto inferred =
+      workspace.forward(parameters, x, nn::ForwardPass<FakeReplica, nn::Inference, const double>{replica, state});
+  CHECK(inferred.values[5] == 3);
+  CHECK(state[0] == 3);
+  const nn::ForwardPass<FakeReplica, nn::Training, double> training{replica, state};
+  CHECK(workspace.forward(parameters, x, training).values[5] == 7);
+  CHECK(state[0] == 7);
+
+  CHECK(workspace.forward(parameters, x.view().rows(0, 0), training).values.size() == 0);
+  CHECK(replica.forwards == 3);
+  workspace.backward(parameters, gradients, replica);
+  CHECK(replica.backwards == 1);
+  CHECK(gradients == std::vector<double>(Net::padded_count, 0.0));
+}
 
 TEST_CASE("gradients of whole networks agree with central differences") {
   for (const std::size_t rows : {std::size_t{1}, std::size_t{3}}) {

@@ -21,6 +21,7 @@ struct Sizes {
 };
 struct Types {
   using Device = dist::Cpu;
+  using Placement = dist::OnEveryReplica;
   using Collectives = dist::SelfCollectives;
 };
 struct Describing {
@@ -42,10 +43,19 @@ struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
 struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
 struct NoScope : Sizes, Types, Describing, Running {};
 struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
+  using Placement = dist::OnEveryReplica;
   using Collectives = dist::SelfCollectives;
 };
 struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
   using Device = dist::Cpu;
+  using Placement = dist::OnEveryReplica;
+};
+struct NoPlacement : Sizes, Describing, Running, Scoped<NoPlacement> {
+  using Device = dist::Cpu;
+  using Collectives = dist::SelfCollectives;
+};
+struct PlacedSomewhere : Types, Sizes, Describing, Running, Scoped<PlacedSomewhere> {
+  using Placement = int;
 };
 struct SizesAreInt : Types, Describing, Running, Scoped<SizesAreInt> {
   [[nodiscard]] int num_replicas_in_sync() const { return 1; }
@@ -67,10 +77,13 @@ static_assert(!dist::Strategy<NoRun>);
 static_assert(!dist::Strategy<NoScope>);
 static_assert(!dist::Strategy<NoDevice>);
 static_assert(!dist::Strategy<NoCollectives>);
+static_assert(!dist::Strategy<NoPlacement>);
+static_assert(!dist::Strategy<PlacedSomewhere>);
 static_assert(!dist::Strategy<SizesAreInt>);
 static_assert(!dist::Strategy<ScopeIsNumber>);
 static_assert(!dist::Strategy<DescribesWithPointer>);
 static_assert(!dist::Strategy<int>);
+// A strategy is not copied (spec A27).
 static_assert(!std::is_copy_constructible_v<dist::Default> && !std::is_copy_assignable_v<dist::Default>);
 
 /// As from a run with several replicas.

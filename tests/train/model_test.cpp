@@ -1,7 +1,9 @@
 #include <dist/train/model.hpp>
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <dist/data/batch.hpp>
@@ -11,6 +13,7 @@
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -199,6 +202,34 @@ TEST_CASE("a step of fit does not allocate") {
   CHECK(allocated(20) == allocated(80));
 }
 
+namespace {
+
+/// Counts the passes of each mode.
+struct Recording : Linear<dist::Default> {
+  using Linear::Linear;
+  template <nn::ForwardMode Mode = nn::Training>
+  auto forward(const dist::InReplica auto& replica, dist::TensorView<const double> x, Mode = {}) {
+    ++(std::is_same_v<Mode, nn::Training> ? trained : inferred);
+    return Linear::forward(replica, x);
+  }
+  int trained = 0;
+  int inferred = 0;
+};
+
+}  // namespace
+
+TEST_CASE("fit computes in training mode, evaluate and the validation in inference mode (spec P19)") {
+  dist::Default strategy;
+  Recording net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  model.fit(Points{6, 2}, {.epochs = 2, .validation = Points{4, 2}, .verbose = 0});
+  CHECK(net.trained == 6);
+  CHECK(net.inferred == 4);
+  model.evaluate(Points{2, 2}, {.verbose = 0});
+  CHECK(net.trained == 6);
+  CHECK(net.inferred == 5);
+}
+
 TEST_CASE("no epochs give an empty history") {
   dist::Default strategy;
   Linear<dist::Default> net{strategy};
@@ -233,4 +264,39 @@ TEST_CASE("a model is of one strategy, and its logs have one value per name (spe
       dist::InvalidArgument);
   CHECK_THROWS_AS((nn::Model{strategy, net, nn::SGD{.learning_rate = -1}, nn::MeanSquaredError{}}),
                   dist::InvalidArgument);
+}
+
+namespace {
+
+/// Points that note which epochs are asked for.
+class NotedPoints : public dist::data::DatasetRange<NotedPoints> {
+ public:
+  using Element = Points::Element;
+  using Iterator = Points::Iterator;
+  static constexpr bool is_batched = true;
+
+  explicit NotedPoints(std::vector<std::uint64_t>& epochs) : epochs_(&epochs) {}
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const {
+    epochs_->push_back(epoch);
+    return points_.iterate(epoch);
+  }
+  [[nodiscard]] Cardinality cardinality() const { return points_.cardinality(); }
+
+ private:
+  Points points_{8, 4};
+  std::vector<std::uint64_t>* epochs_;
+};
+
+}  // namespace
+
+TEST_CASE("a second fit goes on with the epochs, so that it is shuffled in other orders (spec I31)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  std::vector<std::uint64_t> epochs;
+  const NotedPoints points{epochs};
+  model.fit(points, {.epochs = 2, .verbose = 0});
+  model.fit(points, {.epochs = 2, .verbose = 0});
+  CHECK(epochs == std::vector<std::uint64_t>{0, 1, 2, 3});
 }

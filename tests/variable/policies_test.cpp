@@ -21,6 +21,18 @@ TEST_CASE("synchronization is OnWrite or OnRead, and nothing else (spec G01)") {
   CHECK(std::is_empty_v<dist::OnRead>);
 }
 
+TEST_CASE("synchronization Auto is OnWrite (spec G01)") {
+  static_assert(dist::Synchronization<dist::Auto>);
+  CHECK(std::is_same_v<dist::Auto, dist::OnWrite>);
+}
+
+TEST_CASE("policies have names for messages") {
+  CHECK(dist::OnWrite::name == "OnWrite");
+  CHECK(dist::OnRead::name == "OnRead");
+  CHECK(dist::None::name == "None");
+  CHECK(dist::OnlyFirstReplica::name == "OnlyFirstReplica");
+}
+
 TEST_CASE("aggregation is None, Sum, Mean or OnlyFirstReplica, and nothing else (spec G02)") {
   static_assert(dist::Aggregation<dist::None> && dist::Aggregation<dist::Sum> && dist::Aggregation<dist::Mean> &&
                 dist::Aggregation<dist::OnlyFirstReplica>);

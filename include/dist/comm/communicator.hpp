@@ -19,6 +19,7 @@ struct CollectiveCall {
   std::size_t elements = 0;         ///< of each member
   std::string_view dtype = {};      ///< of the elements
   std::size_t root = 0;             ///< of a broadcast
+  std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 
@@ -33,6 +34,28 @@ void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& valu
     for (std::size_t i = 0; i < result.size(); ++i) sums[i] = op(sums[i], next[i]);
   }
   for (std::size_t i = 0; i < result.size(); ++i) sums[i] = Op::finish(sums[i], members);
+}
+
+/// combined[i] = combined[i] (+) values[i]. A function of its own, as inlined in a loop over the members it is fused with
+/// the next member's, and then GCC does not vectorise it.
+template <class Op, class Wide, class T>
+[[gnu::noinline]] void combine(Op op, std::span<Wide> combined, const T* values) {
+  for (std::size_t i = 0; i < combined.size(); ++i) combined[i] = op(combined[i], static_cast<Wide>(values[i]));
+}
+
+/// The same for elements that are combined in a wider type, which round once: one pass over all members for each part of
+/// the block whose combined values stay in the first-level cache.
+template <class Op, class T, class Values>
+  requires(!std::same_as<Accumulator<T>, T>)
+void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
+  using Wide = Accumulator<T>;
+  Wide combined[block_elements<Wide>];
+  for (std::size_t first = 0; first < result.size(); first += block_elements<Wide>) {
+    const std::span<Wide> part{combined, std::min(block_elements<Wide>, result.size() - first)};
+    std::copy_n(values(std::size_t{0}) + first, part.size(), part.data());
+    for (std::size_t rank = 1; rank < members; ++rank) combine(op, part, values(rank) + first);
+    for (std::size_t i = 0; i < part.size(); ++i) result[first + i] = static_cast<T>(Op::finish(part[i], members));
+  }
 }
 
 /// Reduces operand 0 of all members over `range`, block by block, and hands each finished block to

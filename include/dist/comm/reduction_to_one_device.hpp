@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 
@@ -20,16 +20,14 @@ struct ReductionToOneDevice {
   static constexpr std::size_t device = 0;
 
   template <class C>
-  class On {
+  class On : public SharedMemoryCollectives<C> {
     static_assert(
         SharesMemory<C>,
         "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
         "such as ThreadCommunicator");
 
    public:
-    explicit On(C communicator) : comm_(communicator) {}
-
-    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
@@ -41,13 +39,7 @@ struct ReductionToOneDevice {
         detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
           std::copy_n(sums.data(), sums.size(), values.data() + first);
         });
-      broadcast(device, values);
-    }
-
-    /// Gives every replica the values of replica `root`. A collective call.
-    template <class T>
-    void broadcast(std::size_t root, std::span<T> values) const {
-      dist::broadcast(comm_, root, values);
+      this->broadcast(device, values);
     }
 
     /// Reduces the gradients and applies them on replica 0: `update(first, mirror, reduced)` changes the elements from
@@ -61,11 +53,11 @@ struct ReductionToOneDevice {
         detail::reduce_range<T>(op, comm_, {0, gradient.size()}, [&](std::size_t first, std::span<const T> reduced) {
           update(first, mirror.subspan(first, reduced.size()), reduced);
         });
-      broadcast(device, mirror);
+      this->broadcast(device, mirror);
     }
 
    private:
-    C comm_;
+    using SharedMemoryCollectives<C>::comm_;
   };
 };
 

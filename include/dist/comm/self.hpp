@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/core/contract.hpp>
 
 namespace dist {
 
@@ -29,6 +31,18 @@ class SelfCollectives {
 
   template <class T>
   static constexpr void broadcast(std::size_t, std::span<T>) noexcept {}
+
+  template <class T>
+  static constexpr void all_gather(std::span<const T> mine, std::span<const std::size_t>, std::span<T> all) noexcept {
+    DIST_EXPECT(mine.size() == all.size());
+    if (mine.data() != all.data()) std::copy(mine.begin(), mine.end(), all.begin());
+  }
+
+  template <class T>
+  static constexpr void exchange(std::string_view, const T& mine, std::span<T> of_all) noexcept {
+    DIST_EXPECT(of_all.size() == 1);
+    of_all[0] = mine;
+  }
 
   template <class T, ReduceOp<T> Op, class Update>
   static constexpr void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {

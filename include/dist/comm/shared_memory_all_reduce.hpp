@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 
@@ -20,16 +20,14 @@ struct SharedMemoryAllReduce {
   static constexpr std::string_view name = "SharedMemoryAllReduce";
 
   template <class C>
-  class On {
+  class On : public SharedMemoryCollectives<C> {
     static_assert(
         SharesMemory<C> && ExchangesSmall<C>,
         "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
         "and ExchangesSmall, such as ThreadCommunicator");
 
    public:
-    explicit On(C communicator) : comm_(communicator) {}
-
-    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
@@ -48,12 +46,6 @@ struct SharedMemoryAllReduce {
           std::copy_n(sums.data(), sums.size(), comm_.template peer<T>(rank, 0) + first);
       });
       comm_.barrier();
-    }
-
-    /// Gives every replica the values of replica `root`. A collective call.
-    template <class T>
-    void broadcast(std::size_t root, std::span<T> values) const {
-      dist::broadcast(comm_, root, values);
     }
 
     /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first, mirror,
@@ -87,7 +79,7 @@ struct SharedMemoryAllReduce {
       return shard_of(elements, comm_.rank(), comm_.size(), cache_line / sizeof(T));
     }
 
-    C comm_;
+    using SharedMemoryCollectives<C>::comm_;
   };
 };
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -33,9 +34,10 @@ struct PeerFailed {};
 /// mailboxes used in turn. A member that has entered collective n has left n - 1, so the mailbox of n - 1 is free for n + 1.
 class ThreadGroup {
  public:
-  /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded.
+  /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded; with 0
+  /// only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout)
-      : status_(status), budget_(budget), timeout_(timeout.count()), members_(new Member[status.replicas()]) {}
+      : status_(status), budget_(budget), timeout_(longest_wait(timeout)), members_(new Member[status.replicas()]) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
 
@@ -51,6 +53,14 @@ class ThreadGroup {
   friend class ThreadCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
+
+  [[nodiscard]] static std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
+    if (timeout.count() < 0)
+      throw InvalidArgument("A timeout of collectives is negative",
+                            text(static_cast<double>(timeout.count()) * 1e-9, " s was given"),
+                            "Give a positive timeout, or 0 to wait as long as it takes");
+    return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
+  }
 
   struct Mailbox {
     CollectiveCall call;
@@ -70,14 +80,14 @@ class ThreadGroup {
   /// operands. Who gives up takes its announcement back and looks once more whether the others have come; who has seen all
   /// come looks once more whether one has given up. The operations on `entered` are sequentially consistent for that.
   template <class Check>
-  void enter(std::size_t rank, std::uint32_t sequence, Check&& check) {
+  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, Check&& check) {
     const bool lent = mailbox(rank, sequence - 1).lent;
     members_[rank].entered.store(sequence);
     if (lent) await_return_of_operands(rank, sequence);
     do {
       for (std::size_t peer = 0; peer < size(); ++peer) {
         if (peer == rank) continue;
-        await(rank, peer, sequence);
+        await(rank, peer, sequence, timeout);
         check(peer);
       }
     } while (!peers_arrived(rank, sequence));
@@ -99,8 +109,8 @@ class ThreadGroup {
     return false;
   }
 
-  /// Waits until `peer` has entered collective `sequence`.
-  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence) {
+  /// Waits until `peer` has entered collective `sequence`, at most `timeout` nanoseconds.
+  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout) {
     if (arrives_soon(peer, sequence)) return;
     const std::int64_t start = detail::monotonic_nanoseconds();
     while (!arrived(peer, sequence)) {
@@ -109,8 +119,8 @@ class ThreadGroup {
         give_up(rank, sequence, [] { throw detail::PeerFailed{}; });
       else if (status_.has_returned(peer) && !arrived(peer, sequence))
         give_up(rank, sequence, [&] { refuse_missing(rank, peer, sequence); });
-      else if (detail::monotonic_nanoseconds() - start > timeout_)
-        give_up(rank, sequence, [&] { refuse_late(rank, peer, sequence); });
+      else if (detail::monotonic_nanoseconds() - start > timeout)
+        give_up(rank, sequence, [&] { refuse_late(rank, peer, sequence, timeout); });
       sched_yield();
     }
   }
@@ -157,13 +167,18 @@ class ThreadGroup {
                              "Call collectives on every replica, not under a condition that only some fulfil");
   }
   [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+    CollectiveCall with_my_counts = mailbox(peer, sequence).call;
+    with_my_counts.counts = mailbox(rank, sequence).call.counts;
+    const bool only_counts_differ = with_my_counts == mailbox(rank, sequence).call;
     throw CollectiveMismatch("The replicas did not issue the same collectives",
-                             text(describe(rank, sequence), ", but ", describe(peer, sequence)),
+                             text(describe(rank, sequence), ", but ", describe(peer, sequence),
+                                  only_counts_differ ? " with other counts of the replicas' elements" : ""),
                              "Call the same collectives with the same extents in the same order on every replica");
   }
-  [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+  [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                std::int64_t timeout) const {
     throw DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
-                           text(describe(rank, sequence), " and waited ", static_cast<double>(timeout_) * 1e-9, " s"),
+                           text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
                            "Find out what that replica waits for, or give the strategy a longer timeout");
   }
 
@@ -180,7 +195,15 @@ class ThreadCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadGroup::payload_capacity;
 
-  ThreadCommunicator(ThreadGroup& group, std::size_t rank) : group_(&group), rank_(rank) {}
+  ThreadCommunicator(ThreadGroup& group, std::size_t rank) : group_(&group), rank_(rank), timeout_(group.timeout_) {}
+
+  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a negative
+  /// timeout.
+  [[nodiscard]] ThreadCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
+    ThreadCommunicator changed = *this;
+    changed.timeout_ = ThreadGroup::longest_wait(timeout);
+    return changed;
+  }
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
@@ -223,13 +246,14 @@ class ThreadCommunicator {
     mine.call = call;
     mine.lent = false;
     fill(mine);
-    group_->enter(rank_, sequence, [&](std::size_t peer) {
+    group_->enter(rank_, sequence, timeout_, [&](std::size_t peer) {
       if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer, sequence);
     });
   }
 
   ThreadGroup* group_;
   std::size_t rank_;
+  std::int64_t timeout_;
 };
 
 static_assert(SharesMemory<ThreadCommunicator> && ExchangesSmall<ThreadCommunicator>);

@@ -1,15 +1,27 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/packing.hpp>
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/context/select_replica.hpp>
+#include <dist/context/structure.hpp>
+#include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
 
 namespace dist {
 
@@ -39,15 +51,153 @@ class ReplicaContext {
   /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call.
   template <Reducible T, class Op>
   [[nodiscard]] T all_reduce(Op op, T value) const {
-    require_op<Op, T>();
+    detail::require_reduce_op<Op, T>();
     collectives_.all_reduce(op, std::span<T>{&value, 1});
     return value;
   }
   /// The same element by element, in place. Throws CollectiveMismatch when replicas give different counts.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<T> values) const {
-    require_op<Op, T>();
+    detail::require_reduce_op<Op, T>();
     collectives_.all_reduce(op, values);
+  }
+
+  /// The same of a tensor, which must have the same number of elements on every replica.
+  template <Reducible T, class Op>
+  [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values) const {
+    all_reduce(op, values.elements());
+    return values;
+  }
+  /// The same of every member of a tuple, pair, array or optional, and inside.
+  template <Structure Values, class Op>
+  [[nodiscard]] Values all_reduce(Op op, Values values) const {
+    const auto reduce_member = [&](auto& member) {
+      member = all_reduce(op, std::move(member));
+      return true;
+    };
+    static_cast<void>(map_structure(values, reduce_member));
+    return values;
+  }
+
+  /// The same of several tensors at once, in place: packed together as `options.bytes_per_pack` says, where nothing is said as
+  /// the strategy's options do, and with the deadline of `options` (spec E03, H09, H12, H13). Tensors that lie behind each
+  /// other in memory are not copied.
+  template <Reducible T, class Op>
+  void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
+    detail::require_reduce_op<Op, T>();
+    const CommunicationOptions merged = strategy_->communication().merge(options);
+    const auto comm = collectives_.communicator();
+    if constexpr (requires { comm.with_timeout(*merged.timeout); }) {
+      if (merged.timeout) {
+        batch_all_reduce(Collectives{comm.with_timeout(*merged.timeout)}, op, tensors,
+                         PackByBytes{merged.bytes_per_pack});
+        return;
+      }
+    }
+    batch_all_reduce(collectives_, op, tensors, PackByBytes{merged.bytes_per_pack});
+  }
+
+  /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec E04, G25).
+  template <class Op, class Variable>
+    requires requires(const Variable& variable, const ReplicaContext& replica) { variable.component(replica); }
+  [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable) const {
+    Tensor<typename Variable::Element> values{variable.shape()};
+    const auto mine = variable.component(*this);
+    std::copy(mine.begin(), mine.end(), values.data());
+    return all_reduce(op, std::move(values));
+  }
+
+  /// The values of all replicas, behind each other along `axis` in replica order, the same on every replica (spec E06). They
+  /// may differ in extent along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that
+  /// they do not have. A collective call.
+  template <class T>
+    requires Reducible<std::remove_const_t<T>>
+  [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis) const {
+    using Element = std::remove_const_t<T>;
+    PerReplica<Shape> shapes(num_replicas_in_sync());
+    collectives_.exchange("all_gather", mine.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+    Tensor<Element> whole{concatenated_shape("replica", shapes.values(), axis)};
+    const std::size_t along = Axes::resolve(axis, whole.shape());
+    const PerReplica<std::size_t> counts(shapes.size(), [&](std::size_t rank) { return shapes[rank].elements(); });
+    const std::span<const Element> elements{mine.data(), mine.size()};
+    if (along == 0) {
+      collectives_.all_gather(elements, counts.values(), whole.elements());
+      return whole;
+    }
+    Tensor<Element> behind_each_other{Shape{whole.size()}};
+    collectives_.all_gather(elements, counts.values(), behind_each_other.elements());
+    std::size_t before = 0;
+    const Element* part = behind_each_other.data();
+    for (const Shape& shape : shapes) {
+      place_part(TensorView<const Element>{part, shape}, along, before, whole.view());
+      part += shape.elements();
+      before += shape[along];
+    }
+    return whole;
+  }
+  template <Reducible T>
+  [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis) const {
+    return all_gather(mine.view(), axis);
+  }
+
+  template <class T>
+    requires Reducible<T>
+  void all_gather(T, int) const {
+    static_assert(!Reducible<T>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
+  }
+
+  /// Brings all replicas together and calls `fn(scope, args...)` once, in the cross-replica context, on replica 0's thread;
+  /// each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without threads, the
+  /// arguments are plain (spec E09).
+  ///
+  /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call; what `fn`
+  /// throws ends the run.
+  template <class Fn, class... Args>
+  auto merge_call(Fn&& fn, Args&&... args) const {
+    CrossReplicaContext<S> scope{*strategy_};
+    const auto comm = collectives_.communicator();
+    if constexpr (!SharesMemory<std::remove_cv_t<decltype(comm)>>) {
+      return fn(scope, args...);
+    } else {
+      static_assert(
+          std::is_invocable_v<Fn&, CrossReplicaContext<S>&, PerReplica<std::decay_t<Args>>&...>,
+          "merge_call calls its function with the cross-replica context by reference, then with the PerReplica of "
+          "each argument: this function does not take these");
+      using Mine = std::tuple<std::decay_t<Args>...>;
+      using Result =
+          std::decay_t<std::invoke_result_t<Fn&, CrossReplicaContext<S>&, PerReplica<std::decay_t<Args>>&...>>;
+      const auto merged = [&] {
+        const typename S::Merging merging{*strategy_};
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+          [[maybe_unused]] auto regrouped = std::tuple{PerReplica<std::tuple_element_t<I, Mine>>(
+              comm.size(), [&](std::size_t rank) -> std::tuple_element_t<I, Mine>&& {
+                return std::move(std::get<I>(*comm.template peer<Mine>(rank, 0)));
+              })...};
+          return fn(scope, std::get<I>(regrouped)...);
+        }
+        (std::index_sequence_for<Args...>{});
+      };
+      Mine mine{std::forward<Args>(args)...};
+      comm.publish({.operation = "merge_call", .elements = sizeof...(Args), .dtype = "arguments"}, &mine);
+      if constexpr (std::is_void_v<Result>) {
+        if (comm.rank() == 0) merged();
+        comm.barrier();
+      } else {
+        std::optional<Result> result;
+        if (comm.rank() == 0) result.emplace(merged());
+        comm.publish({.operation = "merge_call"}, &result);
+        auto own = std::decay_t<decltype(select_replica(0, *result))>(
+            select_replica(comm.rank(), **comm.template peer<std::optional<Result>>(0, 0)));
+        comm.barrier();  // until then replica 0 keeps the result
+        return own;
+      }
+    }
+  }
+
+  /// This replica's value of what `run` or a merge function sees as a PerReplica, also inside structures (spec F06).
+  template <class Value>
+  [[nodiscard]] decltype(auto) select(Value& value) const {
+    return select_replica(local_index(), value);
   }
 
   /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory, each replica doing a share.
@@ -58,7 +208,7 @@ class ReplicaContext {
   /// collective call.
   template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
-    require_op<Op, T>();
+    detail::require_reduce_op<Op, T>();
     if (gradient.size() != mirror.size())
       throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
                           text(gradient.size(), " elements for ", mirror.size()),
@@ -93,12 +243,6 @@ class ReplicaContext {
   }
 
  private:
-  template <class Op, class T>
-  static constexpr void require_op() {
-    static_assert(ReduceOp<Op, T>,
-                  "this reduction does not combine values of this type: Mean needs a floating-point type");
-  }
-
   S* strategy_;
   Collectives collectives_;
 };

@@ -1,21 +1,48 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 
 #include <dist/context/per_replica.hpp>
+#include <dist/context/structure.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
 
-/// What local replica `index` receives of an argument of `run`: its own value of a PerReplica, anything else whole
-/// (spec C01, F06).
+namespace detail {
+
+template <class T>
+inline constexpr bool holds_per_replica = is_per_replica<T>;
+template <class... Ts>
+inline constexpr bool holds_per_replica<std::tuple<Ts...>> = (holds_per_replica<Ts> || ...);
+template <class A, class B>
+inline constexpr bool holds_per_replica<std::pair<A, B>> = holds_per_replica<A> || holds_per_replica<B>;
+template <class T, std::size_t Size>
+inline constexpr bool holds_per_replica<std::array<T, Size>> = holds_per_replica<T>;
+template <class T>
+inline constexpr bool holds_per_replica<std::optional<T>> = holds_per_replica<T>;
+
+}  // namespace detail
+
+/// What local replica `index` receives of an argument of `run` (spec C01, F06): its own value of a PerReplica; of a
+/// structure that holds some the structure of its values, by reference in a tuple, by value in an array or an optional;
+/// anything else whole.
 template <class Argument>
-[[nodiscard]] constexpr auto& select_replica([[maybe_unused]] std::size_t index, Argument& argument) {
-  if constexpr (is_per_replica<std::remove_cv_t<Argument>>) {
-    return argument[index];
+[[nodiscard]] constexpr decltype(auto) select_replica([[maybe_unused]] std::size_t index, Argument& argument) {
+  using Plain = std::remove_cv_t<Argument>;
+  if constexpr (is_per_replica<Plain>) {
+    return (argument[index]);
+  } else if constexpr (Structure<Plain> && detail::holds_per_replica<Plain>) {
+    if constexpr (detail::is_tuple<Plain>) {
+      return map_structure(argument, [&](auto& member) -> decltype(auto) { return select_replica(index, member); });
+    } else {
+      return map_structure(argument, [&](auto& member) { return select_replica(index, member); });
+    }
   } else {
-    return argument;
+    return (argument);
   }
 }
 
@@ -27,6 +54,10 @@ void require_value_per_replica([[maybe_unused]] std::size_t replicas, [[maybe_un
       throw WrongStrategy("run was given per-replica values of another strategy",
                           text(argument.size(), " values for ", replicas, " replicas"),
                           "Give run what this strategy's run or distribute_dataset returned");
+  } else if constexpr (detail::is_optional<Argument> && detail::holds_per_replica<Argument>) {
+    if (argument) require_value_per_replica(replicas, *argument);
+  } else if constexpr (detail::holds_per_replica<Argument>) {
+    std::apply([&](const auto&... members) { (require_value_per_replica(replicas, members), ...); }, argument);
   }
 }
 

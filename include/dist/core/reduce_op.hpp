@@ -1,3 +1,15 @@
+/// How values of several replicas become one. An operation is an empty type with a `name` for messages, an `identity`, a
+/// call that combines two values, and `finish`, which sees the number of values once all are combined and leaves a single
+/// value as it is. Any such type takes part wherever Sum does. A combining call must be associative up to rounding; values
+/// come in rank order. For example, the value of largest magnitude:
+///
+///   struct LargestMagnitude {
+///     static constexpr std::string_view name = "largest_magnitude";  // names the operation: another one, another name
+///     template <dist::Reducible T> static constexpr T identity = T{0};
+///     template <dist::Reducible T> constexpr T operator()(T a, T b) const { return b * b > a * a ? b : a; }
+///     template <dist::Reducible T> static constexpr T finish(T combined, std::size_t) { return combined; }
+///   };
+///   const float gradient = replica.all_reduce(LargestMagnitude{}, mine);
 #pragma once
 
 #include <concepts>
@@ -6,82 +18,130 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/core/bfloat16.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/float16.hpp>
 
 namespace dist {
 
-/// How values of several replicas become one. An operation is a stateless type: `identity`, a combining call, and
-/// `finish`, which sees the number of values once all are combined.
-struct Sum {
-  static constexpr std::string_view name = "sum";
-  template <class T>
-  static constexpr T identity = T{0};
-  template <class T>
-  DIST_HD constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
-  }
+/// The floating-point element types: f16, bf16, f32, f64.
+template <class T>
+concept Floating =
+    std::same_as<T, Float16> || std::same_as<T, BFloat16> || std::same_as<T, float> || std::same_as<T, double>;
+
+/// An element that can be reduced: a number that may be copied byte by byte.
+template <class T>
+concept Reducible = std::is_arithmetic_v<T> || Floating<T>;
+
+/// The type in which values of type `T` are combined, so that a reduction of many rounds once: float for 16-bit
+/// floating-point types, otherwise `T`.
+template <class T>
+using Accumulator = std::conditional_t<std::same_as<T, Float16> || std::same_as<T, BFloat16>, float, T>;
+
+namespace detail {
+
+/// A reducible type of which values can be added: all but bool, whose sum would saturate silently.
+template <class T>
+concept Number = Reducible<T> && !std::same_as<T, bool>;
+
+/// For operations whose combined values are the result.
+struct FinishesAsIs {
   template <class T>
   DIST_HD static constexpr T finish(T combined, std::size_t) {
     return combined;
+  }
+};
+
+}  // namespace detail
+
+struct Sum : detail::FinishesAsIs {
+  static constexpr std::string_view name = "sum";
+  template <detail::Number T>
+  static constexpr T identity = T{0};
+  template <detail::Number T>
+  DIST_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a + b);
   }
 };
 
 /// The arithmetic mean: floating-point types only, as an integer mean would round silently (spec G04).
 struct Mean {
   static constexpr std::string_view name = "mean";
-  template <std::floating_point T>
+  template <Floating T>
   static constexpr T identity = T{0};
-  template <std::floating_point T>
+  template <Floating T>
   DIST_HD constexpr T operator()(T a, T b) const {
     return a + b;
   }
-  template <std::floating_point T>
+  template <Floating T>
   DIST_HD static constexpr T finish(T combined, std::size_t count) {
-    return combined / static_cast<T>(count);
+    using Wide = Accumulator<T>;  // in which the count of a 16-bit type does not overflow
+    return static_cast<T>(static_cast<Wide>(combined) / static_cast<Wide>(count));
   }
 };
 
-struct Min {
+struct Min : detail::FinishesAsIs {
   static constexpr std::string_view name = "min";
-  template <class T>
+  template <Reducible T>
   static constexpr T identity = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
                                                                      : std::numeric_limits<T>::max();
-  template <class T>
+  template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
     return b < a ? b : a;
   }
-  template <class T>
-  DIST_HD static constexpr T finish(T combined, std::size_t) {
-    return combined;
-  }
 };
 
-struct Max {
+struct Max : detail::FinishesAsIs {
   static constexpr std::string_view name = "max";
-  template <class T>
+  template <Reducible T>
   static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                                      : std::numeric_limits<T>::lowest();
-  template <class T>
+  template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
     return a < b ? b : a;
   }
-  template <class T>
-  DIST_HD static constexpr T finish(T combined, std::size_t) {
-    return combined;
-  }
 };
 
-struct Prod {
+struct Prod : detail::FinishesAsIs {
   static constexpr std::string_view name = "prod";
-  template <class T>
+  template <detail::Number T>
   static constexpr T identity = T{1};
-  template <class T>
+  template <detail::Number T>
   DIST_HD constexpr T operator()(T a, T b) const {
     return static_cast<T>(a * b);
   }
-  template <class T>
-  DIST_HD static constexpr T finish(T combined, std::size_t) {
-    return combined;
+};
+
+/// Of integers bit by bit; of bool: whether all are true.
+struct BitAnd : detail::FinishesAsIs {
+  static constexpr std::string_view name = "bit_and";
+  template <std::integral T>
+  static constexpr T identity = static_cast<T>(-1);
+  template <std::integral T>
+  DIST_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+
+/// Of integers bit by bit; of bool: whether any is true.
+struct BitOr : detail::FinishesAsIs {
+  static constexpr std::string_view name = "bit_or";
+  template <std::integral T>
+  static constexpr T identity = T{0};
+  template <std::integral T>
+  DIST_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+
+/// Of integers bit by bit; of bool: whether an odd number of them is true.
+struct BitXor : detail::FinishesAsIs {
+  static constexpr std::string_view name = "bit_xor";
+  template <std::integral T>
+  static constexpr T identity = T{0};
+  template <std::integral T>
+  DIST_HD constexpr T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
   }
 };
 
@@ -90,18 +150,39 @@ inline constexpr Mean mean{};
 inline constexpr Min min{};
 inline constexpr Max max{};
 inline constexpr Prod prod{};
+inline constexpr BitAnd bit_and{};
+inline constexpr BitOr bit_or{};
+inline constexpr BitXor bit_xor{};
 
-/// An element that can be reduced: a number that may be copied byte by byte.
-template <class T>
-concept Reducible = std::is_arithmetic_v<T>;
+namespace detail {
 
-/// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`.
 template <class Op, class T>
-concept ReduceOp = Reducible<T> && std::is_empty_v<Op> && requires(const Op op, T value, std::size_t count) {
-  { Op::name } -> std::convertible_to<std::string_view>;
+concept Combines = requires(const Op op, T value, std::size_t count) {
   { Op::template identity<T> } -> std::convertible_to<T>;
   { op(value, value) } -> std::same_as<T>;
   { Op::finish(value, count) } -> std::same_as<T>;
 };
+
+}  // namespace detail
+
+/// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`, the last three
+/// for `T` and for its Accumulator.
+template <class Op, class T>
+concept ReduceOp = Reducible<T> && std::is_empty_v<Op> && requires {
+  { Op::name } -> std::convertible_to<std::string_view>;
+} && detail::Combines<Op, T> && detail::Combines<Op, Accumulator<T>>;
+
+namespace detail {
+
+/// The one sentence for a reduction that does not fit its values.
+template <class Op, class T>
+DIST_HD constexpr void require_reduce_op() {
+  static_assert(
+      ReduceOp<Op, T>,
+      "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do "
+      "not take bool, bitwise reductions need an integer type");
+}
+
+}  // namespace detail
 
 }  // namespace dist

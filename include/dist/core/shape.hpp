@@ -24,10 +24,11 @@ class Shape {
     std::size_t product = 1;
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       extents_[axis] = extents[axis];
-      if (__builtin_mul_overflow(product, extents[axis], &product))
+      if (extents[axis] != 0 && product > static_cast<std::size_t>(-1) / extents[axis])
         throw InvalidArgument("A shape has too many elements",
                               text("the product of ", rank_, " extents exceeds 64 bits"),
                               "Look for an extent that was computed or read wrongly");
+      product *= extents[axis];
     }
   }
 

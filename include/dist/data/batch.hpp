@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/stack.hpp>
 
@@ -63,6 +64,13 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     const std::size_t partial = remainder_ == Remainder::keep && rows.count() % batch_size_ != 0 ? 1 : 0;
     return Cardinality::known(rows.count() / batch_size_ + partial);
   }
+  [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
+  [[nodiscard]] PartialBatches partial_batches() const {
+    const Cardinality rows = dataset_.cardinality();
+    const bool divisible = rows.is_infinite() || (rows.is_known() && rows.count() % batch_size_ == 0);
+    return remainder_ == Remainder::drop || divisible ? PartialBatches::none : PartialBatches::last;
+  }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   /// The rows of the largest batch: a batch size beyond the dataset's must not ask for memory that is never
@@ -91,7 +99,9 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     if constexpr (stackable)
       return BatchDataset<D>{std::move(dataset), batch_size, remainder};
     else
-      static_assert(stackable, "batch: elements must be numbers, Tensors, TensorViews or Examples of these: map them");
+      static_assert(stackable,
+                    "batch: elements must be numbers, Tensors, TensorViews, or Examples, tuples or arrays of these: "
+                    "map them");
   }};
 }
 

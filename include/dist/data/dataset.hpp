@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -28,6 +29,9 @@ concept ElementIterator = std::movable<I> && requires(I iterator, Element& eleme
 ///
 /// `iterate(epoch)` starts a pass; its iterator refers to the dataset, which must neither move nor end before
 /// it. An element is a value, or holds views that stay valid as long as the dataset.
+///
+/// A dataset may say more of itself: `is_batched` below, `batch_size()` and `partial_batches()` of its batches (see
+/// batch_size.hpp), and the dataset it was made of by `upstream()` (see auto_shard.hpp).
 template <class D>
 concept Dataset = std::move_constructible<D> && std::default_initializable<typename D::Element> &&
     std::movable<typename D::Element> && requires(const D& dataset, std::uint64_t epoch) {
@@ -47,6 +51,16 @@ inline constexpr bool is_batched = [] {
   if constexpr (requires { D::is_batched; }) return bool{D::is_batched};
   return false;
 }();
+
+/// The next element of a pass, or none at its end (spec I22). For loops that end on another condition than the data;
+/// reuses no memory, unlike `next`.
+template <class Element, class I>
+  requires ElementIterator<I, Element>
+[[nodiscard]] std::optional<Element> next_of(I& iterator) {
+  std::optional<Element> element(std::in_place);
+  if (!iterator.next(*element)) element.reset();
+  return element;
+}
 
 /// The C++ input iterator over one pass: what a range-based for loop holds. The element lives in it and is
 /// reused.

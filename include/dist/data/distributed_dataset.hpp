@@ -1,93 +1,131 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <optional>
 #include <utility>
 
+#include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/index_range.hpp>
+#include <dist/data/auto_shard.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/distribute_options.hpp>
+#include <dist/data/prefetch.hpp>
+#include <dist/data/rebatch.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
 
-/// The rows that replica `replica` of `replicas` receives of a global batch of `rows`: slices of ceil(rows /
-/// replicas), the first ones full, the last ones possibly short or empty (spec I05, I24).
-[[nodiscard]] constexpr IndexRange rows_of_replica(std::size_t rows, std::size_t replica,
-                                                   std::size_t replicas) noexcept {
-  const std::size_t slice = rows / replicas + (rows % replicas != 0 ? 1 : 0);
-  const auto boundary = [&](std::size_t slices) { return slice * slices < rows ? slice * slices : rows; };
-  return {boundary(replica), boundary(replica + 1)};
-}
-
-/// A batched dataset whose every global batch is divided among replicas: each step gives one value per
-/// replica, views of its rows that stay valid until the next step.
+/// A batched dataset whose global batches are divided among the replicas of this worker. An element is a step: one value
+/// per replica, views of its rows that stay valid until the next step. Made by `distribute_dataset`.
+///
+/// Where the batch size is known, the rows of all batches are cut by the cycle of `batch_sizes_for_worker`, and rows of a
+/// partial batch in the middle are joined by those of the next. Otherwise every batch is cut for itself. See RebatchRule.
 template <class D>
 class DistributedDataset {
   static_assert(is_batched<D>,
                 "distribute_dataset splits batches: add | dist::data::batch(global_batch_size) to the dataset");
 
  public:
-  DistributedDataset(D, std::size_t) {}
+  template <class... Arguments>
+  explicit DistributedDataset(D, Arguments&&...) {}
 };
 
 template <Dataset D>
   requires(is_batched<D>)
-class DistributedDataset<D> {
+class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
+  static_assert(HasRows<ElementOf<D>>,
+                "distribute_dataset splits batches into rows: the elements must be Tensors, TensorViews, or Examples, "
+                "tuples or arrays of these");
+
  public:
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
+  using Element = Value;
 
-  /// Throws InvalidArgument for zero replicas.
-  DistributedDataset(D dataset, std::size_t replicas) : dataset_(std::move(dataset)), replicas_(replicas) {
-    if (replicas == 0)
+  /// For the only worker. Throws InvalidArgument for zero replicas.
+  DistributedDataset(D dataset, std::size_t replicas, const InputOptions& options = {})
+      : DistributedDataset(std::move(dataset), replicas, InputContext{1, 0, replicas}, options) {}
+  /// For worker `context.input_pipeline_id`. Throws InvalidArgument for zero replicas, when the workers do not all have
+  /// `local_replicas`, and as `auto_shard` does.
+  DistributedDataset(D dataset, std::size_t local_replicas, const InputContext& context, const InputOptions& options)
+      : dataset_(std::move(dataset)) {
+    if (local_replicas == 0)
       throw InvalidArgument("A dataset is distributed over no replica", "the number of replicas is 0",
                             "Give the strategy a device");
+    if (context.num_replicas_in_sync != context.num_input_pipelines * local_replicas)
+      throw InvalidArgument("A dataset is distributed over workers that differ in their number of replicas",
+                            text(to_string(context), ", ", local_replicas, " of them here"),
+                            "Give every worker the same number of replicas");
+    plan_.workers = context.num_input_pipelines;
+    plan_.worker = context.input_pipeline_id;
+    plan_.local_replicas = local_replicas;
+    plan_.last_step = options.last_step;
+    plan_.sharding = shard_source(dataset_, options.auto_shard_policy, plan_.workers, plan_.worker);
+    plan_.batch_size = known_batch_size(dataset_);
+    plan_.partial_batches = partial_batches_of(dataset_);
   }
 
   class Iterator {
    public:
     Iterator(const DistributedDataset& dataset, std::uint64_t epoch)
-        : upstream_(dataset.dataset_.iterate(epoch)), replicas_(dataset.replicas_) {}
+        : replicas_(dataset.plan_.local_replicas), steps_(dataset.dataset_.iterate(epoch), dataset.plan_) {}
 
-    /// As of a dataset's iterator. Throws ShapeMismatch when a batch has features and labels of different
-    /// number.
+    /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows, and
+    /// when rows of different shape were to be joined.
     bool next(Value& values) {
-      if (!upstream_.next(batch_)) return false;
       if (values.size() != replicas_) values = Value(replicas_);
-      const std::size_t rows = row_count(batch_);
-      for (std::size_t replica = 0; replica < replicas_; ++replica) {
-        const IndexRange range = rows_of_replica(rows, replica, replicas_);
-        values[replica] = rows_of(batch_, range.begin, range.size());
-      }
-      return true;
+      return steps_.next(values);
     }
+    /// The next step, or none at the end (spec I22).
+    [[nodiscard]] std::optional<Value> get_next_as_optional() { return next_of<Value>(*this); }
 
    private:
-    IteratorOf<D> upstream_;
-    ElementOf<D> batch_{};
     std::size_t replicas_;
+    RebatchedSteps<D> steps_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  /// How many global batches, and so steps, one epoch has.
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  [[nodiscard]] std::size_t num_replicas() const noexcept { return replicas_; }
-
-  /// Each loop over the same object is a new epoch, as with `DatasetRange`.
-  [[nodiscard]] auto begin() { return Cursor<Iterator, Value>{iterate(next_epoch_++)}; }
-  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-  [[nodiscard]] auto epoch(std::uint64_t number) const& { return EpochRange<DistributedDataset, Value>{*this, number}; }
-  void epoch(std::uint64_t) const&& = delete;
+  /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass: partial
+  /// batches that are not at the end, batches that a filter leaves.
+  [[nodiscard]] Cardinality cardinality() const {
+    return plan_.steps_of(dataset_.cardinality(), RebatchedSteps<D>::rule(plan_));
+  }
+  [[nodiscard]] std::size_t num_replicas() const noexcept { return plan_.local_replicas; }
+  /// How the batches are cut.
+  [[nodiscard]] RebatchRule rebatch_rule() const noexcept { return RebatchedSteps<D>::rule(plan_); }
 
  private:
   D dataset_;
-  std::size_t replicas_;
-  std::uint64_t next_epoch_ = 0;
+  RebatchPlan plan_;
 };
 
 template <class D>
-DistributedDataset(D, std::size_t) -> DistributedDataset<D>;
+DistributedDataset(D, std::size_t, const InputOptions& = {}) -> DistributedDataset<D>;
+template <class D>
+DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&) -> DistributedDataset<D>;
+
+/// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches ahead
+/// of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
+///
+/// Called once, outside the loop over epochs: every loop over the result is a new epoch of `dataset`, which is shuffled
+/// anew (spec I31). Throws as DistributedDataset does.
+template <class D, class Options = InputOptions>
+[[nodiscard]] auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContext& context,
+                                      const Options& options = {}) {
+  constexpr bool one_pipeline = std::same_as<Options, InputOptions>;
+  if constexpr (!one_pipeline)
+    static_assert(
+        one_pipeline,
+        "distribute_dataset takes data::InputOptions: a pipeline for every replica needs a function that makes "
+        "them, use distribute_datasets_from_function");
+  else if constexpr (is_batched<D>)
+    return DistributedDataset{PrefetchDataset<D>{std::move(dataset), options.fetch_ahead}, local_replicas, context,
+                              options};
+  else
+    return DistributedDataset<D>{std::move(dataset)};
+}
 
 }  // namespace dist::data

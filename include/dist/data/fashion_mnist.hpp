@@ -61,7 +61,7 @@ namespace detail {
       detail::fashion_mnist_file(directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte");
   const char* suggestion = "Give the files of Fashion-MNIST, those of one split from one release";
 
-  const Tensor<std::uint8_t> labels = read_idx_gz<std::uint8_t>(label_file, most_examples);
+  const Tensor<std::uint8_t> labels = read_idx_gz<std::uint8_t>(label_file, {most_examples, suggestion});
   if (labels.shape().rank() != 1)
     throw FileError(label_file, "does not hold labels",
                     text("its shape is ", to_string(labels.shape()), ", expected one axis"), suggestion);
@@ -74,7 +74,7 @@ namespace detail {
     y[i] = labels[i];
   }
 
-  const Tensor<std::uint8_t> images = read_idx_gz<std::uint8_t>(image_file, most_examples * side * side);
+  const Tensor<std::uint8_t> images = read_idx_gz<std::uint8_t>(image_file, {most_examples * side * side, suggestion});
   const Shape& shape = images.shape();
   if (shape.rank() != 3 || shape[1] != side || shape[2] != side)
     throw FileError(image_file, "does not hold images of 28 x 28", text("its shape is ", to_string(shape)), suggestion);

@@ -6,21 +6,29 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>
+#include <dist/io/elements.hpp>
 
 namespace dist::data {
 
 /// The most elements that the readers of whole files accept unless told otherwise.
 inline constexpr std::size_t idx_default_max_elements = std::size_t{1} << 30;
+
+/// The most elements that are read: a number, and for a caller whose user cannot change it, what else to suggest.
+struct ElementLimit {
+  constexpr ElementLimit(std::size_t most, const char* otherwise = "Raise max_elements if the file is sound")
+      : elements(most), suggestion(otherwise) {}
+
+  std::size_t elements;
+  const char* suggestion;
+};
 
 namespace detail {
 
@@ -54,9 +62,9 @@ inline constexpr IdxType idx_type<double>{0x0E, "float64"};
 
 inline constexpr const char* idx_fetch_again = "Download or copy the file again";
 
-/// The extents that the header announces, with at most `max_elements` elements in all.
+/// The extents that the header announces, with at most `limit` elements in all.
 template <io::ByteSource Source>
-[[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, std::size_t max_elements) {
+[[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, ElementLimit limit) {
   unsigned char magic[4];
   if (const std::size_t count = io::read_full(source, std::as_writable_bytes(std::span{magic})); count < sizeof magic)
     throw FileError(source.name(), "is not an IDX file",
@@ -88,25 +96,13 @@ template <io::ByteSource Source>
                       idx_fetch_again);
     extents[axis] = std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];
     const std::size_t factor = std::max<std::size_t>(extents[axis], 1);
-    if (bound > max_elements / factor)
+    if (bound > limit.elements / factor)
       throw FileError(source.name(), "announces too many elements",
-                      text("the extents up to axis ", axis, " multiply to more than ", max_elements),
-                      "Raise max_elements if the file is sound");
+                      text("the extents up to axis ", axis, " multiply to more than ", limit.elements),
+                      limit.suggestion);
     bound *= factor;
   }
   return Shape{std::span<const std::size_t>{extents, rank}};
-}
-
-/// Turns big-endian elements into the machine's order, in place.
-template <class T>
-void from_big_endian(std::span<T> elements) {
-  if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)
-    for (T& element : elements) {
-      std::byte bytes[sizeof(T)];
-      std::memcpy(bytes, &element, sizeof(T));
-      std::reverse(bytes, bytes + sizeof(T));
-      std::memcpy(&element, bytes, sizeof(T));
-    }
 }
 
 }  // namespace detail
@@ -117,37 +113,12 @@ void from_big_endian(std::span<T> elements) {
 /// or announce more than `max_elements` elements. Memory follows the data: never more than about three times
 /// what was really read, whatever the header announces.
 template <class T, io::ByteSource Source>
-[[nodiscard]] Tensor<T> read_idx(Source& source, std::size_t max_elements) {
+[[nodiscard]] Tensor<T> read_idx(Source& source, ElementLimit max_elements) {
   static_assert(detail::idx_type<T>.code != 0,
                 "IDX holds std::uint8_t, std::int8_t, std::int16_t, std::int32_t, float or double");
-  constexpr std::size_t first_capacity = std::size_t{1} << 16;
-
   const Shape shape = detail::read_idx_shape(source, detail::idx_type<T>, max_elements);
-  const std::size_t total = shape.elements();
-  const auto sized = [&](std::size_t capacity) { return Tensor<T>(capacity == total ? shape : Shape{capacity}); };
-  Tensor<T> elements = sized(std::min(total, first_capacity));
-  for (std::size_t filled = 0; filled < total;) {
-    if (filled == elements.size()) {
-      Tensor<T> larger = sized(std::min(total, 2 * filled));
-      std::copy_n(elements.data(), filled, larger.data());
-      elements = std::move(larger);
-    }
-    const std::span<T> room = elements.elements().subspan(filled);
-    const std::size_t bytes = io::read_full(source, std::as_writable_bytes(room));
-    if (bytes < room.size_bytes())
-      throw FileError(source.name(), "is truncated",
-                      text("its header announces shape ", to_string(shape), ", ", total * sizeof(T),
-                           " bytes of elements, but ", filled * sizeof(T) + bytes, " follow"),
-                      detail::idx_fetch_again);
-    filled += room.size();
-  }
-  std::byte extra[1];
-  if (source.read(extra) != 0)
-    throw FileError(source.name(), "has bytes after its elements",
-                    text("its header announces shape ", to_string(shape), ", ", total * sizeof(T),
-                         " bytes of elements, but more follow"),
-                    detail::idx_fetch_again);
-  detail::from_big_endian(elements.elements());
+  Tensor<T> elements = io::read_elements<T>(source, shape);
+  if constexpr (std::endian::native == std::endian::little) io::reverse_bytes(elements.elements());
   return elements;
 }
 

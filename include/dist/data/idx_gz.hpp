@@ -14,7 +14,7 @@ namespace dist::data {
 /// Reads the IDX file at `path`, compressed by gzip or not: its first two bytes tell. Throws FileError as
 /// `read_idx` and `io::GzipSource` do.
 template <class T>
-[[nodiscard]] Tensor<T> read_idx_gz(const std::string& path, std::size_t max_elements = idx_default_max_elements) {
+[[nodiscard]] Tensor<T> read_idx_gz(const std::string& path, ElementLimit max_elements = idx_default_max_elements) {
   unsigned char magic[2] = {};
   {
     io::FileSource file{path};

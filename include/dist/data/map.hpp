@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/rows.hpp>
 
@@ -14,7 +16,8 @@ template <Dataset D, class Function>
 class MapDataset : public DatasetRange<MapDataset<D, Function>> {
  public:
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
-  static constexpr bool is_batched = data::is_batched<D> && HasRows<Element>;
+  /// What a function makes of a batch stands for a batch. Whether it has rows to divide is another question.
+  static constexpr bool is_batched = data::is_batched<D>;
 
   MapDataset(D dataset, Function function) : dataset_(std::move(dataset)), function_(std::move(function)) {}
 
@@ -37,6 +40,10 @@ class MapDataset : public DatasetRange<MapDataset<D, Function>> {
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  /// That before the function, which is taken to keep the number of rows.
+  [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(dataset_) : 0; }
+  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   D dataset_;

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/device/wait.hpp>
 
@@ -112,6 +114,18 @@ class Prefetcher {
 
 }  // namespace detail
 
+namespace detail {
+
+inline void require_ring_size(std::size_t elements, std::size_t least) {
+  constexpr std::size_t most = std::size_t{1} << 31;  // what the ring's counters can tell apart
+  if (elements < least || elements > most)
+    throw InvalidArgument("prefetch cannot run ahead by that many elements",
+                          text(elements, " given, ", least, " to ", most, " can be"),
+                          "Use 1 or 2; more help only when the time per element varies");
+}
+
+}  // namespace detail
+
 /// The elements of `D`, made by a background thread ahead of their use. Made by `prefetch`.
 template <Dataset D>
 class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
@@ -119,21 +133,38 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
 
-  PrefetchDataset(D dataset, std::size_t ring_size) : dataset_(std::move(dataset)), ring_size_(ring_size) {}
+  /// With a ring of 0 elements every element is made when it is asked for, in the thread that asks. Throws InvalidArgument
+  /// for a ring that is too large.
+  PrefetchDataset(D dataset, std::size_t ring_size) : dataset_(std::move(dataset)), ring_size_(ring_size) {
+    detail::require_ring_size(ring_size, 0);
+  }
 
   class Iterator {
    public:
-    Iterator(const PrefetchDataset& dataset, std::uint64_t epoch)
-        : prefetcher_(std::make_unique<detail::Prefetcher<D>>(dataset.dataset_, epoch, dataset.ring_size_)) {}
+    Iterator(const PrefetchDataset& dataset, std::uint64_t epoch) {
+      if (dataset.ring_size_ > 0)
+        prefetcher_ = std::make_unique<detail::Prefetcher<D>>(dataset.dataset_, epoch, dataset.ring_size_);
+      else
+        upstream_.emplace(dataset.dataset_.iterate(epoch));
+    }
 
-    bool next(Element& element) { return prefetcher_->next(element); }
+    bool next(Element& element) { return prefetcher_ ? prefetcher_->next(element) : upstream_->next(element); }
 
    private:
     std::unique_ptr<detail::Prefetcher<D>> prefetcher_;
+    std::optional<IteratorOf<D>> upstream_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+  /// The same step over `make(upstream)`.
+  template <class Make>
+  [[nodiscard]] auto over(Make make) && {
+    return data::PrefetchDataset<decltype(make(std::move(dataset_)))>{make(std::move(dataset_)), ring_size_};
+  }
 
  private:
   D dataset_;
@@ -143,11 +174,7 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
 /// Makes up to `elements` elements ahead of their use, on a thread that lives as long as the pass. What the
 /// dataset throws arrives where the element would have been. Throws InvalidArgument for no elements.
 [[nodiscard]] inline auto prefetch(std::size_t elements) {
-  constexpr std::size_t most = std::size_t{1} << 31;  // what the ring's counters can tell apart
-  if (elements == 0 || elements > most)
-    throw InvalidArgument("prefetch cannot run ahead by that many elements",
-                          text(elements, " given, 1 to ", most, " can be"),
-                          "Use 1 or 2; more help only when the time per element varies");
+  detail::require_ring_size(elements, 1);
   return Pipe{[=]<Dataset D>(D dataset) { return PrefetchDataset<D>{std::move(dataset), elements}; }};
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {
@@ -58,6 +59,9 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
     if (!once.is_known() || once.count() > forever / rounds_) return Cardinality::unknown();
     return Cardinality::known(once.count() * rounds_);
   }
+  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(dataset_); }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   /// The first inner epoch of an outer one, such that no two outer epochs share an inner one.

@@ -7,6 +7,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/random.hpp>
+#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {
@@ -71,6 +72,15 @@ class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(dataset_); }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+  /// The same step over `make(upstream)`.
+  template <class Make>
+  [[nodiscard]] auto over(Make make) && {
+    return data::ShuffleDataset<decltype(make(std::move(dataset_)))>{make(std::move(dataset_)), buffer_size_, seed_,
+                                                                     reshuffle_};
+  }
 
  private:
   /// How many elements the buffer will hold, as far as that is known.

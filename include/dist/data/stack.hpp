@@ -1,12 +1,15 @@
 #pragma once
 
-#include <concepts>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/example.hpp>
 
@@ -18,6 +21,18 @@ namespace dist::data {
 /// `trim(batch, rows)` keeps the first rows only.
 template <class Element>
 struct Stack;
+
+/// An element that can be batched: a number, a Tensor, a TensorView, and an Example, std::tuple, std::pair or std::array
+/// of such.
+template <class Element>
+concept Stackable = requires {
+  typename Stack<Element>::Batch;
+};
+
+/// What a batch of `Element`s is: a Tensor of numbers for numbers, with one more axis for arrays, the same structure of
+/// these for structures.
+template <Stackable Element>
+using Batched = typename Stack<Element>::Batch;
 
 namespace detail {
 
@@ -51,8 +66,7 @@ struct StackRows {
 }  // namespace detail
 
 /// Numbers become a tensor of rank 1.
-template <class T>
-  requires std::is_arithmetic_v<T>
+template <Reducible T>
 struct Stack<T> : detail::StackRows<T> {
   static void allocate(Tensor<T>& batch, T, std::size_t rows) { detail::StackRows<T>::allocate(batch, Shape{}, rows); }
   static void place(Tensor<T>& batch, std::size_t row, T element) {
@@ -87,9 +101,9 @@ struct Stack<Tensor<T>> : detail::StackRows<T> {
 };
 
 /// Features and labels are stacked apart.
-template <class X, class Y>
+template <Stackable X, Stackable Y>
 struct Stack<Example<X, Y>> {
-  using Batch = Example<typename Stack<X>::Batch, typename Stack<Y>::Batch>;
+  using Batch = Example<Batched<X>, Batched<Y>>;
 
   static void allocate(Batch& batch, const Example<X, Y>& like, std::size_t rows) {
     Stack<X>::allocate(batch.x, like.x, rows);
@@ -105,15 +119,42 @@ struct Stack<Example<X, Y>> {
   }
 };
 
-/// An element that can be batched.
-template <class Element>
-concept Stackable = requires {
-  typename Stack<Element>::Batch;
+namespace detail {
+
+/// The parts of what std::get takes apart are stacked apart.
+template <class Element, class BatchType>
+struct StackParts {
+  using Batch = BatchType;
+
+  static void allocate(Batch& batch, const Element& like, std::size_t rows) {
+    each_part([&]<std::size_t I, class Part>() { Part::allocate(std::get<I>(batch), std::get<I>(like), rows); });
+  }
+  static void place(Batch& batch, std::size_t row, const Element& element) {
+    each_part([&]<std::size_t I, class Part>() { Part::place(std::get<I>(batch), row, std::get<I>(element)); });
+  }
+  static void trim(Batch& batch, std::size_t rows) {
+    each_part([&]<std::size_t I, class Part>() { Part::trim(std::get<I>(batch), rows); });
+  }
+
+ private:
+  template <class Fn>
+  static void each_part(Fn fn) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (fn.template operator()<I, Stack<std::tuple_element_t<I, Element>>>(), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Element>>{});
+  }
 };
 
-/// What a batch of `Element`s is: a Tensor of numbers for numbers, with one more axis for arrays, an Example
-/// of these for examples.
-template <Stackable Element>
-using Batched = typename Stack<Element>::Batch;
+}  // namespace detail
+
+template <Stackable First, Stackable... Rest>
+struct Stack<std::tuple<First, Rest...>>
+    : detail::StackParts<std::tuple<First, Rest...>, std::tuple<Batched<First>, Batched<Rest>...>> {};
+template <Stackable A, Stackable B>
+struct Stack<std::pair<A, B>> : detail::StackParts<std::pair<A, B>, std::pair<Batched<A>, Batched<B>>> {};
+template <Stackable T, std::size_t Size>
+  requires(Size > 0)
+struct Stack<std::array<T, Size>> : detail::StackParts<std::array<T, Size>, std::array<Batched<T>, Size>> {};
 
 }  // namespace dist::data

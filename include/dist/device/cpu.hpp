@@ -36,24 +36,25 @@ struct Cpu {
   }
 
   /// `op` over `body(i)` for every index of the range. Eight interleaved partial results, so that the loop vectorises; the
-  /// order depends on the range only, so the same range gives the same bits.
+  /// order depends on the range only, so the same range gives the same bits. 16-bit floating-point values are combined as
+  /// floats and rounded once.
   template <class Op, class Body>
   [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
     using T = std::decay_t<std::invoke_result_t<Body&, std::size_t>>;
-    static_assert(ReduceOp<Op, T>,
-                  "this reduction does not combine what the body returns: Mean needs a floating-point type");
+    detail::require_reduce_op<Op, T>();
+    using Combined = Accumulator<T>;
     constexpr std::size_t lanes = 8;
-    T partial[lanes];
-    for (T& lane : partial) lane = Op::template identity<T>;
+    Combined partial[lanes];
+    for (Combined& lane : partial) lane = Op::template identity<Combined>;
     std::size_t i = range.begin;
     for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
       for (std::size_t lane = 0; lane < lanes; ++lane)
-        partial[lane] = op(partial[lane], static_cast<T>(body(i + lane)));
-    T combined = partial[0];
+        partial[lane] = op(partial[lane], static_cast<Combined>(body(i + lane)));
+    Combined combined = partial[0];
     for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
     for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i)
-      combined = op(combined, static_cast<T>(body(i)));
-    return Op::finish(combined, range.size());
+      combined = op(combined, static_cast<Combined>(body(i)));
+    return static_cast<T>(Op::finish(combined, range.size()));
   }
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -51,9 +50,14 @@ struct DeviceName {
     if (colon == std::string_view::npos || colon == 0) refuse("a type, a colon and a number were expected");
     for (const char letter : part.substr(0, colon))
       device.type += static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
-    const char* const end = part.data() + part.size();
-    const auto [stop, error] = std::from_chars(part.data() + colon + 1, end, device.index);
-    if (error != std::errc{} || stop != end || !rest.empty()) refuse("a type, a colon and a number were expected");
+    const std::string_view digits = part.substr(colon + 1);
+    constexpr std::size_t most_digits = 9;  // far from where a number could overflow
+    if (digits.empty() || digits.size() > most_digits || !rest.empty())
+      refuse("a type, a colon and a number were expected");
+    for (const char digit : digits) {
+      if (digit < '0' || digit > '9') refuse("a type, a colon and a number were expected");
+      device.index = 10 * device.index + static_cast<std::size_t>(digit - '0');
+    }
   }
   return device;
 }

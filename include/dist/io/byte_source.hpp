@@ -36,30 +36,32 @@ std::size_t read_full(Source& source, std::span<std::byte> buffer) {
   return filled;
 }
 
-/// A file, unbuffered: ask for many bytes at a time.
-class FileSource {
+namespace detail {
+
+/// A file that is open for reading, and what its name is.
+class OpenFile {
  public:
   /// Throws FileError when the file is missing or may not be read.
-  explicit FileSource(std::string path) : name_(std::move(path)) {
+  explicit OpenFile(std::string path) : name_(std::move(path)) {
     do descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
     while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ < 0) fail("cannot be opened", errno);
   }
-  FileSource(FileSource&& other) noexcept
+  OpenFile(OpenFile&& other) noexcept
       : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileSource& operator=(FileSource&& other) noexcept {
+  OpenFile& operator=(OpenFile&& other) noexcept {
     std::swap(name_, other.name_);
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  ~FileSource() {
+  ~OpenFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  /// Throws FileError when the system cannot read on.
-  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
+  /// What `read(descriptor)` returns, which reads as the system's functions do. Throws FileError when it cannot.
+  [[nodiscard]] std::size_t retry(auto&& read) const {
     for (;;) {
-      const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+      const ssize_t count = read(descriptor_);
       if (count >= 0) return static_cast<std::size_t>(count);
       if (errno != EINTR) fail("cannot be read", errno);
     }
@@ -78,6 +80,24 @@ class FileSource {
 
   std::string name_;
   int descriptor_ = -1;
+};
+
+}  // namespace detail
+
+/// A file, unbuffered: ask for many bytes at a time.
+class FileSource {
+ public:
+  /// Throws FileError when the file is missing or may not be read.
+  explicit FileSource(std::string path) : file_(std::move(path)) {}
+
+  /// Throws FileError when the system cannot read on.
+  [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
+    return file_.retry([&](int descriptor) { return ::read(descriptor, buffer.data(), buffer.size()); });
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
+
+ private:
+  detail::OpenFile file_;
 };
 
 /// Bytes in memory that outlive the source.

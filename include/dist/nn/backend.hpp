@@ -20,6 +20,14 @@
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
 ///
+/// BatchNormalization<Channels, T>, with a number per channel, the last axis, as std::span<double, Channels> `Sums` and
+/// as std::array `Coefficients` of what T is computed in; the batch may be without rows:
+/// - `sums(state, x, sum, sum_of_squares)`;
+/// - `forward(state, x, mean, scale, shift, y)`, y = (x - mean) * scale + shift;
+/// - `gradient_sums(state, x, dy, mean, sum_dy, sum_dy_x)`, of dy and of dy * (x - mean);
+/// - `input_gradient(state, x, dy, mean, of_dy, of_x, constant, dx)`,
+///   dx = dy * of_dy + (x - mean) * of_x + constant.
+///
 /// Elementwise<Function, T>:
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, y, dy, dx)` overwrites dx, which may be dy.

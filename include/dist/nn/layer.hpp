@@ -18,6 +18,14 @@
 ///
 /// All tensors have the rows of the batch as outermost axis, at least one. `state` is the back end's
 /// (backend.hpp).
+///
+/// Two members are for the few layers that do more than compute row by row:
+///
+/// - `uses_replica`: true when the Operation communicates, or computes another thing in training than in inference.
+///   Its `forward` then gets a LayerCall before the other arguments, its `backward` the replica context. It is called
+///   for a batch without rows too, as the other replicas may have some and wait for it in a collective.
+/// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
+///   Needs `uses_replica`, as it comes with the LayerCall.
 #pragma once
 
 #include <array>
@@ -27,6 +35,7 @@
 
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/forward_mode.hpp>
 
 namespace dist::nn {
 
@@ -36,9 +45,25 @@ struct ParameterSpec {
   Shape shape;
 };
 
-/// The parameters of one layer, and their gradients, as its Operation gets them.
+/// One tensor that a layer keeps, and the first value of all its elements.
+struct StateSpec {
+  std::string_view name;  ///< "moving_mean"
+  Shape shape;
+  double initial = 0;
+};
+
+/// The parameters of one layer, their gradients or its state, as its Operation gets them.
 template <class T, std::size_t Count>
 using ParameterViews = std::array<TensorView<T>, Count>;
+
+/// What `forward` of a layer with `uses_replica` gets besides its tensors: the mode, the replica for collectives, and
+/// the replica's copy of the layer's state. `S` is const in inference.
+template <class Replica, ForwardMode Mode, class S, std::size_t Count>
+struct LayerCall {
+  static constexpr bool training = std::same_as<Mode, Training>;
+  const Replica& replica;
+  ParameterViews<S, Count> state;
+};
 
 /// A layer in its place.
 template <class L>
@@ -53,6 +78,24 @@ namespace detail {
 
 /// The parameters of a layer that learns nothing.
 inline constexpr std::array<ParameterSpec, 0> no_parameters{};
+/// The state of a layer that keeps nothing.
+inline constexpr std::array<StateSpec, 0> no_state{};
+
+/// What a layer says of its replica and its state, or what follows when it says nothing.
+template <class L>
+inline constexpr bool uses_replica = false;
+template <class L>
+  requires requires { L::uses_replica; }
+inline constexpr bool uses_replica<L> = L::uses_replica;
+
+template <class L>
+[[nodiscard]] constexpr auto& state_of() {
+  if constexpr (requires { L::state; }) {
+    return L::state;
+  } else {
+    return no_state;
+  }
+}
 
 /// False, but only once a template with this argument is used.
 template <class>

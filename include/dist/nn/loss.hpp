@@ -8,7 +8,9 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/nn/losses/values.hpp>
 
 namespace dist::nn {
@@ -52,25 +54,69 @@ concept LossFunction = std::copyable<L> &&
   { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
 };
 
-/// The sum of the per-example losses of all rows, unscaled. 0 for no rows.
-template <class T, class Target, LossFunction<T, Target> L>
-[[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets) {
+/// Sample weights that are all 1.
+struct Unweighted {};
+
+namespace detail {
+
+/// The weight of each row, as a function. Throws ShapeMismatch unless there is one number per row.
+template <class T, class Weights>
+[[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T> outputs) {
+  if constexpr (!Values<Weights>) {
+    static_assert(std::same_as<Weights, Unweighted>,
+                  "sample weights are a tensor, or a view of one, with one number per example");
+    return [](std::size_t) { return T{1}; };
+  } else {
+    const auto given = values_of(weights);
+    if (given.rows() != outputs.rows() || given.row_size() != 1)
+      throw ShapeMismatch(text(reader, " got sample weights that do not fit the outputs"),
+                          text("outputs ", to_string(outputs.shape()), ", weights ", to_string(given.shape())),
+                          "Give one weight per example, or none");
+    return [given](std::size_t row) { return static_cast<T>(given.data()[row]); };
+  }
+}
+
+}  // namespace detail
+
+/// Each row's loss, unscaled, which `compute_average_loss` makes one number of: a loss without reduction (spec P04).
+/// Values only: for gradients use `compute_loss`, with sample weights where rows weigh differently. Throws ShapeMismatch.
+template <class L, Values Outputs, Values Targets, class T>
+void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
+  const auto values = values_of(outputs);
+  const auto targets = values_of(given);
+  loss.check(values, targets);
+  if (losses.size() != values.rows())
+    throw ShapeMismatch(text(L::name, " got a place for losses that does not fit the outputs"),
+                        text(losses.size(), " places for ", values.rows(), " rows"), "Give one place per example");
+  const std::size_t outputs_size = values.row_size();
+  const std::size_t targets_size = targets.row_size();
+  for (std::size_t row = 0; row < values.rows(); ++row)
+    losses[row] = loss.per_example(row_span(values, outputs_size, row), row_span(targets, targets_size, row));
+}
+
+/// The sum of the per-example losses of all rows, each times its sample weight, unscaled. 0 for no rows. Throws
+/// ShapeMismatch.
+template <class T, class Target, LossFunction<T, Target> L, class Weights = Unweighted>
+[[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets,
+                                const Weights& sample_weight = {}) {
   loss.check(outputs, targets);
+  const auto weight = detail::row_weights(L::name, sample_weight, outputs);
   const std::size_t outputs_size = outputs.row_size();
   const std::size_t targets_size = targets.row_size();
   double total = 0;
   for (std::size_t row = 0; row < outputs.rows(); ++row)
     total += static_cast<double>(
-        loss.per_example(row_span(outputs, outputs_size, row), row_span(targets, targets_size, row)));
+        weight(row) * loss.per_example(row_span(outputs, outputs_size, row), row_span(targets, targets_size, row)));
   return total;
 }
 
 /// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
 /// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
-/// gradients are summed over the replicas, not averaged (spec P07).
-template <class L, DifferentiableOutputs Outputs, Values Targets>
+/// gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
+/// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch.
+template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs, const Targets& given,
-                                std::size_t global_batch) {
+                                GlobalBatchSize global_batch, const Weights& sample_weight = {}) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
   using T = std::remove_const_t<typename decltype(values)::Element>;
@@ -78,15 +124,17 @@ template <class L, DifferentiableOutputs Outputs, Values Targets>
   static_assert(LossFunction<L, T, Target>, "this loss does not work on outputs and targets of these types");
   DIST_EXPECT(outputs.gradient.size() == values.size());
   loss.check(values, targets);
+  const auto weight = detail::row_weights(L::name, sample_weight, values);
   const std::size_t values_size = values.row_size();
   const std::size_t targets_size = targets.row_size();
-  const T scale = global_batch == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(global_batch));
+  const T scale = global_batch.value() == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(global_batch.value()));
   double total = 0;
   for (std::size_t row = 0; row < values.rows(); ++row)
     total += static_cast<double>(
-        loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row), scale,
-                         std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
-  return Loss<T>{total, values.rows(), global_batch};
+        weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
+                                       weight(row) * scale,
+                                       std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
+  return Loss<T>{total, values.rows(), global_batch.value()};
 }
 
 }  // namespace dist::nn

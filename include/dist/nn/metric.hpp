@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,7 +32,8 @@ concept MetricFunction = std::copyable<M> && requires(const M measure) {
 };
 
 /// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum)
-/// without communication; the result aggregates them (spec P15).
+/// without communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective
+/// call.
 ///
 ///     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
 template <class S, MetricFunction M>
@@ -51,12 +53,24 @@ class Metric {
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
 
   /// Measures a batch of this replica: accuracy and losses take outputs and targets, MeanValue a value and
-  /// its weight.
+  /// its weight. A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17):
+  /// give it unscaled ones, as MeanOf does.
   void update(const InReplica auto& replica, const auto&... given) { add(replica, measure_(given...)); }
   /// Adds what has been measured already.
   void add(const InReplica auto& replica, Tally tally) {
-    total_.component(replica)[0] += tally.total;
-    count_.component(replica)[0] += tally.count;
+    total_.assign_add(replica, tally.total);
+    count_.assign_add(replica, tally.count);
+  }
+
+  /// Outside replica functions every replica measures the same batch, which counts as often as there are replicas; the
+  /// mean is that of one (spec P16).
+  void update(const InCrossReplica auto& context, const auto&... given) { add(context, measure_(given...)); }
+  void add(const InCrossReplica auto& context, Tally tally) {
+    const std::size_t local_replicas = context.strategy().num_local_replicas();
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      total_.component(context, local)[0] += tally.total;
+      count_.component(context, local)[0] += tally.count;
+    }
   }
 
   /// The mean so far; 0 before the first example.
@@ -65,8 +79,8 @@ class Metric {
   }
   /// The same on every replica. A collective call.
   [[nodiscard]] double result(const InReplica auto& replica) const {
-    const auto total = replica.all_reduce(sum, total_.value(replica));
-    return mean_of(total, replica.all_reduce(sum, count_.value(replica)));
+    const auto total = total_.synchronized_value(replica);
+    return mean_of(total, count_.synchronized_value(replica));
   }
 
   /// Starts again from nothing, on every replica (spec P18).

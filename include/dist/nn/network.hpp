@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,19 +10,21 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/activations.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/network_state.hpp>
+#include <dist/nn/outputs.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/workspace.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/replica_buffer.hpp>
 
 namespace dist::nn {
 
-/// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and their gradients in
-/// another of the same layout, so that one pass reduces and applies them all.
+/// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in
+/// a buffer of the same layout, so that one pass reduces and applies them all.
 ///
 /// `forward` and `backward` run in replica functions; each replica has its own memory for them, made on its
 /// first step.
@@ -38,7 +41,8 @@ class Network {
   using Backend = BackendType;
   using Element = ElementType;
   using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
-  using Gradients = DistributedVariable<Element, OnRead, Sum, typename Backend::Device>;
+  using Gradients = ReplicaBuffer<Element, typename Backend::Device>;
+  using State = NetworkState<Net, Element, typename Backend::Device>;
 
   /// Elements of all parameters, and the elements of the variables that hold them with padding between.
   static constexpr std::size_t parameter_count = Net::parameter_count;
@@ -49,7 +53,8 @@ class Network {
   explicit Network(Strategy& strategy, std::uint64_t seed = 0)
       : parameters_(strategy.template variable<Element, OnWrite, None>(
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
-        gradients_(strategy.template variable<Element, OnRead, Sum>(Shape{padded_count}, Element{0}, "gradients")),
+        gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
+        state_(strategy),
         slots_(strategy.num_local_replicas()) {}
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -72,22 +77,46 @@ class Network {
     return Net::template layer_parameters<Layer>(gradients_.component(replica).data())[Which];
   }
 
-  /// The network's output for a batch, and where the loss writes its gradient.
+  /// What the layers keep but do not learn, such as the moving statistics of BatchNormalization: an OnRead variable
+  /// with aggregation Mean, and the name, shape and offset of what lies in it.
+  [[nodiscard]] auto& state() noexcept requires(Net::state_count > 0) { return state_.variable(); }
+  [[nodiscard]] static constexpr std::span<const Parameter> state_layout() noexcept { return Net::state; }
+
+  /// A replica's view of state `Which` of layer `Layer`.
+  template <std::size_t Layer, std::size_t Which>
+  [[nodiscard]] auto state(const InReplica auto& replica) const {
+    return Net::template layer_state<Layer>(state_.read(replica).data())[Which];
+  }
+
+  /// The network's output for a batch, and where the loss writes its gradient. For evaluation and prediction give
+  /// `nn::inference`: layers such as BatchNormalization then compute with what they have learnt and kept, instead of
+  /// with statistics of the batch.
   ///
-  /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be
-  /// there or not. It must stay as it is until `backward`. Throws ShapeMismatch, OutOfMemory and what the
-  /// back end throws.
-  [[nodiscard]] Activations<Element> forward(const InReplica auto& replica, TensorView<const Element> x) {
+  /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be there or
+  /// not. It must stay as it is until `backward`. A collective call in training if a layer is synchronised, or keeps
+  /// state where the replicas share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back
+  /// end throws.
+  template <InReplica Replica, ForwardMode Mode = Training>
+  [[nodiscard]] Outputs<Element> forward(const Replica& replica, TensorView<const Element> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
     const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr) workspace = std::make_unique<Workspace>();
-    return workspace->forward(parameters, x);
+    const auto compute = [&]<class S>(std::span<S> state) {
+      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S>{replica, state.data()});
+    };
+    if constexpr (!Net::uses_replica) {
+      return workspace->forward(parameters, x);
+    } else if constexpr (std::same_as<Mode, Training>) {
+      return state_.update(replica, compute);
+    } else {
+      return compute(state_.read(replica));
+    }
   }
 
-  /// The gradients of all parameters for the batch of the last `forward`, from what `loss` wrote into its
-  /// activations' gradient. Overwrites all gradients; without rows they are zero. `loss` is named to say that
-  /// it comes before.
+  /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote
+  /// into its outputs' gradient. Overwrites all gradients; without rows they are zero. `loss` is named to say that it
+  /// comes before. A collective call if a layer is synchronised.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
     const auto parameters = parameters_.component(replica);
@@ -96,7 +125,11 @@ class Network {
       throw InvalidArgument("A network's backward was called before its forward",
                             text("replica ", replica.replica_id().index(), " has computed no batch yet"),
                             "Call forward and a loss first, in the same replica");
-    workspace->backward(parameters, gradients_.component(replica));
+    if constexpr (Net::uses_replica) {
+      workspace->backward(parameters, gradients_.component(replica), replica);
+    } else {
+      workspace->backward(parameters, gradients_.component(replica));
+    }
   }
 
  private:
@@ -123,6 +156,7 @@ class Network {
 
   Parameters parameters_;
   Gradients gradients_;
+  [[no_unique_address]] State state_;
   std::vector<Slot> slots_;
 };
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,11 +15,18 @@
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/optimizers/segments.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist::nn {
@@ -62,13 +72,23 @@ concept OptimizerFunction = std::copyable<O> &&
   optimizer.template with_update<float>(iteration, apply);
 };
 
+/// The option of `apply_gradients` that applies the gradients as they are (spec P08).
+struct SkipAggregation {};
+inline constexpr SkipAggregation skip_aggregation{};
+
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
 /// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all
-/// (OnRead, Sum: read outside replica functions they are whole). Refers to the network, which must outlive
-/// it.
+/// (OnRead, Sum: read outside replica functions they are whole). Every parameter has a gradient, zero where
+/// nothing flowed, so that none is ever missing (spec P09). Refers to the network, which must outlive it.
 template <class S, class Network, OptimizerFunction O>
 class Optimizer {
+  static_assert(
+      std::same_as<typename S::Placement, OnEveryReplica> ||
+          !(has_option<O, ClipValue> || has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>),
+      "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
+      "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
+
  public:
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
   using Slot = decltype(std::declval<S&>().template variable<Element, OnRead, Sum>(Shape{}, 0, std::string{}));
@@ -78,7 +98,8 @@ class Optimizer {
       : function_(checked(std::move(function))),
         network_(&network),
         iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
-                                                                                        text(O::name, "/iterations"))) {
+                                                                                        text(O::name, "/iterations"))),
+        progress_(strategy.template buffer<std::int64_t>(Shape{2}, text(O::name, "/progress"))) {
     const std::size_t parameters = network.parameters().size();
     function_.template with_update<Element>(1, [&](auto update) {
       slots_.reserve(update.slots.size());
@@ -86,27 +107,62 @@ class Optimizer {
         slots_.push_back(
             strategy.template variable<Element, OnRead, Sum>(Shape{parameters}, 0, text(O::name, "/", slot)));
     });
+    if constexpr (has_segments) {
+      segments_ = detail::segments_of(network);
+      if constexpr (has_option<O, WeightDecay>)
+        for (detail::Segment& segment : segments_)
+          segment.decays = function_.template get<WeightDecay>().applies_to(segment.name);
+    }
+    if constexpr (has_norm)
+      squares_.emplace(strategy.template buffer<double>(Shape{norms()}, text(O::name, "/squares")));
+    if constexpr (has_option<O, AccumulateGradients>)
+      accumulated_.emplace(strategy.template buffer<Element>(Shape{parameters}, text(O::name, "/accumulated")));
   }
 
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over
-  /// memory. Counts one iteration. A collective call.
-  void apply_gradients(const InReplica auto& replica) {
-    std::int64_t& iterations = iterations_.component(replica)[0];
-    const std::int64_t iteration = iterations + 1;
-    function_.template with_update<Element>(iteration, [&](const auto update) {
-      constexpr std::size_t count = decltype(update)::slots.size();
-      constexpr auto indices = std::make_index_sequence<count>{};
-      const auto slots = components(replica, indices);
-      replica.reduce_and_apply(sum, network_->gradients().component(replica), network_->parameters().component(replica),
-                               [&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
-                                 detail::update_elements(update, weights, gradients, offset(slots, first, indices),
-                                                         indices);
-                               });
-    });
-    iterations = iteration;  // every replica writes the same value, so there is nothing to aggregate (spec P12)
+  /// memory, or two where norms are clipped. Counts one iteration. A collective call. Throws InvalidArgument when
+  /// gradients were applied without aggregation before.
+  void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
+
+  /// Updates this replica's own copy with its own gradients, without communication: what was to be done with the other
+  /// replicas has been done already, by an `all_reduce` of the gradients, or is left to the caller, who then has copies
+  /// that differ (spec P08). Each replica keeps all slots for itself, so that a step of this kind does not go together
+  /// with one that aggregates. Throws InvalidArgument for such a mixture.
+  template <InReplica Replica>
+  void apply_gradients(const Replica& replica, SkipAggregation) {
+    static_assert(
+        !stores_centrally<Replica>,
+        "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a strategy that keeps "
+        "one copy of each variable, such as CentralStorage, cannot apply the gradients of each replica to it");
+    apply<false>(replica);
   }
 
-  /// Global steps so far (spec P12).
+  template <InCrossReplica Context>
+  void apply_gradients(const Context&, auto&&...) {
+    static_assert(detail::never<Context>,
+                  "apply_gradients is called in a replica function, where gradients are computed (spec P07): use "
+                  "strategy.run to enter one");
+  }
+
+  /// Makes the average of the weights the weights, if the optimizer keeps one (nn::AverageWeights); to be called when
+  /// training ends, as Model::fit does (spec P11).
+  void finalize(const InCrossReplica auto& context) {
+    if constexpr (has_option<O, AverageWeights>) {
+      if (iterations(context) == 0) return;
+      auto& parameters = network_->parameters();
+      if (progress_.component(context, 0)[applied] == as_given) {
+        for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local) {
+          const std::span<const Element> average = slots_.back().component(context, local);
+          std::copy_n(average.data(), average.size(), parameters.component(context, local).data());
+        }
+      } else {
+        const auto average = slots_.back().read(context);
+        parameters.assign(context, TensorView<const Element>{average});
+      }
+    }
+  }
+
+  /// Global steps so far (spec P12): updates, where several calls make up one.
   [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
 
@@ -120,14 +176,111 @@ class Optimizer {
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
   /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's
-  /// `slots`.
+  /// `slots` (spec P13).
   [[nodiscard]] std::span<const Slot> slots() const noexcept { return slots_; }
 
  private:
+  static constexpr bool has_norm = has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>;
+  static constexpr bool has_segments = has_norm || has_option<O, WeightDecay>;
+
+  /// What `progress_` counts: calls since the last update, and how updates were applied.
+  static constexpr std::size_t pending = 0;
+  static constexpr std::size_t applied = 1;
+  static constexpr std::int64_t aggregated = 1;
+  static constexpr std::int64_t as_given = 2;
+
   static O checked(O function) {
     function.check();
     return function;
   }
+
+  template <bool aggregate, class Replica>
+  void apply(const Replica& replica) {
+    const std::span<std::int64_t> progress = progress_.component(replica);
+    require_one_kind(replica, progress[applied], aggregate ? aggregated : as_given);
+    std::span<Element> gradient = network_->gradients().component(replica);
+    if constexpr (has_option<O, AccumulateGradients>) {
+      const std::int64_t steps = function_.template get<AccumulateGradients>().steps;
+      const std::span<Element> total = accumulated_->component(replica);
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += gradient[i];
+      if (++progress[pending] < steps) return;
+      progress[pending] = 0;
+      for (Element& element : total) element /= static_cast<Element>(steps);
+      gradient = total;
+    }
+    const std::span<Element> mirror = network_->parameters().component(replica);
+    /// Calls `visit(first, weights, gradients)` with the blocks of this replica's share, or all.
+    const auto for_each_block = [&](auto&& visit) {
+      if constexpr (aggregate) {
+        replica.reduce_and_apply(sum, gradient, mirror, visit);
+      } else {
+        visit(std::size_t{0}, mirror, std::span<const Element>{gradient});
+      }
+    };
+    std::span<double> squares{};
+    if constexpr (has_norm) {
+      squares = squares_->component(replica);
+      std::fill(squares.begin(), squares.end(), 0.0);
+      for_each_block([&](std::size_t first, std::span<Element>, std::span<const Element> gradients) {
+        detail::for_each_segment(segments_, first, gradients.size(), [&](std::size_t which, IndexRange range) {
+          squares[has_option<O, ClipNorm> ? which : 0] +=
+              detail::sum_of_squares(gradients.subspan(range.begin - first, range.size()));
+        });
+      });
+      if constexpr (aggregate) replica.all_reduce(sum, squares);
+    }
+
+    const std::int64_t iteration = iterations_.value(replica) + 1;
+    function_.template with_update<Element>(iteration, [&](const auto update) {
+      constexpr auto indices = std::make_index_sequence<decltype(update)::slots.size()>{};
+      const auto slots = components(replica, indices);
+      for_each_block([&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
+        if constexpr (has_segments) {
+          detail::for_each_segment(segments_, first, weights.size(), [&](std::size_t which, IndexRange range) {
+            const std::size_t begin = range.begin - first;
+            detail::update_elements(of_segment(update, which, squares), weights.subspan(begin, range.size()),
+                                    gradients.subspan(begin, range.size()), offset(slots, range.begin, indices),
+                                    indices);
+          });
+        } else {
+          detail::update_elements(update, weights, gradients, offset(slots, first, indices), indices);
+        }
+      });
+    });
+    if constexpr (has_option<O, AccumulateGradients>) std::fill(gradient.begin(), gradient.end(), Element{0});
+    iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
+  }
+
+  /// Aggregated steps keep each slot on one replica, others on all of them.
+  void require_one_kind(const InReplica auto& replica, std::int64_t& before, std::int64_t now) const {
+    if (slots_.empty() || replica.num_replicas_in_sync() == 1) return;
+    if (before != 0 && before != now)
+      throw InvalidArgument(text("Optimizer ", O::name, " was used with and without nn::skip_aggregation"),
+                            "with aggregation its slots are shared out among the replicas, without it each has its own",
+                            "Use one kind of apply_gradients, or two optimizers");
+    before = now;
+  }
+
+  /// The functor for the parameter of segment `which`: its part of the weight decay, its norm.
+  template <class Update>
+  [[nodiscard]] Update of_segment(Update update, std::size_t which,
+                                  [[maybe_unused]] std::span<const double> squares) const {
+    if constexpr (has_option<O, WeightDecay>)
+      if (!segments_[which].decays) update.decay = 0;
+    if constexpr (has_option<O, ClipNorm>) {
+      const double limit = double{function_.template get<ClipNorm>().norm};
+      const double norm = std::sqrt(squares[which]);
+      update.scale = static_cast<Element>(limit / (norm <= limit ? limit : norm));  // NaN stays NaN
+    }
+    if constexpr (has_option<O, GlobalClipNorm>) {
+      const double limit = double{function_.template get<GlobalClipNorm>().norm};
+      const double norm = std::sqrt(squares[0]);
+      update.scale = static_cast<Element>((norm <= limit ? 1.0 : limit / norm) + (norm - norm));
+    }
+    return update;
+  }
+
+  [[nodiscard]] std::size_t norms() const noexcept { return has_option<O, ClipNorm> ? segments_.size() : 1; }
 
   template <std::size_t... K>
   [[nodiscard]] std::array<Element*, sizeof...(K)> components([[maybe_unused]] const auto& replica,
@@ -141,11 +294,18 @@ class Optimizer {
     return {slots[K] + first...};
   }
 
+  template <class T>
+  using Buffer = decltype(std::declval<S&>().template buffer<T>(Shape{}, std::string{}));
+
   O function_;
   Network* network_;
   decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
                                                                                          std::string{})) iterations_;
+  Buffer<std::int64_t> progress_;
   std::vector<Slot> slots_;
+  std::vector<detail::Segment> segments_;
+  std::optional<Buffer<double>> squares_;
+  std::optional<Buffer<Element>> accumulated_;
 };
 
 template <class S, class Network, class O>

@@ -9,11 +9,11 @@
 
 namespace dist::nn {
 
-/// One tensor that a network learns, and where it lies among all of them.
+/// One tensor that a network learns, or keeps, and where it lies among all of its kind.
 struct Parameter {
   std::string_view layer;  ///< the layer's name, "dense"
   std::size_t ordinal;     ///< layers of that name before it
-  std::string_view kind;   ///< "kernel" or "bias"
+  std::string_view kind;   ///< "kernel", "bias", "moving_mean"
   Shape shape;
   std::size_t offset;  ///< elements before it, padding included
 

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -11,7 +9,7 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layers/input.hpp>
-#include <dist/nn/parameter.hpp>
+#include <dist/nn/layout.hpp>
 
 namespace dist::nn {
 
@@ -85,55 +83,39 @@ struct Sequential {
   static constexpr void for_each_layer(auto&& visit) { each_layer(visit, std::make_index_sequence<layer_count>{}); }
 
   template <class Type>
-  struct OutputOf {
-    using Shape = InputShape;
+  struct OfLayers {
+    using Output = InputShape;
+    static constexpr bool use_replica = false;
   };
   template <class... Placed>
     requires(sizeof...(Placed) > 0)
-  struct OutputOf<std::tuple<Placed...>> {
-    using Shape = typename std::tuple_element_t<sizeof...(Placed) - 1, std::tuple<Placed...>>::Output;
+  struct OfLayers<std::tuple<Placed...>> {
+    using Output = typename std::tuple_element_t<sizeof...(Placed) - 1, std::tuple<Placed...>>::Output;
+    static constexpr bool use_replica = (detail::uses_replica<Placed> || ...);
+    static_assert(((detail::uses_replica<Placed> || detail::state_of<Placed>().size() == 0) && ...),
+                  "a layer with state needs uses_replica = true: its Operation gets the state with the LayerCall");
   };
+  using Learned = detail::Layout<detail::Learned, typename Places::Type>;
+  using Kept = detail::Layout<detail::Kept, typename Places::Type>;
 
  public:
-  using OutputShape = typename OutputOf<typename Places::Type>::Shape;
+  using OutputShape = typename OfLayers<typename Places::Type>::Output;
+
+  /// Whether a layer communicates, or computes another thing in training than in inference.
+  static constexpr bool uses_replica = OfLayers<typename Places::Type>::use_replica;
 
   /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.
-  static constexpr std::array<std::size_t, layer_count + 1> first_parameter = [] {
-    std::array<std::size_t, layer_count + 1> first{};
-    for_each_layer([&]<std::size_t Index>() { first[Index + 1] = first[Index] + Layer<Index>::parameters.size(); });
-    return first;
-  }();
-
+  static constexpr auto& first_parameter = Learned::first;
   /// Every parameter, in the order of the layers.
-  static constexpr std::array<Parameter, first_parameter[layer_count]> parameters = [] {
-    std::array<Parameter, first_parameter[layer_count]> all{};
-    std::array<std::string_view, layer_count + 1> names{};
-    std::size_t count = 0;
-    std::size_t offset = 0;
-    for_each_layer([&]<std::size_t Index>() {
-      names[Index] = Layer<Index>::name;
-      std::size_t ordinal = 0;
-      for (std::size_t before = 0; before != Index; ++before)
-        if (names[before] == names[Index]) ++ordinal;
-      for (const ParameterSpec& spec : Layer<Index>::parameters) {
-        all[count++] = Parameter{names[Index], ordinal, spec.name, spec.shape, offset};
-        offset += padded(spec.shape.elements());
-      }
-    });
-    return all;
-  }();
-
+  static constexpr auto& parameters = Learned::tensors;
   /// Elements of all parameters, and the elements that hold them with padding.
-  static constexpr std::size_t parameter_count = [] {
-    std::size_t count = 0;
-    for (const Parameter& parameter : parameters) count += parameter.shape.elements();
-    return count;
-  }();
-  static constexpr std::size_t padded_count = [] {
-    std::size_t count = 0;
-    for (const Parameter& parameter : parameters) count += padded(parameter.shape.elements());
-    return count;
-  }();
+  static constexpr std::size_t parameter_count = Learned::count;
+  static constexpr std::size_t padded_count = Learned::padded_count;
+
+  /// The same of what the layers keep but do not learn.
+  static constexpr auto& state = Kept::tensors;
+  static constexpr std::size_t state_count = Kept::count;
+  static constexpr std::size_t padded_state_count = Kept::padded_count;
 
   /// Gives the `padded_count` elements of `all` their first values. The same seed gives the same values
   /// everywhere.
@@ -141,16 +123,25 @@ struct Sequential {
   static void initialize(TensorView<T> all, std::uint64_t seed) {
     for_each_layer([&]<std::size_t Index>() { initialize_layer<Index>(all, seed, of_layer<Index>()); });
   }
+  /// Gives the `padded_state_count` elements of `all` their first values.
+  template <class T>
+  static void initialize_state(TensorView<T> all) {
+    for_each_layer([&]<std::size_t Index>() {
+      for (std::size_t which = 0; which < detail::state_of<Layer<Index>>().size(); ++which)
+        for (T& element : layer_state<Index>(all.data())[which].elements())
+          element = static_cast<T>(detail::state_of<Layer<Index>>()[which].initial);
+    });
+  }
 
   /// The parameters of one layer, among `all` parameters of a network.
   template <std::size_t Index, class T>
   [[nodiscard]] static auto layer_parameters(T* all) {
-    ParameterViews<T, Layer<Index>::parameters.size()> views;
-    for (std::size_t which = 0; which < views.size(); ++which) {
-      const Parameter& parameter = parameters[first_parameter[Index] + which];
-      views[which] = TensorView<T>{all + parameter.offset, parameter.shape};
-    }
-    return views;
+    return Learned::template of_layer<Index>(all);
+  }
+  /// The state of one layer, among `all` state of a network.
+  template <std::size_t Index, class T>
+  [[nodiscard]] static auto layer_state(T* all) {
+    return Kept::template of_layer<Index>(all);
   }
 
  private:

@@ -9,10 +9,27 @@
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/activations.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
+
+/// Of a pass through a network without layers that use the replica.
+struct NoReplica {};
+
+/// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
+/// this replica.
+template <class Replica, ForwardMode Mode, class S>
+struct ForwardPass {
+  const Replica& replica;
+  S* state;
+
+  template <class Net, std::size_t Layer>
+  [[nodiscard]] auto layer_call() const {
+    const auto views = Net::template layer_state<Layer>(state);
+    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>>{replica, views};
+  }
+};
 
 /// What one replica needs to compute a network: its layers' operations with the back end's state, and the
 /// memory between layers, which grows to the largest batch seen and is then used again.
@@ -23,26 +40,35 @@ template <class Net, class Backend, class T>
 class Workspace {
  public:
   /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters`
-  /// must stay as they are until `backward`.
-  [[nodiscard]] Activations<T> forward(std::span<const T> parameters, TensorView<const T> x) {
+  /// must stay as they are until `backward`. `pass` is a ForwardPass where a layer uses the replica.
+  template <class Pass = NoReplica>
+  [[nodiscard]] Outputs<T> forward(std::span<const T> parameters, TensorView<const T> x, const Pass& pass = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
     reserve(rows());
     if (rows() > 0) {
       [[maybe_unused]] const auto entered = state_.enter();
-      each_forward(parameters.data(), std::make_index_sequence<layers>{});
+      each_forward<false>(parameters.data(), pass, std::make_index_sequence<layers>{});
+    } else if constexpr (Net::uses_replica) {
+      [[maybe_unused]] const auto entered = state_.enter();
+      each_forward<true>(parameters.data(), pass, std::make_index_sequence<layers>{});
     }
     return {output<layers>(), output_gradient<layers>()};
   }
 
   /// From the gradient that `forward` returned the place of to the gradients of all parameters, which are
-  /// overwritten.
-  void backward(std::span<const T> parameters, std::span<T> gradients) {
-    if (rows() == 0) {
-      std::fill(gradients.begin(), gradients.end(), T{0});
+  /// overwritten. `replica` is the replica's context where a layer uses it.
+  template <class Replica = NoReplica>
+  void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {}) {
+    if (rows() > 0) {
+      [[maybe_unused]] const auto entered = state_.enter();
+      each_backward<false>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
       return;
     }
-    [[maybe_unused]] const auto entered = state_.enter();
-    each_backward(parameters.data(), gradients.data(), std::make_index_sequence<layers>{});
+    std::fill(gradients.begin(), gradients.end(), T{0});
+    if constexpr (Net::uses_replica) {
+      [[maybe_unused]] const auto entered = state_.enter();
+      each_backward<true>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
+    }
   }
 
  private:
@@ -120,32 +146,49 @@ class Workspace {
     for (std::size_t side = 0; side < 2; ++side) gradients_[side] = AlignedBuffer<T>(gradient_elements[side]);
   }
 
-  template <std::size_t... Index>
-  void each_forward(const T* parameters, std::index_sequence<Index...>) {
-    (forward_one<Index>(parameters), ...);
+  /// Which layers take part: all that compute something, or, for a batch without rows, those that use the replica.
+  template <std::size_t Index, bool WithoutRows>
+  static constexpr bool takes_part = !Net::template Layer<Index>::is_view &&
+                                     (!WithoutRows || detail::uses_replica<typename Net::template Layer<Index>>);
+
+  template <bool WithoutRows, class Pass, std::size_t... Index>
+  void each_forward(const T* parameters, const Pass& pass, std::index_sequence<Index...>) {
+    (forward_one<Index, WithoutRows>(parameters, pass), ...);
   }
-  template <std::size_t Index>
-  void forward_one(const T* parameters) {
-    if constexpr (!Net::template Layer<Index>::is_view) {
+  template <std::size_t Index, bool WithoutRows, class Pass>
+  void forward_one(const T* parameters, const Pass& pass) {
+    if constexpr (takes_part<Index, WithoutRows>) {
       const TensorView<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
-      std::get<Index>(operations_)
-          .forward(state_, output<Index>(), Net::template layer_parameters<Index>(parameters), y);
+      auto& operation = std::get<Index>(operations_);
+      const auto layer_parameters = Net::template layer_parameters<Index>(parameters);
+      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
+        operation.forward(pass.template layer_call<Net, Index>(), state_, output<Index>(), layer_parameters, y);
+      } else {
+        operation.forward(state_, output<Index>(), layer_parameters, y);
+      }
     }
   }
 
-  template <std::size_t... Index>
-  void each_backward(const T* parameters, T* gradients, std::index_sequence<Index...>) {
-    (backward_one<layers - 1 - Index>(parameters, gradients), ...);
+  template <bool WithoutRows, class Replica, std::size_t... Index>
+  void each_backward(const T* parameters, T* gradients, const Replica& replica, std::index_sequence<Index...>) {
+    (backward_one<layers - 1 - Index, WithoutRows>(parameters, gradients, replica), ...);
   }
-  template <std::size_t Index>
-  void backward_one(const T* parameters, T* gradients) {
-    if constexpr (!Net::template Layer<Index>::is_view && Index >= first_trained) {
+  template <std::size_t Index, bool WithoutRows, class Replica>
+  void backward_one(const T* parameters, T* gradients, const Replica& replica) {
+    if constexpr (takes_part<Index, WithoutRows> && Index >= first_trained) {
       constexpr bool input_gradient = Index > first_trained;
       const TensorView<T> dx = input_gradient ? output_gradient<Index>() : TensorView<T>{};
-      std::get<Index>(operations_)
-          .template backward<input_gradient>(state_, output<Index>(), Net::template layer_parameters<Index>(parameters),
-                                             output<Index + 1>(), output_gradient<Index + 1>(),
-                                             Net::template layer_parameters<Index>(gradients), dx);
+      auto& operation = std::get<Index>(operations_);
+      const auto layer_parameters = Net::template layer_parameters<Index>(parameters);
+      const auto layer_gradients = Net::template layer_parameters<Index>(gradients);
+      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
+        operation.template backward<input_gradient>(replica, state_, output<Index>(), layer_parameters,
+                                                    output<Index + 1>(), output_gradient<Index + 1>(), layer_gradients,
+                                                    dx);
+      } else {
+        operation.template backward<input_gradient>(state_, output<Index>(), layer_parameters, output<Index + 1>(),
+                                                    output_gradient<Index + 1>(), layer_gradients, dx);
+      }
     }
   }
 

@@ -30,10 +30,10 @@ class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryA
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
   /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
-  explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorageOptions{.replicas = replicas}) {}
+  explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit CentralStorage(std::vector<std::string> devices)
-      : CentralStorage(CentralStorageOptions{.devices = std::move(devices)}) {}
+      : CentralStorage(CentralStorage::on_devices(std::move(devices))) {}
   explicit CentralStorage(const CentralStorageOptions& options)
       : CentralStorage::Threaded(options),
         memory_(std::make_shared<Memory>(1)),

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/single_replica.hpp>
 
@@ -18,7 +19,7 @@ class Default : public SingleReplica<Default, Cpu> {
 
   /// The dataset itself.
   template <class Dataset>
-  [[nodiscard]] static Dataset distribute_dataset(Dataset dataset) {
+  [[nodiscard]] static Dataset distribute_dataset(Dataset dataset, const data::InputOptions& = {}) {
     return dataset;
   }
 };

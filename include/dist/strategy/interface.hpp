@@ -3,18 +3,30 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/placement.hpp>
-#include <dist/core/contract.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/select_replica.hpp>
+#include <dist/context/structure.hpp>
+#include <dist/context/update_context.hpp>
+#include <dist/context/value_context.hpp>
+#include <dist/core/axes.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/strategy/combine_values.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
 namespace dist {
@@ -32,6 +44,10 @@ concept Strategy = requires(S& strategy) {
   strategy.run([](auto&) {});
 };
 
+/// The destination of `reduce_to` that is a copy for each replica.
+struct EveryReplica {};
+inline constexpr EveryReplica every_replica{};
+
 /// What every strategy offers besides `run`, written once. `Derived` brings `run`, `memory()` for variables,
 /// `replica_memory()` for buffers, `num_replicas_in_sync()` and `num_local_replicas()`.
 template <class Derived, class DeviceType>
@@ -40,22 +56,29 @@ class StrategyInterface {
   StrategyInterface(const StrategyInterface&) = delete;
   StrategyInterface& operator=(const StrategyInterface&) = delete;
 
-  /// The context outside replica functions (spec B03).
-  [[nodiscard]] CrossReplicaContext<Derived> scope() noexcept { return CrossReplicaContext<Derived>{derived()}; }
+  /// The context outside replica functions (spec B03). Throws WrongStrategy inside one (spec B09).
+  [[nodiscard]] CrossReplicaContext<Derived> scope() {
+    require_outside("scope", "use the replica context, or its merge_call");
+    return CrossReplicaContext<Derived>{derived()};
+  }
 
-  /// A variable with one copy per replica, all with replica 0's initial value (spec G06).
+  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value (spec G06).
   ///
-  /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`. Throws
-  /// ShapeMismatch, OutOfMemory.
-  template <Reducible T, Synchronization Sync = OnWrite, Aggregation Agg = None, class Initial = T>
-  [[nodiscard]] DistributedVariable<T, Sync, Agg, DeviceType> variable(Shape shape, Initial&& initial = T{},
-                                                                       std::string name = "Variable") {
-    DistributedVariable<T, Sync, Agg, DeviceType> made{derived().memory(), shape, std::move(name)};
-    const auto context = scope();
+  /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`.
+  /// `trainable` says whether optimizers change the variable; left out, OnWrite variables are (spec G03). Throws
+  /// ShapeMismatch, InvalidArgument for a number that T cannot hold, OutOfMemory, and WrongStrategy inside a replica function.
+  template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
+  [[nodiscard]] DistributedVariable<T, Sync, Agg, DeviceType> variable(
+      Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    require_outside("variable", "make it before run, or give variable the replica context as its first argument");
+    DistributedVariable<T, Sync, Agg, DeviceType> made{derived().memory(), shape, std::move(name), trainable};
+    const CrossReplicaContext<Derived> context{derived()};
     const std::span<T> first = made.component(context, 0);
-    if constexpr (std::convertible_to<Initial, T>) {
-      if (static_cast<T>(initial) == T{0}) return made;  // memory comes zeroed: leave its pages untouched
-      std::fill(first.begin(), first.end(), static_cast<T>(initial));
+    if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
+      const T element = detail::to_element<T>(initial, made.name());
+      if (element == T{}) return made;  // memory comes zeroed: leave its pages untouched
+      std::fill(first.begin(), first.end(), element);
     } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
       const TensorView<const T> values = initial;
       if (values.shape() != shape)
@@ -71,44 +94,183 @@ class StrategyInterface {
       initial(TensorView<T>{first, shape});
     }
     if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {
-      // Each replica copies for itself, so that the pages come from memory near its processor.
-      derived().run([&](auto& replica) {
-        if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
-      });
+      if (derived().is_in_run()) {
+        for (std::size_t replica = 1; replica < derived().num_local_replicas(); ++replica)
+          std::copy_n(first.data(), first.size(), made.component(context, replica).data());
+      } else {
+        // Each replica copies for itself, so that the pages come from memory near its processor.
+        derived().run([&](auto& replica) {
+          if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
+        });
+      }
     }
     return made;
   }
 
-  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory.
+  /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same variable, with
+  /// replica 0's initial value. Throws CollectiveMismatch when the replicas ask for different shapes or names.
+  template <class T, class Sync = OnWrite, class Agg = None, InReplica Context, class Initial = T>
+  [[nodiscard]] std::shared_ptr<DistributedVariable<T, Sync, Agg, DeviceType>> variable(
+      const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    using Made = DistributedVariable<T, Sync, Agg, DeviceType>;
+    return replica.merge_call(
+        [&](auto&, const auto& shapes, const auto& names) {
+          require_equal(shapes, names);
+          return std::make_shared<Made>(
+              variable<T, Sync, Agg>(shape, std::forward<Initial>(initial), std::move(name), trainable));
+        },
+        shape, name);
+  }
+
+  /// Whether the variable or buffer was made by this strategy (spec D09).
+  template <class Variable>
+  [[nodiscard]] bool owns(const Variable& variable) const noexcept {
+    return variable.memory() == derived().memory() || variable.memory() == derived().replica_memory();
+  }
+
+  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy inside
+  /// a replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, DeviceType> buffer(Shape shape, std::string name = "Buffer") {
+    require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
     return {derived().replica_memory(), shape, std::move(name)};
   }
 
-  /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor. A
-  /// plain value, which is what `run` returns where there is one replica, is returned as it is.
+  /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor, and
+  /// the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is what `run`
+  /// returns where there is one replica, is returned as it is (spec C11).
+  ///
+  /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
+  /// several replicas: it could mean the value, or that many times the value.
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value) const {
-    if constexpr (!is_per_replica<Value>) {
-      return value;
-    } else if constexpr (Reducible<typename Value::Value>) {
-      DIST_EXPECT(value.size() > 0);
-      using T = typename Value::Value;
-      static_assert(ReduceOp<Op, T>,
-                    "this reduction does not combine values of this type: Mean needs a floating-point type");
-      T combined = value[0];
-      for (std::size_t i = 1; i < value.size(); ++i) combined = op(combined, value[i]);
-      return Op::finish(combined, value.size());
+    return detail::reduce_values(op, value, derived().num_replicas_in_sync());
+  }
+  /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies are equal:
+  /// the value, under a mean or a maximum (spec C12, E04).
+  template <class Op, class T, class Sync, class Agg>
+  [[nodiscard]] Tensor<T> reduce(Op op, const DistributedVariable<T, Sync, Agg, DeviceType>& variable) {
+    static_assert(
+        std::same_as<Sync, OnRead> || detail::is_idempotent<Op>,
+        "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "
+        "the value once for each copy");
+    const CrossReplicaContext<Derived> context = scope();
+    return detail::reduce_values(op,
+                                 PerReplica<TensorView<const T>>(
+                                     derived().memory()->replicas(),
+                                     [&](std::size_t copy) {
+                                       return TensorView<const T>{variable.component(context, copy), variable.shape()};
+                                     }),
+                                 1);
+  }
+  /// Also along axes of the values (spec C09): of `{0, 1}` the elements of rows and columns of all replicas are combined, and
+  /// the result is a tensor without these axes. The values may differ in extent along them; the mean is that of all elements,
+  /// whichever replica holds how many (spec C10). A plain tensor is reduced along its axes.
+  ///
+  /// Throws InvalidArgument for an axis that the values do not have, ShapeMismatch for other differences.
+  template <class Op, class Value>
+  [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes) const {
+    return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync());
+  }
+
+  /// The values of all replicas behind each other along `axis`, in replica order (spec C14). They may differ in extent along
+  /// that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not have.
+  template <class Value>
+  [[nodiscard]] auto gather(const Value& value, int axis) const {
+    return detail::gather_values(value, axis);
+  }
+
+  /// A copy of `value` for each replica of this process (spec D03).
+  template <class Value>
+  [[nodiscard]] PerReplica<Value> broadcast_to(const Value& value) const {
+    return PerReplica<Value>(derived().num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
+  }
+  /// `reduce`, and a copy of the result for each replica of this process (spec D01).
+  template <class Op, class Value>
+  [[nodiscard]] auto reduce_to(Op op, const Value& value, EveryReplica) const {
+    return broadcast_to(reduce(op, value));
+  }
+  /// `reduce`, and the result written to every copy of a variable (spec D01).
+  template <class Op, class Value, class T, class Sync, class Agg>
+  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, DeviceType>& destination) {
+    destination.assign(scope(), reduce(op, value));
+  }
+  /// `reduce` of each of the values, in their order, as a tuple (spec D02).
+  template <class Op, class... Values>
+  [[nodiscard]] auto batch_reduce(Op op, const Values&... values) const {
+    return std::tuple{reduce(op, values)...};
+  }
+  /// `reduce_to` of several values and variables: `batch_reduce_to(op, std::tie(value, variable), …)` (spec D02).
+  template <class Op, class... Values, class... Destinations>
+  void batch_reduce_to(Op op, const std::tuple<Values&, Destinations&>&... pairs) {
+    (reduce_to(op, std::get<0>(pairs), std::get<1>(pairs)), ...);
+  }
+
+  /// Calls `fn(context, args...)` for each copy of `variable`, with an UpdateContext in which variable operations act on that
+  /// copy; of PerReplica arguments the value that belongs to it (spec D04). Under CentralStorage there is one copy, and the
+  /// arguments are those of replica 0. Returns the results as a PerReplica, or nothing.
+  ///
+  /// Throws WrongStrategy for a variable of another strategy, and inside a replica function, where one replica's copy is
+  /// updated by the overload that takes its context.
+  template <class Variable, class Fn, class... Args>
+    requires(!InReplica<Variable>)
+  auto update(const Variable& variable, Fn&& fn, Args&&... args) {
+    require_outside("update", "give update the replica context as its first argument");
+    (require_value_per_replica(derived().num_local_replicas(), args), ...);
+    static_cast<void>(variable.component(CrossReplicaContext<Derived>{derived()}, 0));
+    const auto update_one = [&](std::size_t copy) -> decltype(auto) {
+      UpdateContext<Derived> context{derived(), copy};
+      return fn(context, select_replica(copy, args)...);
+    };
+    const std::size_t copies = derived().memory()->replicas();
+    using Result = std::decay_t<decltype(update_one(0))>;
+    if constexpr (std::is_void_v<Result>) {
+      for (std::size_t copy = 0; copy < copies; ++copy) update_one(copy);
     } else {
-      return reduce_tensors(op, value);
+      return PerReplica<Result>(copies, update_one);
+    }
+  }
+  /// In a replica function: calls `fn(context, args...)` for this replica's copy of `variable`. Under CentralStorage a
+  /// collective call, in which replica 0 updates the one copy (spec D04, E11).
+  template <InReplica Context, class Variable, class Fn, class... Args>
+  void update(const Context& replica, const Variable& variable, Fn&& fn, Args&&... args) {
+    static_cast<void>(variable.component(replica));
+    if constexpr (std::same_as<typename Derived::Placement, OnParameterDevice>) {
+      replica.barrier();  // nobody reads the old value any more
+      if (replica.local_index() == 0) {
+        UpdateContext<Derived> context{derived(), 0};
+        fn(context, args...);
+      }
+      replica.barrier();
+    } else {
+      UpdateContext<Derived> context{derived(), replica.local_index()};
+      fn(context, args...);
     }
   }
 
-  /// The values of this process's replicas, in replica order; a plain value counts as one (spec C15).
+  /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are threads, the
+  /// plain value under Default and OneDevice.
+  template <std::invocable<ValueContext> Fn>
+  [[nodiscard]] auto values_from_function(Fn&& fn) const {
+    const auto value_of = [&](std::size_t replica) {
+      return fn(ValueContext{ReplicaId{replica}, derived().num_replicas_in_sync()});
+    };
+    if constexpr (Derived::wraps_values) {
+      return regroup(PerReplica<std::decay_t<decltype(value_of(0))>>(derived().num_local_replicas(), value_of));
+    } else {
+      return value_of(0);
+    }
+  }
+
+  /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of each
+  /// replica's values; a plain value counts as one.
   template <class Value>
-  [[nodiscard]] auto local_results(const Value& value) const noexcept {
+  [[nodiscard]] auto local_results(const Value& value) const {
     if constexpr (is_per_replica<Value>) {
       return value.values();
+    } else if constexpr (detail::holds_per_replica<Value>) {
+      return detail::each_replica(value, derived().num_local_replicas());
     } else {
       return std::span<const Value>{&value, 1};
     }
@@ -119,6 +281,8 @@ class StrategyInterface {
   [[nodiscard]] auto local_results(Value&& value) const {
     if constexpr (is_per_replica<Value>) {
       return std::forward<Value>(value);
+    } else if constexpr (detail::holds_per_replica<Value>) {
+      return detail::each_replica(value, derived().num_local_replicas());
     } else {
       return PerReplica<Value>(1, [&](std::size_t) { return std::forward<Value>(value); });
     }
@@ -130,24 +294,27 @@ class StrategyInterface {
 
  private:
   [[nodiscard]] Derived& derived() noexcept { return static_cast<Derived&>(*this); }
+  [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
 
-  template <class Op, class Value>
-  [[nodiscard]] static auto reduce_tensors(Op op, const Value& value) {
-    using T = std::remove_const_t<typename Value::Value::Element>;
-    static_assert(ReduceOp<Op, T>,
-                  "this reduction does not combine elements of this type: Mean needs a floating-point type");
-    DIST_EXPECT(value.size() > 0);
-    Tensor<T> combined{value[0].shape()};
-    std::copy_n(value[0].data(), combined.size(), combined.data());
-    for (std::size_t replica = 1; replica < value.size(); ++replica) {
-      if (value[replica].shape() != combined.shape())
-        throw ShapeMismatch(text("Replica ", replica, "'s value cannot be reduced with replica 0's"),
-                            text("shapes ", to_string(value[replica].shape()), " and ", to_string(combined.shape())),
-                            "Return values of one shape from every replica");
-      for (std::size_t i = 0; i < combined.size(); ++i) combined[i] = op(combined[i], value[replica].data()[i]);
+  /// Throws WrongStrategy inside a replica function.
+  void require_outside(std::string_view method, std::string_view instead) const {
+    if (derived().is_in_replica_function())
+      throw WrongStrategy(text("strategy.", method, " was called inside a replica function"),
+                          "it is for the cross-replica context, which sees all replicas at once",
+                          text("In a replica function ", instead));
+  }
+
+  /// Throws CollectiveMismatch unless all replicas gave the same shape and name for a variable.
+  template <class Shapes, class Names>
+  static void require_equal([[maybe_unused]] const Shapes& shapes, [[maybe_unused]] const Names& names) {
+    if constexpr (is_per_replica<Shapes>) {
+      for (std::size_t replica = 1; replica < shapes.size(); ++replica)
+        if (shapes[replica] != shapes[0] || names[replica] != names[0])
+          throw CollectiveMismatch("The replicas did not make the same variable",
+                                   text("replica 0 made '", names[0], "' of shape ", to_string(shapes[0]), ", replica ",
+                                        replica, " '", names[replica], "' of shape ", to_string(shapes[replica])),
+                                   "Make the same variables in the same order on every replica");
     }
-    for (T& element : combined.elements()) element = Op::finish(element, value.size());
-    return combined;
   }
 };
 

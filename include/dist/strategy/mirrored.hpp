@@ -33,9 +33,9 @@ class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
   /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   Mirrored() : Mirrored(MirroredOptions{}) {}
-  explicit Mirrored(std::size_t replicas) : Mirrored(MirroredOptions{.replicas = replicas}) {}
+  explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
-  explicit Mirrored(std::vector<std::string> devices) : Mirrored(MirroredOptions{.devices = std::move(devices)}) {}
+  explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::on_devices(std::move(devices))) {}
   explicit Mirrored(const MirroredOptions& options)
       : Mirrored::Threaded(options), memory_(std::make_shared<Memory>(this->num_local_replicas())) {}
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <dist/core/text.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/strategy/single_replica.hpp>
 
@@ -20,10 +21,10 @@ class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
   }
 
-  /// The dataset, with the next element made ready in the background (spec I15).
+  /// The dataset, with the next elements made ready in the background (spec I15).
   template <class Dataset>
-  [[nodiscard]] static auto distribute_dataset(Dataset dataset) {
-    return std::move(dataset) | data::prefetch(1);
+  [[nodiscard]] static auto distribute_dataset(Dataset dataset, const data::InputOptions& options = {}) {
+    return data::PrefetchDataset<Dataset>{std::move(dataset), options.fetch_ahead};
   }
 };
 

@@ -1,13 +1,20 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/context/input_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/strategy/interface.hpp>
 
 namespace dist {
@@ -20,15 +27,33 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   using Placement = OnEveryReplica;
   using Collectives = SelfCollectives;
   using Context = ReplicaContext<Derived>;
+  /// Whether `run` and others return a PerReplica, even of one value (spec C02).
+  static constexpr bool wraps_values = false;
 
   [[nodiscard]] static constexpr std::size_t num_replicas_in_sync() noexcept { return 1; }
   [[nodiscard]] static constexpr std::size_t num_local_replicas() noexcept { return 1; }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& replica_memory() const noexcept { return memory_; }
 
+  /// There is nothing to choose.
+  [[nodiscard]] static CommunicationOptions communication() noexcept { return {}; }
+
+  /// The one device (spec D11).
+  [[nodiscard]] static std::vector<std::string> worker_devices() { return {Device::device_name(0)}; }
+
+  /// The dataset that `make(InputContext)` returns (spec A21, I17).
+  template <class Make, class Options = data::PipelinePerWorker>
+  [[nodiscard]] static auto distribute_datasets_from_function(Make&& make, const Options& = {}) {
+    constexpr bool one_pipeline = std::same_as<Options, data::PipelinePerWorker>;
+    static_assert(one_pipeline,
+                  "a strategy of one replica has one input pipeline: data::PipelinePerReplica is for Mirrored");
+    return make(InputContext{});
+  }
+
   /// Calls `fn(context, args...)` and returns what it returns, unwrapped (spec C02). Exceptions pass as they are.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
+    detail::require_replica_function<Fn, Context, Args...>();
     (require_value_per_replica(num_local_replicas(), args), ...);
     Context context{static_cast<Derived&>(*this), Collectives{}};
     return std::forward<Fn>(fn)(context, select_replica(0, args)...);
@@ -37,6 +62,11 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
  protected:
   SingleReplica() = default;
   ~SingleReplica() = default;
+
+  friend class StrategyInterface<Derived, DeviceType>;
+  /// Not known: nothing stands between a replica function and its caller.
+  [[nodiscard]] static constexpr bool is_in_run() noexcept { return false; }
+  [[nodiscard]] static constexpr bool is_in_replica_function() noexcept { return false; }
 
  private:
   std::shared_ptr<typename Device::Memory> memory_ = std::make_shared<typename Device::Memory>(1);

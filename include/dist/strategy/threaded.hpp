@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -12,12 +13,18 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/communication_options.hpp>
 #include <dist/comm/thread.hpp>
+#include <dist/context/input_context.hpp>
+#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/replica_function.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
-#include <dist/data/prefetch.hpp>
+#include <dist/data/distributed_pipelines.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/replica_threads.hpp>
@@ -28,14 +35,15 @@ namespace dist {
 /// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one replica on
 /// each device that this process may use.
 struct ThreadedOptions {
-  /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}.
-  std::optional<std::vector<std::string>> devices = std::nullopt;
+  /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. None: `replicas` says how many.
+  std::vector<std::string> devices = {};
   /// So many replicas, on the first devices; more than there are devices share them.
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether each replica's thread stays on its device's processor, where there are enough of them.
   bool pinned = true;
-  /// The longest that a replica waits for another to come to a collective, and a thread for another's run to end.
-  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+  /// How collectives are done. The timeout is also the longest that a thread waits for another's run to end; 10 minutes where
+  /// none is chosen.
+  CommunicationOptions communication = {};
 };
 
 namespace detail {
@@ -49,8 +57,8 @@ struct ReplicaPlaces {
 template <class Device>
 [[nodiscard]] ReplicaPlaces replica_places(const ThreadedOptions& options) {
   const std::size_t count = Device::count();
-  if (options.devices) {
-    std::vector<std::size_t> devices = devices_named(*options.devices, Device::type, count);
+  if (!options.devices.empty()) {
+    std::vector<std::size_t> devices = devices_named(options.devices, Device::type, count);
     if (options.replicas && *options.replicas != devices.size())
       throw InvalidArgument("A strategy was given devices and another number of replicas",
                             text(devices.size(), " devices, ", *options.replicas, " replicas"),
@@ -73,18 +81,46 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   using Device = DeviceType;
   using Collectives = typename Ops::template On<ThreadCommunicator>;
   using Context = ReplicaContext<Derived>;
+  /// Whether `run` and others return a PerReplica, even of one value (spec C02).
+  static constexpr bool wraps_values = true;
+
+  /// While it lives, replica 0's thread is outside replica functions although a run is going on: it merges a call.
+  class Merging {
+   public:
+    explicit Merging(Threaded& strategy) : merging_(strategy.merging_) {
+      merging_.store(true, std::memory_order_relaxed);
+    }
+    Merging(const Merging&) = delete;
+    ~Merging() { merging_.store(false, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<bool>& merging_;
+  };
 
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return threads_.size(); }
   [[nodiscard]] std::size_t num_local_replicas() const noexcept { return threads_.size(); }
 
-  /// Calls `fn(context, args...)` once on every replica's thread (spec C01): a PerReplica argument is sliced, anything else
-  /// is handed to all replicas, which must not change it without care. Returns the replicas' results as a PerReplica, or
+  /// As they were given.
+  [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
+
+  /// The devices of the replicas, in replica order; replicas that share devices take them in turn (spec D11).
+  [[nodiscard]] std::vector<std::string> worker_devices() const {
+    std::vector<std::string> names;
+    for (std::size_t replica = 0; replica < num_local_replicas(); ++replica)
+      names.push_back(Device::device_name(places_.devices[replica % places_.devices.size()]));
+    return names;
+  }
+
+  /// Calls `fn(context, args...)` once on every replica's thread (spec C01): a PerReplica argument is sliced, also inside
+  /// tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it without care.
+  /// Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so on (spec C03), or
   /// nothing when `fn` returns nothing.
   ///
   /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError.
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
-    using Result = std::decay_t<std::invoke_result_t<Fn&, Context&, decltype(select_replica(0, args))...>>;
+    detail::require_replica_function<Fn, Context, Args...>();
+    using Result = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
     (require_value_per_replica(num_local_replicas(), args), ...);
     const auto call = [&](std::size_t replica) -> decltype(auto) {
       Context context{static_cast<Derived&>(*this), Collectives{ThreadCommunicator{group_, replica}}};
@@ -98,24 +134,58 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
           "what a replica function returns must be default-constructible: its place is made before the replicas run");
       PerReplica<Result> results(num_local_replicas());
       run_all([&](std::size_t replica) { results[replica] = call(replica); });
-      return results;
+      return regroup(std::move(results));
     }
   }
 
-  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec I01,
-  /// I15): a range whose elements `run` slices. Each loop over the result is a new epoch.
-  template <class Dataset>
-  [[nodiscard]] auto distribute_dataset(Dataset dataset) const {
-    return data::DistributedDataset{std::move(dataset) | data::prefetch(1), num_local_replicas()};
+  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec C17, I01,
+  /// I15): a range whose elements `run` slices. `options` say how batches are cut and how many are made ahead.
+  ///
+  /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec I31).
+  template <class Dataset, class Options = data::InputOptions>
+  [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
+    return data::distribute_dataset(std::move(dataset), num_local_replicas(), input_context(), options);
+  }
+
+  /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step takes one
+  /// batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored `data::PipelinePerReplica{}`
+  /// calls `make` once for each replica, which then has a dataset of its own (spec I18).
+  template <class Make, class Options = data::PipelinePerWorker>
+  [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const Options& options = {}) const {
+    constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
+    static_assert(one_for_all || std::same_as<typename Derived::Placement, OnEveryReplica>,
+                  "CentralStorage has one input pipeline for all replicas: data::PipelinePerReplica is for Mirrored");
+    return data::distribute_datasets_from_function(make, num_local_replicas(), input_context(), options);
   }
 
  protected:
+  /// The options for one replica on each of `devices`. Throws InvalidArgument when there is none.
+  static ThreadedOptions on_devices(std::vector<std::string> devices) {
+    static_cast<void>(devices_named(devices, Device::type, Device::count()));
+    ThreadedOptions options;
+    options.devices = std::move(devices);
+    return options;
+  }
+  static ThreadedOptions with_replicas(std::size_t replicas) {
+    ThreadedOptions options;
+    options.replicas = replicas;
+    return options;
+  }
+
   /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for them.
   explicit Threaded(const ThreadedOptions& options)
       : places_(detail::replica_places<Device>(options)),
-        threads_(places_.replicas, processors(options.pinned), options.timeout),
-        group_(threads_.status(), threads_.spin_budget(), options.timeout) {}
+        communication_(options.communication),
+        threads_(places_.replicas, processors(options.pinned), timeout()),
+        group_(threads_.status(), threads_.spin_budget(), timeout()) {}
   ~Threaded() = default;
+
+  friend class StrategyInterface<Derived, DeviceType>;
+  /// Whether the calling thread is in a run of this strategy, and in a replica function there.
+  [[nodiscard]] bool is_in_run() const noexcept { return threads_.runs_here(); }
+  [[nodiscard]] bool is_in_replica_function() const noexcept {
+    return threads_.runs_here() && !merging_.load(std::memory_order_relaxed);
+  }
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe_as(std::string_view type) const {
@@ -140,9 +210,17 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     return chosen;
   }
 
+  [[nodiscard]] InputContext input_context() const { return {1, 0, num_replicas_in_sync()}; }
+
+  [[nodiscard]] std::chrono::nanoseconds timeout() const {
+    return communication_.timeout.value_or(std::chrono::minutes{10});
+  }
+
   detail::ReplicaPlaces places_;
+  CommunicationOptions communication_;
   ReplicaThreads threads_;
   ThreadGroup group_;
+  std::atomic<bool> merging_{false};
 };
 
 }  // namespace dist

@@ -9,10 +9,13 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
+#include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_of.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/regularizer.hpp>
 #include <dist/train/fit_options.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
@@ -32,6 +35,10 @@ namespace dist::nn {
 /// outlive it.
 template <class S, class Network, class O, class L, class... Ms>
 class Model {
+  using FitLoss = detail::FitLoss<L>;
+  static_assert(FitLoss::is_one_number,
+                "Model needs a loss of one number: give it nn::Reduction::SumOverBatchSize or nn::Reduction::Sum");
+
  public:
   using FitOptions = nn::FitOptions<Model>;
 
@@ -42,7 +49,7 @@ class Model {
         network_(network),
         loss_function_(loss),
         optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
-        loss_(strategy, MeanOf<L>{.loss = loss, .name = "loss"}),
+        loss_(strategy, MeanValue{.name = "loss"}),
         metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...) {
     logs_.set(loss_.name(), 0);
     each_metric([&](auto& metric) { require_new_name(metric.name()); });
@@ -55,8 +62,10 @@ class Model {
 
   /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss,
   /// averaged over the examples of the epoch, the metrics, and the same of the validation dataset. A
-  /// replica's loss is the mean over its rows, over the number of replicas (spec P05). `observers` are told
-  /// of what happens; see Observer.
+  /// replica's loss is the mean over its rows, over the number of replicas; with nn::Reduction::Sum it is their
+  /// sum (spec P05). Another fit goes on where the last one ended, so that its epochs are shuffled in other orders. When
+  /// training ends the optimizer is finalized. `observers` are told of what happens; see
+  /// Observer.
   ///
   /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
   /// throws.
@@ -70,13 +79,15 @@ class Model {
     for (std::size_t index = 0; index < options.epochs; ++index) {
       watching.epoch_begin({index, options.epochs, steps});
       const auto after_step = [&](std::size_t step) { watching.batch_end(step, current_logs()); };
-      steps = pass(distributed, index, after_step,
+      steps = pass(distributed, epochs_trained_, after_step,
                    [this](auto& replica, const auto& batch) { this->train(replica, batch); });
+      ++epochs_trained_;
       Logs logs = read_logs();
       if (options.validation)
         for (const Logs::Entry& entry : options.validation.evaluate(*this)) logs.set("val_" + entry.name, entry.value);
       watching.epoch_end({index, options.epochs, steps}, logs);
     }
+    optimizer_.finalize(strategy_.scope());
     return history;
   }
   template <class Dataset>
@@ -127,18 +138,46 @@ class Model {
 
   void train(const InReplica auto& replica, const auto& batch) {
     const auto outputs = network_.forward(replica, batch.x);
-    const std::size_t global_batch = values_of(outputs).rows() * replica.num_replicas_in_sync();
-    const auto loss = compute_loss(loss_function_, replica, outputs, batch.y, global_batch);
+    const std::size_t rows = values_of(outputs).rows();
+    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
+    const auto loss = compute_loss(FitLoss::function(loss_function_), replica, outputs, batch.y, divisor);
     network_.backward(replica, loss);
+    double penalty = 0;
+    if constexpr (FitLoss::is_regularized)
+      penalty = static_cast<double>(regularization_loss(replica, network_, loss_function_.regularizer)) *
+                static_cast<double>(replica.num_replicas_in_sync());
     optimizer_.apply_gradients(replica);
-    loss_.add(replica, MeanOf<L>::tally(loss));
+    report_loss(replica, loss.total(), rows, penalty);
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
   }
 
   void test(const InReplica auto& replica, const auto& batch) {
-    const auto outputs = network_.forward(replica, batch.x);
-    loss_.update(replica, outputs, batch.y);
+    const auto outputs = infer(replica, batch);
+    const auto values = values_of(outputs);
+    const double total = total_loss(FitLoss::function(loss_function_), values, values_of(batch.y));
+    double penalty = 0;
+    if constexpr (FitLoss::is_regularized)
+      penalty = total_regularization(replica, network_, loss_function_.regularizer);
+    report_loss(replica, total, values.rows(), penalty);
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+  }
+
+  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the unscaled
+  /// mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch (spec P06).
+  /// The penalty of a regulariser counts whole.
+  void report_loss(const InReplica auto& replica, double total, std::size_t rows, double penalty) {
+    const auto weight = static_cast<double>(rows);
+    const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
+    loss_.add(replica, {.total = total * sum_factor + penalty * weight, .count = weight});
+  }
+
+  /// A network of the user's own that computes the same in both modes need not take one.
+  auto infer(const InReplica auto& replica, const auto& batch) {
+    if constexpr (requires { network_.forward(replica, batch.x, inference); }) {
+      return network_.forward(replica, batch.x, inference);
+    } else {
+      return network_.forward(replica, batch.x);
+    }
   }
 
   /// One pass over the dataset, from metrics that start anew. Returns the number of steps.
@@ -195,9 +234,10 @@ class Model {
   Network& network_;
   L loss_function_;
   Optimizer<S, Network, O> optimizer_;
-  Metric<S, MeanOf<L>> loss_;
+  Metric<S, MeanValue> loss_;
   std::tuple<Metric<S, Ms>...> metrics_;
   Logs logs_;
+  std::size_t epochs_trained_ = 0;
 };
 
 template <class S, class Network, class O, class L, class... Ms>

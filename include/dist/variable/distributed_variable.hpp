@@ -6,20 +6,35 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/update_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/variable/cached_reads.hpp>
+#include <dist/variable/element_update.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/read.hpp>
+#include <dist/variable/scatter.hpp>
 #include <dist/variable/slice.hpp>
+#include <dist/variable/write.hpp>
 
 namespace dist {
+
+namespace detail {
+/// What a call that gave no context gave instead of one.
+template <class Argument>
+struct NoContext {};
+
+/// Where variable operations can be called.
+template <class C>
+concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
+}  // namespace detail
 
 /// A variable with one copy per replica, in the strategy's memory. Made by `strategy.variable<T, Sync, Agg>(shape, …)`.
 ///
@@ -34,15 +49,22 @@ namespace dist {
 /// | OnRead, OnlyFirstReplica | own copy | copy 0 | own copy only | every copy |
 /// | OnRead, None | own copy | refused | own copy only | every copy |
 ///
-/// A written value is one number for all elements, or as many elements as the variable has. Aggregating writes are
-/// collective calls. Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch for a value that does
-/// not fit; both name the variable.
-template <Reducible T, Synchronization Sync, Aggregation Agg, class Device = Cpu>
+/// In the function of `strategy.update` every operation acts on that one copy, without aggregation (spec B06).
+///
+/// A strategy that keeps one copy for all replicas, such as CentralStorage, reads it in every context and does not look at
+/// the synchronization: a write in a replica function is aggregated, which needs an aggregation, and done once; a write
+/// outside is done once (spec G.3).
+///
+/// `value(context)` is the conversion to a number: `2 * v.value(context)` follows the read rule of the context (spec G29).
+///
+/// A written value is one number for all elements, or a tensor of the variable's shape and element type. In a replica
+/// function it is that replica's own value, a literal as well (spec G.4); `same(value)` says that all replicas give the same.
+/// Aggregating writes are collective calls. Nothing is returned: read afterwards (spec G24). Throws WrongStrategy when the
+/// context belongs to another strategy, ShapeMismatch or InvalidArgument for a value that does not fit; all name the
+/// variable.
+template <class T, class Sync, class Agg, class Device = Cpu>
 class DistributedVariable {
-  static_assert(
-      !std::same_as<Agg, Mean> || std::floating_point<T>,
-      "a variable with aggregation Mean must have a floating-point type: an integer mean would round; use another "
-      "aggregation or another type");
+  static_assert((detail::require_variable_policies<T, Sync, Agg>(), true));
 
  public:
   using Element = T;
@@ -50,176 +72,206 @@ class DistributedVariable {
   using Aggregation = Agg;
   using Memory = typename Device::Memory;
 
-  /// Whether optimizers may change it: state that is aggregated on reading is not trained (spec G03).
-  static constexpr bool trainable = !std::same_as<Sync, OnRead>;
-
-  DistributedVariable(std::shared_ptr<Memory> memory, Shape shape, std::string name)
-      : slice_(std::move(memory), shape.elements()), shape_(shape), name_(std::move(name)) {}
+  DistributedVariable(std::shared_ptr<Memory> memory, Shape shape, std::string name,
+                      Trainable trainable = Trainable::by_synchronization)
+      : slice_(std::move(memory), shape.elements()),
+        shape_(shape),
+        name_(std::move(name)),
+        trainable_(trainable == Trainable::by_synchronization ? std::same_as<Sync, OnWrite>
+                                                              : trainable == Trainable::yes) {}
+  /// A copy would be another variable of the same strategy and name, whose copies nobody keeps equal to these: make one with
+  /// `strategy.variable` and assign (spec G10).
+  DistributedVariable(const DistributedVariable&) = delete;
+  DistributedVariable& operator=(const DistributedVariable&) = delete;
+  DistributedVariable(DistributedVariable&&) = default;
+  DistributedVariable& operator=(DistributedVariable&&) = default;
+  ~DistributedVariable() = default;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// What a copy is called where each needs a name: "name", "name/replica_1", … (spec G05).
+  [[nodiscard]] std::string component_name(std::size_t local_replica) const {
+    return local_replica == 0 ? name_ : text(name_, "/replica_", local_replica);
+  }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
+  /// Whether optimizers may change it (spec G03).
+  [[nodiscard]] bool trainable() const noexcept { return trainable_; }
+  /// The memory it is a part of, which tells whose it is.
+  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
+  /// The copies in this process: one for each replica, or one for all.
+  [[nodiscard]] std::size_t copies() const noexcept { return slice_.replicas(); }
 
-  /// The calling replica's own copy, to read and to change without communication.
-  [[nodiscard]] std::span<T> component(const InReplica auto& replica) const {
-    require_same_strategy(replica);
-    return slice_.on(replica.local_index());
+  /// The calling replica's own copy, to read and to change without communication. Where one copy serves all replicas it is
+  /// that one, and to change the same element on two replicas is a data race.
+  template <class Context>
+  [[nodiscard]] std::span<T> component(const Context& context) const {
+    static_assert(
+        InReplica<Context> || InUpdate<Context>,
+        "component(context) is the copy of a replica function or of strategy.update; elsewhere name the copy: "
+        "component(strategy.scope(), replica)");
+    return near_copy(context);
   }
-  /// The copy of one replica of this process, for those who see all of them.
+  /// The copy of one replica of this process, for those who see all of them. Throws InvalidArgument when there is no such
+  /// replica.
   [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
-    return slice_.on(local_replica);
+    const std::size_t replicas = context.strategy().num_local_replicas();
+    if (local_replica >= replicas)
+      throw InvalidArgument(text("Variable '", name_, "' has no copy of replica ", local_replica),
+                            text(context.strategy().describe(), ", numbered from 0"),
+                            text("Name one of the first ", replicas));
+    return slice_.on(copies() == 1 ? 0 : local_replica);
   }
 
-  [[nodiscard]] TensorView<const T> read(const InReplica auto& replica) const {
-    return {component(replica).data(), shape_};
-  }
-  /// OnWrite: a view of copy 0. OnRead: a new tensor with the aggregated copies.
-  [[nodiscard]] auto read(const InCrossReplica auto& context) const {
-    require_same_strategy(context);
-    if constexpr (std::same_as<Sync, OnWrite>) {
-      return TensorView<const T>{slice_.on(0).data(), shape_};
-    } else {
+  /// A view of the copy that is near, or a new tensor where copies are aggregated.
+  template <class Context>
+  [[nodiscard]] auto read(const Context& context) const {
+    require_context<Context>();
+    if constexpr (detail::is_cached_reads<Context>) {
+      return context.read(*this);
+    } else if constexpr (!detail::VariableContext<Context>) {
+      return TensorView<const T>{};  // refused above
+    } else if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
+      require_same_strategy(context);
       Tensor<T> aggregated{shape_};
-      for (std::size_t i = 0; i < size(); ++i) aggregated[i] = aggregate(i);
+      detail::aggregate_copies(*this, context, aggregated.elements());
       return aggregated;
-    }
-  }
-
-  /// The value of a variable with one element, read by the rules of `read` but without a tensor.
-  [[nodiscard]] T value(const InReplica auto& replica) const {
-    require_one_element();
-    return component(replica)[0];
-  }
-  [[nodiscard]] T value(const InCrossReplica auto& context) const {
-    require_same_strategy(context);
-    require_one_element();
-    if constexpr (std::same_as<Sync, OnWrite>) {
-      return slice_.on(0)[0];
     } else {
-      return aggregate(0);
+      return TensorView<const T>{near_copy(context).data(), shape_};
+    }
+  }
+  /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch when
+  /// there are more.
+  template <class Context>
+  [[nodiscard]] T value(const Context& context) const {
+    require_context<Context>();
+    if constexpr (detail::is_cached_reads<Context>) {
+      return context.value(*this);
+    } else if constexpr (!detail::VariableContext<Context>) {
+      return T{};  // refused above
+    } else {
+      const std::span<T> copy = near_copy(context);
+      require_one_element();
+      T value = copy[0];
+      if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
+        detail::aggregate_copies(*this, context, std::span<T>{&value, 1});
+      return value;
     }
   }
 
+  /// In a replica function, what `read` gives outside: a new tensor with the copies of all replicas aggregated, or a view
+  /// where they are kept equal (spec B16). A collective call of an OnRead variable.
   template <class Context>
-  void assign(const Context& context, const std::convertible_to<T> auto& value) {
-    write(context, Uniform{static_cast<T>(value)}, Assign{});
+  [[nodiscard]] auto synchronized_read(const Context& replica) const {
+    require_replica<Context>();
+    if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
+      const std::span<const T> mine = near_copy(replica);
+      Tensor<T> aggregated{shape_};
+      std::copy(mine.begin(), mine.end(), aggregated.data());
+      detail::aggregate_over_replicas(*this, replica, aggregated.elements());
+      return aggregated;
+    } else {
+      return read(replica);
+    }
   }
+  /// The same of a variable with one element.
   template <class Context>
-  void assign(const Context& context, TensorView<const T> values) {
-    write(context, elements_of(values), Assign{});
+  [[nodiscard]] T synchronized_value(const Context& replica) const {
+    require_replica<Context>();
+    T aggregated = value(replica);
+    if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
+      detail::aggregate_over_replicas(*this, replica, std::span<T>{&aggregated, 1});
+    return aggregated;
   }
-  template <class Context>
-  void assign_add(const Context& context, const std::convertible_to<T> auto& value) {
-    write(context, Uniform{static_cast<T>(value)}, Add{});
+
+  template <class Context, class Value>
+  void assign(const Context& context, const Value& value) {
+    write<detail::Assign>(context, value);
   }
-  template <class Context>
-  void assign_add(const Context& context, TensorView<const T> values) {
-    write(context, elements_of(values), Add{});
+  template <class Context, class Value>
+  void assign_add(const Context& context, const Value& value) {
+    write<detail::Add>(context, value);
   }
-  template <class Context>
-  void assign_sub(const Context& context, const std::convertible_to<T> auto& value) {
-    write(context, Uniform{static_cast<T>(value)}, Subtract{});
+  template <class Context, class Value>
+  void assign_sub(const Context& context, const Value& value) {
+    write<detail::Subtract>(context, value);
   }
-  template <class Context>
-  void assign_sub(const Context& context, TensorView<const T> values) {
-    write(context, elements_of(values), Subtract{});
+
+  /// The rows that `slices` (IndexedSlices<T> or a view of them) names change; rows that are named twice change twice, in
+  /// the order given. Of OnWrite variables only (spec G26 to G28). In a replica function with aggregation Sum or Mean the
+  /// slices of all replicas are applied to every copy, in rank order, Mean after dividing the values by the number of
+  /// replicas; with OnlyFirstReplica those of replica 0. Throws ShapeMismatch for slices of another shape.
+  void scatter_add(const auto& context, const auto& slices) { scatter<detail::Add>(context, slices); }
+  void scatter_sub(const auto& context, const auto& slices) { scatter<detail::Subtract>(context, slices); }
+  void scatter_mul(const auto& context, const auto& slices) { scatter<detail::Multiply>(context, slices); }
+  /// Throws InvalidArgument for an integer zero among the values.
+  void scatter_div(const auto& context, const auto& slices) { scatter<detail::Divide>(context, slices); }
+  /// The following three with aggregation None or OnlyFirstReplica only (spec G27).
+  void scatter_min(const auto& context, const auto& slices) { scatter<detail::Minimum>(context, slices); }
+  void scatter_max(const auto& context, const auto& slices) { scatter<detail::Maximum>(context, slices); }
+  void scatter_update(const auto& context, const auto& slices) { scatter<detail::Assign>(context, slices); }
+
+  // Calls that forgot the context, for a sentence instead of a list of candidates.
+  template <class Nothing = void>
+  void read() const {
+    require_context<detail::NoContext<Nothing>>();
+  }
+  template <class Nothing = void>
+  void value() const {
+    require_context<detail::NoContext<Nothing>>();
+  }
+  template <class Value>
+  void assign(const Value&) {
+    require_context<detail::NoContext<Value>>();
+  }
+  template <class Value>
+  void assign_add(const Value&) {
+    require_context<detail::NoContext<Value>>();
+  }
+  template <class Value>
+  void assign_sub(const Value&) {
+    require_context<detail::NoContext<Value>>();
   }
 
  private:
-  struct Assign {
-    static constexpr T apply(T, T given) { return given; }
-  };
-  struct Add {
-    static constexpr T apply(T old, T given) { return static_cast<T>(old + given); }
-  };
-  struct Subtract {
-    static constexpr T apply(T old, T given) { return static_cast<T>(old - given); }
-  };
-
-  /// A written value: the same number for every element, or one per element.
-  struct Uniform {
-    T number;
-    T operator[](std::size_t) const { return number; }
-  };
-
-  [[nodiscard]] std::span<const T> elements_of(TensorView<const T> values) const {
-    if (values.shape() != shape_)
-      throw ShapeMismatch(text("A value does not fit variable '", name_, "'"),
-                          text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape_)),
-                          "Give a value of the variable's shape, or one number for all elements");
-    return values.elements();
+  template <class Context>
+  static constexpr void require_context() {
+    static_assert(detail::VariableContext<Context> || detail::is_cached_reads<Context>,
+                  "a variable operation takes the context it is called in: the replica function's first argument, or "
+                  "strategy.scope() outside replica functions");
   }
 
-  template <class Operation, class Value>
-  static void apply(std::span<T> component, const Value& value, Operation) {
-    for (std::size_t i = 0; i < component.size(); ++i) component[i] = Operation::apply(component[i], value[i]);
+  template <class Context>
+  static constexpr void require_replica() {
+    static_assert(InReplica<Context>,
+                  "a synchronized read is made in a replica function: outside, read and value aggregate");
   }
 
-  template <InReplica Context, class Value, class Operation>
-  void write(const Context& replica, const Value& value, Operation operation) {
-    const std::span<T> mine = component(replica);
-    if constexpr (std::same_as<Sync, OnRead> || std::same_as<Agg, None>) {
-      apply(mine, value, operation);
-    } else {
-      constexpr std::size_t on_stack = 64;
-      T few[on_stack];
-      AlignedBuffer<T> many(size() > on_stack ? size() : 0);
-      const std::span<T> aggregated{size() > on_stack ? many.data() : few, size()};
-      apply(aggregated, value, Assign{});
-      if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-        replica.collectives().broadcast(0, aggregated);
-      } else {
-        replica.collectives().all_reduce(Agg{}, aggregated);
-      }
-      apply(mine, aggregated, operation);
-    }
+  template <class Update, class Context, class Value>
+  void write(const Context& context, const Value& value) {
+    require_context<Context>();
+    static_assert(!detail::is_cached_reads<Context>,
+                  "a write goes to the store: give it the context that the CachedReads were made from");
+    if constexpr (detail::VariableContext<Context>) detail::write_value(*this, context, value, Update{});
+  }
+  template <class Update, class Context, class Slices>
+  void scatter(const Context& context, const Slices& slices) {
+    require_context<Context>();
+    static_assert(!detail::is_cached_reads<Context>,
+                  "a write goes to the store: give it the context that the CachedReads were made from");
+    if constexpr (detail::VariableContext<Context>) detail::scatter(*this, context, slices, Update{});
   }
 
-  template <InCrossReplica Context, class Value, class Operation>
-  void write(const Context& context, const Value& value, Operation) {
+  /// The copy that `context` reads and writes; outside replica functions the first.
+  template <class Context>
+  [[nodiscard]] std::span<T> near_copy(const Context& context) const {
     require_same_strategy(context);
-    if constexpr (std::same_as<Sync, OnRead> && std::same_as<Agg, Sum>) {
-      static_assert(
-          std::same_as<Operation, Assign>,
-          "an OnRead variable with aggregation Sum takes no assign_add or assign_sub outside replica functions: "
-          "each copy holds an unknown share of the sum; add in a replica function, or assign the total");
-      // The number of replicas may not fit a small integer type.
-      using Wide = std::conditional_t<std::floating_point<T>, T,
-                                      std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
-      const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
-      apply_to_all(value, [&](T, T given) { return static_cast<T>(static_cast<Wide>(given) / replicas); });
+    if constexpr (stores_centrally<Context> || InCrossReplica<Context>) {
+      return slice_.on(0);
     } else {
-      apply_to_all(value, [](T old, T given) { return Operation::apply(old, given); });
+      return slice_.on(context.local_index());
     }
   }
-
-  /// Element by element over all copies, so that the value may be a view of one of them.
-  template <class Value, class Combine>
-  void apply_to_all(const Value& value, Combine&& combine) {
-    for (std::size_t i = 0; i < size(); ++i) {
-      const T given = value[i];
-      for (std::size_t replica = 0; replica < slice_.replicas(); ++replica) {
-        T& element = slice_.on(replica)[i];
-        element = combine(element, given);
-      }
-    }
-  }
-
-  [[nodiscard]] T aggregate(std::size_t i) const {
-    static_assert(
-        !std::same_as<Agg, None>,
-        "an OnRead variable with aggregation None has no value outside replica functions: give it the aggregation "
-        "Sum, Mean or OnlyFirstReplica, or read it in a replica function");
-    T combined = slice_.on(0)[i];
-    if constexpr (std::same_as<Agg, Sum> || std::same_as<Agg, Mean>) {
-      for (std::size_t replica = 1; replica < slice_.replicas(); ++replica)
-        combined = Agg{}(combined, slice_.on(replica)[i]);
-      combined = Agg::finish(combined, slice_.replicas());
-    }
-    return combined;
-  }
-
   template <class Context>
   void require_same_strategy(const Context& context) const {
     if (context.strategy().memory() != slice_.memory())
@@ -236,6 +288,7 @@ class DistributedVariable {
   Slice<T, Memory> slice_;
   Shape shape_;
   std::string name_;
+  bool trainable_;
 };
 
 }  // namespace dist

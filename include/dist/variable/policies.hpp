@@ -1,20 +1,34 @@
 #pragma once
 
 #include <concepts>
+#include <string_view>
 
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
 
-/// The replicas' copies hold the same value: a write in a replica function is aggregated and applied to all (spec G01).
-struct OnWrite {};
-/// Each replica writes its own copy without communication; reading outside replica functions aggregates (spec G01).
-struct OnRead {};
+/// Synchronization: the replicas' copies hold the same value; a write in a replica function is aggregated and applied to all
+/// (spec G01).
+struct OnWrite {
+  static constexpr std::string_view name = "OnWrite";
+};
+/// Synchronization: each replica writes its own copy without communication; reading outside replica functions aggregates
+/// (spec G01).
+struct OnRead {
+  static constexpr std::string_view name = "OnRead";
+};
+/// The synchronization of a variable that does not ask for one (spec G01).
+using Auto = OnWrite;
 
-/// Aggregation None: values of different replicas are never combined (spec G02). Sum and Mean are the reduce ops.
-struct None {};
+/// Aggregation: values of different replicas are never combined (spec G02). Sum and Mean are the reduce ops. As a
+/// synchronization it is refused: copies that nothing relates are no variable.
+struct None {
+  static constexpr std::string_view name = "None";
+};
 /// Aggregation by taking replica 0's value.
-struct OnlyFirstReplica {};
+struct OnlyFirstReplica {
+  static constexpr std::string_view name = "OnlyFirstReplica";
+};
 
 template <class S>
 concept Synchronization = std::same_as<S, OnWrite> || std::same_as<S, OnRead>;
@@ -22,5 +36,35 @@ concept Synchronization = std::same_as<S, OnWrite> || std::same_as<S, OnRead>;
 template <class A>
 concept Aggregation =
     std::same_as<A, None> || std::same_as<A, Sum> || std::same_as<A, Mean> || std::same_as<A, OnlyFirstReplica>;
+
+/// Whether optimizers change a variable (spec G03).
+enum class Trainable {
+  by_synchronization,  ///< OnWrite: yes. OnRead: no, as state that is aggregated on reading is not trained.
+  yes,
+  no,
+};
+
+namespace detail {
+
+/// One sentence for each way in which `DistributedVariable<T, Sync, Agg>` cannot be.
+template <class T, class Sync, class Agg>
+constexpr void require_variable_policies() {
+  static_assert(Reducible<T>, "a variable holds numbers: f16, bf16, f32, f64, integers or bool");
+  static_assert(
+      !std::same_as<Sync, None>,
+      "a variable cannot have the synchronization None: use OnWrite for copies that stay equal, or OnRead for a "
+      "copy of its own on every replica");
+  static_assert(Synchronization<Sync> || std::same_as<Sync, None>,
+                "a variable's synchronization is Auto, OnWrite or OnRead: name one of them before the aggregation");
+  static_assert(Aggregation<Agg>, "a variable's aggregation is None, Sum, Mean or OnlyFirstReplica");
+  static_assert(!std::same_as<T, bool> || !(std::same_as<Agg, Sum> || std::same_as<Agg, Mean>),
+                "bools are not added: give a bool variable the aggregation None or OnlyFirstReplica, or count in an "
+                "integer type");
+  static_assert(!std::same_as<Agg, Mean> || Floating<T> || std::same_as<T, bool>,
+                "a variable with aggregation Mean must have a floating-point type: an integer mean would round; use "
+                "another aggregation or another type");
+}
+
+}  // namespace detail
 
 }  // namespace dist

@@ -32,6 +32,9 @@ class ReplicaBuffer {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
 
+  /// The memory it is a part of, which tells whose it is.
+  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
+
   /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.
   [[nodiscard]] std::span<T> component(const InReplica auto& replica) const {
     require_same_strategy(replica);

@@ -59,3 +59,26 @@ TEST_CASE("a regularisation loss is counted once by the sum over the replicas (s
     CHECK(strategy.reduce(dist::sum, several) == doctest::Approx(12.0));
   }
 }
+
+TEST_CASE("outside replica functions the global batch size must be given (spec P01)") {
+  Mirrored strategy{2};
+  const std::vector<float> losses{1, 2, 3};
+  const std::span<const float> all{losses};
+  CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 12}) == 0.5f);
+  CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 0}) == 0.0f);
+  const std::vector<float> weights{1, 0, 2};
+  CHECK_THROWS_WITH_AS(nn::compute_average_loss(strategy.scope(), all, {.sample_weight = weights}),
+                       "compute_average_loss was called outside a replica function without a global batch size (the "
+                       "number of examples of "
+                       "each replica is not known there). Give .global_batch_size, or call it in a replica function.",
+                       dist::InvalidArgument);
+}
+
+TEST_CASE("a negative global batch size is refused (spec P01)") {
+  Mirrored strategy{2};
+  const std::vector<float> losses{1, 2, 3};
+  const int examples = -6;
+  CHECK_THROWS_AS(
+      nn::compute_average_loss(strategy.scope(), std::span<const float>{losses}, {.global_batch_size = examples}),
+      dist::InvalidArgument);
+}

@@ -65,3 +65,30 @@ TEST_CASE("targets of another shape are refused, no rows are not") {
   targets.resize(dist::Shape{0, 3});
   CHECK(run() == 0.0);
 }
+
+TEST_CASE("sample weights weigh losses and gradients, not the batch size (spec P01)") {
+  dist::Default strategy;
+  const auto outputs = filled(dist::Shape{2, 3}, {1, 2, 3, 4, 5, 6});
+  dist::Tensor<double> targets{dist::Shape{2, 3}};
+  dist::Tensor<double> gradient{dist::Shape{2, 3}};
+  dist::Tensor<float> weights{dist::Shape{2, 1}};
+  weights[0] = 3.0f, weights[1] = 0.0f;
+  const auto loss = strategy.run([&](auto& replica) {
+    return nn::mean_squared_error(replica, Outputs{outputs.view(), gradient.view()}, targets, 4, weights);
+  });
+  CHECK(loss.value() == doctest::Approx(3 * (1 + 4 + 9) / 3.0 / 4));
+  CHECK(loss.examples() == 2);
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(gradient[i] == doctest::Approx(i < 3 ? 3 * 2 * static_cast<double>(i + 1) / 3 / 4 : 0));
+  weights.resize(dist::Shape{1, 1});
+  const auto run = [&] {
+    return strategy.run([&](auto& replica) {
+      return nn::mean_squared_error(replica, Outputs{outputs.view(), gradient.view()}, targets, 4, weights).value();
+    });
+  };
+  CHECK_THROWS_WITH_AS(
+      run(),
+      "mean_squared_error got sample weights that do not fit the outputs (outputs [2, 3], weights [1, 1])."
+      " Give one weight per example, or none.",
+      dist::ShapeMismatch);
+}

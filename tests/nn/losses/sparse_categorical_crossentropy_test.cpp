@@ -178,3 +178,33 @@ TEST_CASE("a label that is no class is named") {
   labels.resize(dist::Shape{2});
   CHECK_THROWS_AS(run(), dist::ShapeMismatch);
 }
+
+TEST_CASE("sample weights weigh losses and gradients, no rows are no loss (spec P01)") {
+  dist::Default strategy;
+  auto logits = logits_for<double>(3, 4);
+  dist::Tensor<std::int32_t> labels{dist::Shape{3}};
+  labels[0] = 1, labels[1] = 0, labels[2] = 3;
+  dist::Tensor<double> weights{dist::Shape{3}};
+  weights[0] = 2, weights[1] = 0, weights[2] = 0.5;
+  dist::Tensor<double> gradient{dist::Shape{3, 4}};
+  dist::Tensor<double> plain{dist::Shape{3, 4}};
+  double value = 0;
+  strategy.run([&](auto& replica) {
+    static_cast<void>(
+        nn::sparse_categorical_crossentropy(replica, Outputs<double>{logits.view(), plain.view()}, labels, 6));
+    value = nn::sparse_categorical_crossentropy(replica, Outputs<double>{logits.view(), gradient.view()}, labels, 6,
+                                                weights)
+                .value();
+  });
+  CHECK(value == doctest::Approx((2 * reference_loss(logits, 0, 1) + 0.5 * reference_loss(logits, 2, 3)) / 6));
+  for (std::size_t i = 0; i < 12; ++i) CHECK(gradient[i] == doctest::Approx(weights[i / 4] * plain[i]));
+
+  dist::Tensor<double> none{dist::Shape{0, 4}};
+  dist::Tensor<std::int32_t> no_labels{dist::Shape{0}};
+  dist::Tensor<double> no_weights{dist::Shape{0}};
+  strategy.run([&](auto& replica) {
+    CHECK(nn::sparse_categorical_crossentropy(replica, Outputs<double>{none.view(), none.view()}, no_labels, 0,
+                                              no_weights)
+              .value() == 0.0);
+  });
+}

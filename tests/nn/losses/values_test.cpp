@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -48,4 +49,11 @@ TEST_CASE("targets that do not fit are named with both shapes") {
   }
   dist::Tensor<std::int32_t> column{dist::Shape{4, 1}};
   CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(column), 1));
+}
+
+TEST_CASE("the first of the largest") {
+  const std::vector<float> scores{1, 5, 5, 2};
+  CHECK(dist::nn::index_of_largest(std::span<const float>{scores}) == 1);
+  CHECK(dist::nn::index_of_largest(std::span<const float>{scores}.last(1)) == 0);
+  CHECK(dist::nn::index_of_largest(std::span<const float>{}) == 0);
 }

@@ -6,18 +6,30 @@
 
 using dist::nn::detail::require_decay;
 using dist::nn::detail::require_not_negative;
+using dist::nn::detail::require_positive;
 
 TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
   CHECK_NOTHROW(require_not_negative("SGD", "learning_rate", 0.0f));
   CHECK_THROWS_WITH_AS(require_not_negative("SGD", "learning_rate", -0.5f),
-                       "SGD.learning_rate is out of range (it is -0.500000). Give a number of 0 or more.",
+                       "SGD.learning_rate is out of range (it is -0.5). Give a number of 0 or more.",
                        dist::InvalidArgument);
   CHECK_THROWS_AS(require_not_negative("SGD", "learning_rate", NAN), dist::InvalidArgument);
   CHECK_NOTHROW(require_decay("Adam", "beta_1", 0.0f));
   CHECK_NOTHROW(require_decay("Adam", "beta_1", 0.999f));
   CHECK_THROWS_WITH_AS(require_decay("Adam", "beta_1", 1.0f),
-                       "Adam.beta_1 is out of range (it is 1.000000). Give a number from 0 to below 1.",
+                       "Adam.beta_1 is out of range (it is 1). Give a number from 0 to below 1.",
                        dist::InvalidArgument);
   CHECK_THROWS_AS(require_decay("Adam", "beta_1", -0.1f), dist::InvalidArgument);
   CHECK_THROWS_AS(require_decay("Adam", "beta_1", NAN), dist::InvalidArgument);
+  CHECK_NOTHROW(require_positive("ClipNorm", "norm", 1e-30f));
+  CHECK_THROWS_WITH_AS(require_positive("ClipNorm", "norm", 0.0f),
+                       "ClipNorm.norm is out of range (it is 0). Give a finite number above 0.", dist::InvalidArgument);
+  CHECK_THROWS_AS(require_positive("ClipNorm", "norm", INFINITY), dist::InvalidArgument);
+  CHECK_THROWS_AS(require_positive("ClipNorm", "norm", NAN), dist::InvalidArgument);
+}
+
+TEST_CASE("tiny numbers are shown with their digits") {
+  CHECK_THROWS_WITH_AS(require_not_negative("SGD", "learning_rate", -1e-9f),
+                       "SGD.learning_rate is out of range (it is -1e-09). Give a number of 0 or more.",
+                       dist::InvalidArgument);
 }

@@ -6,8 +6,11 @@
 #include <span>
 #include <type_traits>
 
+#include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/losses/global_batch_size.hpp>
 
 namespace dist::nn {
 
@@ -17,15 +20,14 @@ struct AverageLossOptions {
   std::optional<std::span<const T>> sample_weight = std::nullopt;
   /// Examples of all replicas together. Left out, it is taken to be the local count times the replicas, which
   /// gives the examples of a short batch more weight (spec P02).
-  std::optional<std::size_t> global_batch_size = std::nullopt;
+  std::optional<GlobalBatchSize> global_batch_size = std::nullopt;
 };
 
-/// The sum of this replica's weighted per-example losses over the global batch size; 0 for a global batch of
-/// 0 (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch.
+namespace detail {
+
 template <std::floating_point T>
-[[nodiscard]] T compute_average_loss(const InReplica auto& replica, std::span<const T> per_example,
-                                     std::type_identity_t<AverageLossOptions<T>> options = {}) {
-  const std::optional<std::span<const T>> weight = options.sample_weight;
+[[nodiscard]] T average_loss(std::span<const T> per_example, const std::optional<std::span<const T>>& weight,
+                             std::size_t global_batch) {
   if (weight && weight->size() != per_example.size())
     throw ShapeMismatch("compute_average_loss got sample weights that do not fit the losses",
                         text(weight->size(), " weights for ", per_example.size(), " losses"),
@@ -33,8 +35,37 @@ template <std::floating_point T>
   double total = 0;
   for (std::size_t i = 0; i < per_example.size(); ++i)
     total += static_cast<double>(weight ? per_example[i] * (*weight)[i] : per_example[i]);
-  const std::size_t examples = options.global_batch_size.value_or(per_example.size() * replica.num_replicas_in_sync());
-  return examples == 0 ? T{0} : static_cast<T>(total / static_cast<double>(examples));
+  return global_batch == 0 ? T{0} : static_cast<T>(total / static_cast<double>(global_batch));
+}
+
+}  // namespace detail
+
+/// The sum of this replica's weighted per-example losses over the global batch size; 0 for a global batch of
+/// 0 (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch.
+template <std::floating_point T>
+[[nodiscard]] T compute_average_loss(const InReplica auto& replica, std::span<const T> per_example,
+                                     std::type_identity_t<AverageLossOptions<T>> options = {}) {
+  const GlobalBatchSize local = per_example.size() * replica.num_replicas_in_sync();
+  return detail::average_loss(per_example, options.sample_weight, options.global_batch_size.value_or(local).value());
+}
+
+/// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has is
+/// not known there. Throws InvalidArgument without it.
+template <std::floating_point T>
+[[nodiscard]] T compute_average_loss(const InCrossReplica auto&, std::span<const T> per_example,
+                                     std::type_identity_t<AverageLossOptions<T>> options) {
+  if (!options.global_batch_size)
+    throw InvalidArgument("compute_average_loss was called outside a replica function without a global batch size",
+                          "the number of examples of each replica is not known there",
+                          "Give .global_batch_size, or call it in a replica function");
+  return detail::average_loss(per_example, options.sample_weight, options.global_batch_size->value());
+}
+template <InCrossReplica Context, std::floating_point T>
+T compute_average_loss(const Context&, std::span<const T>) {
+  static_assert(detail::never<Context>,
+                "compute_average_loss without a global batch size is called in a replica function (spec P01): outside, "
+                "give .global_batch_size");
+  return T{0};
 }
 
 /// A regularisation loss over the number of replicas: every replica computes all of it, and the sum over the
@@ -49,6 +80,14 @@ template <std::floating_point T>
   double total = 0;
   for (const T loss : losses) total += static_cast<double>(loss);
   return scale_regularization_loss(replica, static_cast<T>(total));
+}
+template <InCrossReplica Context, class Loss>
+double scale_regularization_loss(const Context&, const Loss&) {
+  static_assert(
+      detail::never<Context>,
+      "scale_regularization_loss is called in a replica function (spec P03): outside, a regularisation loss is "
+      "counted once as it is");
+  return 0;
 }
 
 }  // namespace dist::nn

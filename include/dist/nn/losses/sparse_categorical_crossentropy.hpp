@@ -32,7 +32,7 @@ struct SparseCategoricalCrossentropy {
 
   template <std::floating_point T, std::integral Label>
   [[nodiscard]] T per_example(std::span<const T> logits, std::span<const Label> label) const {
-    const std::size_t top = largest(logits);
+    const std::size_t top = index_of_largest(logits);
     T others = 0;
     for (std::size_t k = 0; k < logits.size(); ++k)
       if (k != top) others += std::exp(logits[k] - logits[top]);
@@ -42,7 +42,7 @@ struct SparseCategoricalCrossentropy {
   /// The gradient is (softmax(logits) - onehot(label)) * scale.
   template <std::floating_point T, std::integral Label>
   T per_example(std::span<const T> logits, std::span<const Label> label, T scale, std::span<T> gradient) const {
-    const std::size_t top = largest(logits);
+    const std::size_t top = index_of_largest(logits);
     T others = 0;
     for (std::size_t k = 0; k < logits.size(); ++k) {
       gradient[k] = std::exp(logits[k] - logits[top]);
@@ -62,14 +62,6 @@ struct SparseCategoricalCrossentropy {
     return static_cast<std::size_t>(label) < classes;
   }
 
-  template <class T>
-  static std::size_t largest(std::span<const T> logits) {
-    std::size_t top = 0;
-    for (std::size_t k = 1; k < logits.size(); ++k)
-      if (logits[k] > logits[top]) top = k;
-    return top;
-  }
-
   /// With the largest logit taken out of the sum nothing overflows, and small losses keep their digits.
   template <class T, class Label>
   static T loss(std::span<const T> logits, std::span<const Label> label, std::size_t top, T others) {
@@ -79,11 +71,12 @@ struct SparseCategoricalCrossentropy {
 
 /// The loss of this replica's rows of a global batch, in a training loop of one's own (spec P01, P04): writes
 /// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
-/// over the global batch.
-template <DifferentiableOutputs Logits, Values Labels>
+/// over the global batch. `sample_weight`, one number per row, weighs the rows.
+template <DifferentiableOutputs Logits, Values Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
-                                                   const Labels& labels, std::size_t global_batch) {
-  return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch);
+                                                   const Labels& labels, GlobalBatchSize global_batch,
+                                                   const Weights& sample_weight = {}) {
+  return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch, sample_weight);
 }
 
 }  // namespace dist::nn

@@ -42,6 +42,15 @@ template <class T>
   return {values.data() + index * row_size, row_size};
 }
 
+/// Where the largest of `scores` is, the first of equals; 0 where there is none.
+template <class T>
+[[nodiscard]] std::size_t index_of_largest(std::span<const T> scores) {
+  std::size_t top = 0;
+  for (std::size_t k = 1; k < scores.size(); ++k)
+    if (scores[k] > scores[top]) top = k;
+  return top;
+}
+
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names who asks.
 template <class T, class Target>

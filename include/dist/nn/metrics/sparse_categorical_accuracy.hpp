@@ -31,10 +31,7 @@ struct SparseCategoricalAccuracy {
     const std::size_t row_size = values.row_size();
     Tally tally{.total = 0, .count = static_cast<std::int64_t>(values.rows())};
     for (std::size_t row = 0; row < values.rows(); ++row) {
-      const auto scores = row_span(values, row_size, row);
-      std::size_t top = 0;
-      for (std::size_t k = 1; k < row_size; ++k)
-        if (scores[k] > scores[top]) top = k;
+      const std::size_t top = index_of_largest(row_span(values, row_size, row));
       if (std::cmp_equal(classes[row], top)) ++tally.total;
     }
     return tally;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
 #include <dist/device/cpu.hpp>
@@ -9,6 +10,7 @@
 #include <dist/nn/onednn/dense.hpp>
 #include <dist/nn/onednn/max_pool2d.hpp>
 #include <dist/nn/onednn/state.hpp>
+#include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/elementwise.hpp>
 
 namespace dist::nn {
@@ -29,7 +31,10 @@ struct OneDnn {
   using Conv2D = onednn::Conv2D<Geometry, T>;
   template <class Geometry, class T>
   using MaxPool2D = onednn::MaxPool2D<Geometry, T>;
-  /// Bound by memory: the plain loop is as fast, and works in place.
+  /// Bound by memory: plain loops are as fast.
+  template <std::size_t Channels, class T>
+  using BatchNormalization = reference::BatchNormalization<Channels, T>;
+  /// Works in place as well.
   template <class Function, class T>
   using Elementwise = reference::Elementwise<Function, T>;
 };

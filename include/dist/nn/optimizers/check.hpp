@@ -1,22 +1,39 @@
 #pragma once
 
+#include <charconv>
+#include <cmath>
+#include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
 
 namespace dist::nn::detail {
 
+/// The fewest digits that give `value` back: a tiny negative number must not be shown as zero.
+[[nodiscard]] inline std::string digits_of(float value) {
+  char characters[32];
+  const std::to_chars_result written = std::to_chars(characters, characters + sizeof characters, value);
+  return {characters, written.ptr};
+}
+
 /// Throws InvalidArgument unless `value` >= 0; "optimizer.field" is named.
 inline void require_not_negative(std::string_view optimizer, std::string_view field, float value) {
   if (!(value >= 0))
-    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", value),
+    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
                           "Give a number of 0 or more");
+}
+
+/// Throws InvalidArgument unless `value` is a finite number above 0.
+inline void require_positive(std::string_view optimizer, std::string_view field, float value) {
+  if (!(value > 0) || !std::isfinite(value))
+    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
+                          "Give a finite number above 0");
 }
 
 /// Throws InvalidArgument unless 0 <= `value` < 1.
 inline void require_decay(std::string_view optimizer, std::string_view field, float value) {
   if (!(value >= 0 && value < 1))
-    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", value),
+    throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
                           "Give a number from 0 to below 1");
 }
 

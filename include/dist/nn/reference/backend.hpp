@@ -1,10 +1,12 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/conv2d.hpp>
 #include <dist/nn/reference/dense.hpp>
 #include <dist/nn/reference/elementwise.hpp>
@@ -32,6 +34,8 @@ struct Reference {
   using Conv2D = reference::Conv2D<Geometry, T>;
   template <class Geometry, class T>
   using MaxPool2D = reference::MaxPool2D<Geometry, T>;
+  template <std::size_t Channels, class T>
+  using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <class Function, class T>
   using Elementwise = reference::Elementwise<Function, T>;
 };

@@ -8,7 +8,7 @@ namespace dist::nn {
 /// `backward`. Both have shape [rows, …] and belong to the network: the next `forward` of the same replica
 /// overwrites them.
 template <class T>
-struct Activations {
+struct Outputs {
   TensorView<const T> values;
   TensorView<T> gradient;
 };

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist {
+
+/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica gave
+/// (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows, also none, of
+/// one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
+template <class Collectives, class Op, class T>
+[[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine) {
+  static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
+                "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
+  detail::require_reduce_op<Op, T>();
+  struct Extent {
+    std::size_t rows;
+    Shape dense_shape;
+  };
+  const std::size_t members = collectives.communicator().size();
+  std::vector<Extent> extents(members);
+  collectives.exchange("all_reduce of indexed slices", Extent{mine.rows(), mine.dense_shape()},
+                       std::span<Extent>{extents});
+
+  std::vector<std::size_t> rows(members);
+  std::vector<std::size_t> elements(members);
+  for (std::size_t rank = 0; rank < members; ++rank) {
+    if (extents[rank].dense_shape != extents[0].dense_shape)
+      throw ShapeMismatch(text("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
+                          text("they are of arrays of shape ", to_string(extents[rank].dense_shape), " and ",
+                               to_string(extents[0].dense_shape)),
+                          "Give slices of one array on every replica");
+    rows[rank] = extents[rank].rows;
+    elements[rank] = rows[rank] * mine.values().row_size();
+  }
+  IndexedSlices<T> all(std::accumulate(rows.begin(), rows.end(), std::size_t{0}), mine.dense_shape());
+  collectives.all_gather(mine.indices(), std::span<const std::size_t>{rows}, all.indices());
+  collectives.all_gather(mine.values().elements(), std::span<const std::size_t>{elements}, all.values().elements());
+  if constexpr (std::same_as<Op, Mean>)
+    for (T& value : all.values().elements()) value = Op::finish(value, members);
+  return all;
+}
+
+/// The array that the slices are the rows of: rows of one index add up, rows without an index are zero (spec P14). Sums of
+/// 16-bit types are rounded once.
+template <class T>
+[[nodiscard]] Tensor<T> densify(const IndexedSlicesView<T>& slices) {
+  detail::require_reduce_op<Sum, T>();
+  using Wide = Accumulator<T>;
+  Tensor<Wide> sums{slices.dense_shape()};
+  std::fill(sums.elements().begin(), sums.elements().end(), Wide{0});
+  for (std::size_t row = 0; row < slices.rows(); ++row)
+    detail::combine(sum, sums.view().row(static_cast<std::size_t>(slices.indices()[row])).elements(),
+                    slices.values().row(row).data());
+  if constexpr (std::same_as<Wide, T>) {
+    return sums;
+  } else {
+    Tensor<T> dense{slices.dense_shape()};
+    for (std::size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<T>(sums[i]);
+    return dense;
+  }
+}
+
+/// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14). Sums of
+/// 16-bit types are rounded once.
+template <class T>
+[[nodiscard]] IndexedSlices<T> deduplicate(const IndexedSlicesView<T>& slices) {
+  detail::require_reduce_op<Sum, T>();
+  const std::span<const std::int64_t> indices = slices.indices();
+  std::vector<std::size_t> order(slices.rows());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
+  std::size_t distinct = 0;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (i == 0 || indices[order[i]] != indices[order[i - 1]]) ++distinct;
+
+  IndexedSlices<T> unique(distinct, slices.dense_shape());
+  std::vector<Accumulator<T>> sums(slices.values().row_size());
+  std::size_t next = 0;
+  for (std::size_t row = 0; row < distinct; ++row) {
+    const std::int64_t index = indices[order[next]];
+    std::copy_n(slices.values().row(order[next]).data(), sums.size(), sums.data());
+    for (++next; next < order.size() && indices[order[next]] == index; ++next)
+      detail::combine(sum, std::span{sums}, slices.values().row(order[next]).data());
+    unique.indices()[row] = index;
+    T* const target = unique.values().row(row).data();
+    for (std::size_t i = 0; i < sums.size(); ++i) target[i] = static_cast<T>(sums[i]);
+  }
+  return unique;
+}
+
+}  // namespace dist

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// Which engine does the collectives of a strategy that leaves the choice open (spec H14).
+enum class Implementation : unsigned char { automatic, ring, nccl };
+
+/// Reads "AUTO", "RING" or "NCCL", in any case (spec H14). Throws InvalidArgument for another name.
+[[nodiscard]] inline Implementation parse_implementation(std::string_view name) {
+  std::string upper;
+  for (const char letter : name)
+    upper += static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter);
+  if (upper == "AUTO") return Implementation::automatic;
+  if (upper == "RING") return Implementation::ring;
+  if (upper == "NCCL") return Implementation::nccl;
+  throw InvalidArgument(text("'", name, "' is not an implementation of collectives"), "AUTO, RING and NCCL are",
+                        "Use one of these, or AUTO to let the library choose");
+}
+
+/// How collectives are done (spec H14). A value that equals its default means that nothing was chosen. Bytes are a number
+/// without sign and the implementation is an enumeration, so that negative sizes and wrong types do not compile (spec H12).
+struct CommunicationOptions {
+  /// Several tensors travel together until they are more than so many bytes; 0 packs all of them together (spec H12).
+  std::size_t bytes_per_pack = 0;
+  /// The longest that a replica waits for another to come to a collective; 0 waits as long as it takes (spec H13). None: the
+  /// strategy's.
+  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
+  Implementation implementation = Implementation::automatic;
+
+  /// These options, where `other` chose something `other`'s choice (spec H15).
+  [[nodiscard]] CommunicationOptions merge(const CommunicationOptions& other) const {
+    CommunicationOptions merged = *this;
+    if (other.bytes_per_pack != 0) merged.bytes_per_pack = other.bytes_per_pack;
+    if (other.timeout) merged.timeout = other.timeout;
+    if (other.implementation != Implementation::automatic) merged.implementation = other.implementation;
+    return merged;
+  }
+};
+
+}  // namespace dist

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/comm/shared_memory_collectives.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+/// Reduction in two groups of replicas that lie near each other, as on machines whose devices are linked in two groups (spec
+/// H06): in each group one replica combines the group's values, the two exchange what they have, and each group copies from
+/// its own. The replicas that combine change from one tensor of a step to the next, so that all take part.
+///
+/// Sums are made group by group, so the bits differ from those of other policies; they are the same on every replica and in
+/// every run.
+struct HierarchicalCopyAllReduce {
+  static constexpr std::string_view name = "HierarchicalCopyAllReduce";
+  static constexpr bool sums_in_rank_order = false;
+
+  template <class C>
+  class On : public SharedMemoryCollectives<C> {
+    static_assert(SharesMemory<C>,
+                  "HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models "
+                  "SharesMemory, such as ThreadCommunicator");
+
+   public:
+    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      const std::size_t main = tensors_++ % comm_.size();
+      AlignedBuffer<Accumulator<T>> sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
+      const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(total[i]);
+      comm_.barrier();
+    }
+
+    /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer:
+    /// `update(first, mirror, reduced)` changes the elements from `first` on; the other mirrors are copies. All replicas may
+    /// give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      AlignedBuffer<Accumulator<T>> sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
+      const std::span<const Accumulator<T>> total = across_groups<T>(op, 0, sums, mirror);
+      if (comm_.rank() == 0) {
+        T block[detail::block_elements<T>];
+        for (std::size_t first = 0; first < total.size(); first += detail::block_elements<T>) {
+          const std::size_t count = std::min(detail::block_elements<T>, total.size() - first);
+          for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(total[first + i]);
+          update(first, mirror.subspan(first, count), std::span<const T>{block, count});
+        }
+      }
+      this->broadcast(0, mirror);
+    }
+
+   private:
+    using SharedMemoryCollectives<C>::comm_;
+
+    /// The first of two groups; the second has the rest.
+    [[nodiscard]] IndexRange first_group() const noexcept { return {0, comm_.size() / 2}; }
+    [[nodiscard]] IndexRange second_group() const noexcept { return {comm_.size() / 2, comm_.size()}; }
+    [[nodiscard]] IndexRange my_group() const noexcept {
+      return comm_.rank() < comm_.size() / 2 ? first_group() : second_group();
+    }
+    /// Who combines for a group, where `main` does for its own.
+    [[nodiscard]] static std::size_t main_of(IndexRange group, std::size_t main) noexcept {
+      return group.begin + main % group.size();
+    }
+    [[nodiscard]] bool combines(std::size_t main) const noexcept { return comm_.rank() == main_of(my_group(), main); }
+
+    /// What the replicas that combine have of their groups' values; nothing elsewhere.
+    template <class T, class Op>
+    [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
+                                                                 std::span<T> values, std::span<T> second) const {
+      comm_.publish({.operation = operation, .reduction = Op::name, .elements = second.size(), .dtype = dtype_name<T>},
+                    values.data(), second.data());
+      if (!combines(main)) return {};
+      AlignedBuffer<Accumulator<T>> sums(values.size());
+      const std::span<Accumulator<T>> combined{sums.data(), values.size()};
+      const IndexRange group = my_group();
+      std::copy_n(comm_.template peer<T>(group.begin, 0), values.size(), combined.data());
+      for (std::size_t rank = group.begin + 1; rank < group.end; ++rank)
+        detail::combine(op, combined, comm_.template peer<T>(rank, 0));
+      return sums;
+    }
+
+    /// The result of both groups, which the replica that combined for this group keeps until the next collective.
+    template <class T, class Op>
+    [[nodiscard]] std::span<const Accumulator<T>> across_groups(Op op, std::size_t main,
+                                                                AlignedBuffer<Accumulator<T>>& sums,
+                                                                std::span<T> values) const {
+      using Wide = Accumulator<T>;
+      const CollectiveCall call{.operation = "exchange of groups", .elements = values.size(), .dtype = dtype_name<T>};
+      comm_.publish(call, sums.data());
+      AlignedBuffer<Wide> total(combines(main) ? values.size() : 0);
+      if (combines(main)) {
+        const Wide* const first =
+            first_group().size() == 0 ? nullptr : comm_.template peer<Wide>(main_of(first_group(), main), 0);
+        const Wide* const second = comm_.template peer<Wide>(main_of(second_group(), main), 0);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          total.data()[i] = Op::finish(first == nullptr ? second[i] : op(first[i], second[i]), comm_.size());
+      }
+      comm_.publish(call, total.data());
+      sums = std::move(total);  // the peers have come: none reads the group's sums any more
+      return {comm_.template peer<Wide>(main_of(my_group(), main), 0), values.size()};
+    }
+
+    mutable std::size_t tensors_ = 0;  // reduced in this step
+  };
+};
+
+}  // namespace dist

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/shared_memory_collectives.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// Into how many parts a ring divides what it reduces, one after the other: enough that what a member passes on at a time is
+/// at most 4 MiB, but at most two (spec H18).
+[[nodiscard]] constexpr std::size_t ring_subdivisions(std::size_t bytes, std::size_t members) {
+  constexpr std::size_t most_bytes = std::size_t{4} << 20;
+  return bytes > most_bytes * members ? 2 : 1;
+}
+
+}  // namespace detail
+
+/// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009; spec
+/// H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and in as many
+/// steps the finished chunks go round. Every member talks to its neighbour only, which is what a network wants; between
+/// replicas in one memory SharedMemoryAllReduce is faster.
+///
+/// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on every
+/// replica and in every run.
+struct RingAllReduce {
+  static constexpr std::string_view name = "RingAllReduce";
+  static constexpr bool sums_in_rank_order = false;
+
+  template <class C>
+  class On : public SharedMemoryCollectives<C> {
+    static_assert(
+        SharesMemory<C>,
+        "RingAllReduce needs replicas in one address space: use a communicator that models SharesMemory, such as "
+        "ThreadCommunicator");
+
+   public:
+    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      const CollectiveCall call{
+          .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+      if constexpr (std::same_as<Accumulator<T>, T>) {
+        reduce_chunks(call, op, values, values);
+        pass_round(call, values, values, values.size_bytes());
+        comm_.barrier();
+      } else {
+        AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{values});
+        const std::span<Accumulator<T>> wide{work.data(), values.size()};
+        reduce_chunks(call, op, wide, wide);
+        pass_round(call, wide, wide, wide.size_bytes());
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide[i]);
+        comm_.barrier();
+      }
+    }
+
+    /// Reduces the gradients and applies them, in one pass: of its chunks of the reduced gradients each replica calls
+    /// `update(first, mirror, reduced)`, which changes the replica's own elements from `first` on, and the results go round.
+    /// All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      const CollectiveCall call{
+          .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
+      AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{gradient});
+      const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
+      reduce_chunks(call, op, wide, mirror);
+      for_each_part(wide.size_bytes(), wide.size(), [&](IndexRange part) {
+        const IndexRange mine = chunk(part, comm_.rank() + 1);
+        const std::span<T> weights = mirror.subspan(mine.begin, mine.size());
+        if constexpr (std::same_as<Accumulator<T>, T>) {
+          update(mine.begin, weights, std::span<const T>{wide.subspan(mine.begin, mine.size())});
+        } else {
+          AlignedBuffer<T> reduced(mine.size());
+          for (std::size_t i = 0; i < mine.size(); ++i) reduced.data()[i] = static_cast<T>(wide[mine.begin + i]);
+          update(mine.begin, weights, std::span<const T>{reduced.data(), mine.size()});
+        }
+      });
+      pass_round(call, wide, mirror, wide.size_bytes());
+      comm_.barrier();
+    }
+
+   private:
+    using SharedMemoryCollectives<C>::comm_;
+
+    /// So many elements of any type fill whole cache lines.
+    static constexpr std::size_t granule = cache_line;
+
+    [[nodiscard]] std::size_t left() const noexcept { return (comm_.rank() + comm_.size() - 1) % comm_.size(); }
+    [[nodiscard]] IndexRange chunk(IndexRange part, std::size_t number) const noexcept {
+      const IndexRange within = shard_of(part.size(), number % comm_.size(), comm_.size(), granule);
+      return {part.begin + within.begin, part.begin + within.end};
+    }
+    template <class Visit>
+    void for_each_part(std::size_t bytes, std::size_t elements, Visit&& visit) const {
+      const std::size_t parts = detail::ring_subdivisions(bytes, comm_.size());
+      for (std::size_t part = 0; part < parts; ++part) visit(shard_of(elements, part, parts, granule));
+    }
+
+    template <class T>
+    [[nodiscard]] static AlignedBuffer<Accumulator<T>> widened(std::span<const T> values) {
+      AlignedBuffer<Accumulator<T>> wide(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) wide.data()[i] = static_cast<Accumulator<T>>(values[i]);
+      return wide;
+    }
+
+    /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in each
+    /// step, so that nobody leaves while its neighbour reads.
+    template <class Op, class W, class T>
+    void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work, std::span<T> result) const {
+      publish(call, work, result);
+      for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
+        const W* const theirs = static_cast<const W*>(comm_.template peer<void>(left(), 0));
+        for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
+          const IndexRange range = chunk(part, comm_.rank() + 2 * comm_.size() - 1 - step);
+          for (std::size_t i = range.begin; i < range.end; ++i) work[i] = op(theirs[i], work[i]);
+        });
+        publish(call, work, result);
+      }
+      for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
+        const IndexRange range = chunk(part, comm_.rank() + 1);
+        for (std::size_t i = range.begin; i < range.end; ++i) work[i] = Op::finish(work[i], comm_.size());
+      });
+    }
+
+    /// Finished chunks go round. `bytes` are those of `work`, which say how it is divided.
+    template <class W, class T>
+    void pass_round(const CollectiveCall& call, std::span<W> work, std::span<T> result, std::size_t bytes) const {
+      for (std::size_t step = 0; step + 1 < comm_.size(); ++step) {
+        publish(call, work, result);
+        const T* const theirs = static_cast<const T*>(comm_.template peer<void>(left(), 1));
+        if (theirs == result.data()) continue;  // one memory for all
+        for_each_part(bytes, result.size(), [&](IndexRange part) {
+          const IndexRange range = chunk(part, comm_.rank() + comm_.size() - step);
+          std::copy_n(theirs + range.begin, range.size(), result.data() + range.begin);
+        });
+      }
+    }
+
+    template <class W, class T>
+    void publish(const CollectiveCall& call, std::span<W> work, std::span<T> result) const {
+      comm_.publish(call, static_cast<void*>(work.data()), static_cast<void*>(result.data()));
+    }
+  };
+};
+
+}  // namespace dist

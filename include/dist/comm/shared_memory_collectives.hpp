@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/all_gather.hpp>
+#include <dist/comm/broadcast.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/exchange.hpp>
+
+namespace dist {
+
+/// The collectives that members with shared memory do alike, whatever the policy: each reads where its peers' operands are.
+template <SharesMemory C>
+class SharedMemoryCollectives {
+ public:
+  explicit SharedMemoryCollectives(C communicator) : comm_(communicator) {}
+
+  [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+
+  /// Gives every replica the values of replica `root`. A collective call.
+  template <class T>
+  void broadcast(std::size_t root, std::span<T> values) const {
+    dist::broadcast(comm_, root, values);
+  }
+  /// Gives every replica the values of all, behind each other in rank order, of which `counts[rank]` are that replica's. A
+  /// collective call.
+  template <class T>
+  void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
+    dist::all_gather(comm_, mine, counts, all);
+  }
+  /// Gives every replica one small value of each, `of_all[rank]`. A collective call.
+  template <class T>
+  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
+    dist::exchange(comm_, operation, mine, of_all);
+  }
+
+ protected:
+  C comm_;
+};
+
+}  // namespace dist

@@ -1,0 +1,175 @@
+/// Structures of values: tuples, pairs, arrays and optionals are taken apart, so that a replica function may return or
+/// take several things at once (spec C03, F05, F06); of aggregates the members can be visited.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/per_replica.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... Ts>
+inline constexpr bool is_tuple<std::tuple<Ts...>> = true;
+template <class A, class B>
+inline constexpr bool is_tuple<std::pair<A, B>> = true;
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, std::size_t Size>
+inline constexpr bool is_array<std::array<T, Size>> = true;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+}  // namespace detail
+
+/// A structure that is regrouped member by member.
+template <class T>
+concept Structure = detail::is_tuple<std::remove_cv_t<T>> || detail::is_array<std::remove_cv_t<T>> ||
+    detail::is_optional<std::remove_cv_t<T>>;
+
+namespace detail {
+
+template <class S, class Fn, std::size_t... I>
+constexpr auto map_members(S& structure, Fn& fn, std::index_sequence<I...>) {
+  if constexpr (is_array<std::remove_cv_t<S>>) {
+    using Value = decltype(fn(structure[0]));
+    return std::array<Value, sizeof...(I)>{fn(structure[I])...};
+  } else {
+    return std::tuple<decltype(fn(std::get<I>(structure)))...>{fn(std::get<I>(structure))...};
+  }
+}
+
+}  // namespace detail
+
+/// `fn(member)` of every member: an array of an array, a tuple of a tuple or a pair (of references where `fn` returns
+/// them), an optional of an optional.
+template <class S, class Fn>
+  requires Structure<S>
+[[nodiscard]] constexpr auto map_structure(S& structure, Fn&& fn) {
+  if constexpr (detail::is_optional<std::remove_cv_t<S>>) {
+    using Value = std::decay_t<decltype(fn(*structure))>;
+    return structure ? std::optional<Value>{fn(*structure)} : std::optional<Value>{};
+  } else {
+    return detail::map_members(structure, fn, std::make_index_sequence<std::tuple_size_v<std::remove_cv_t<S>>>{});
+  }
+}
+
+namespace detail {
+
+/// Converts to anything, to count what an aggregate is initialised from.
+struct AnyValue {
+  template <class T>
+  operator T() const;
+};
+template <class T, std::size_t... I>
+constexpr bool takes_initialisers(std::index_sequence<I...>) {
+  return requires { T{(static_cast<void>(I), AnyValue{})...}; };
+}
+template <class T, std::size_t Count = 8>
+constexpr std::size_t member_count() {
+  if constexpr (Count == 0) {
+    return 0;
+  } else if constexpr (takes_initialisers<T>(std::make_index_sequence<Count>{})) {
+    return Count;
+  } else {
+    return member_count<T, Count - 1>();
+  }
+}
+
+}  // namespace detail
+
+/// A plain struct of 1 to 8 members, without bases.
+template <class T>
+concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !Structure<T> && detail::member_count<T>() > 0;
+
+/// References to the members of an aggregate, as a tuple.
+template <class T>
+  requires Aggregate<std::remove_const_t<T>>
+[[nodiscard]] constexpr auto members_of(T& aggregate) {
+  constexpr std::size_t count = detail::member_count<std::remove_const_t<T>>();
+  if constexpr (count == 1) {
+    auto& [a] = aggregate;
+    return std::tie(a);
+  } else if constexpr (count == 2) {
+    auto& [a, b] = aggregate;
+    return std::tie(a, b);
+  } else if constexpr (count == 3) {
+    auto& [a, b, c] = aggregate;
+    return std::tie(a, b, c);
+  } else if constexpr (count == 4) {
+    auto& [a, b, c, d] = aggregate;
+    return std::tie(a, b, c, d);
+  } else if constexpr (count == 5) {
+    auto& [a, b, c, d, e] = aggregate;
+    return std::tie(a, b, c, d, e);
+  } else if constexpr (count == 6) {
+    auto& [a, b, c, d, e, f] = aggregate;
+    return std::tie(a, b, c, d, e, f);
+  } else if constexpr (count == 7) {
+    auto& [a, b, c, d, e, f, g] = aggregate;
+    return std::tie(a, b, c, d, e, f, g);
+  } else {
+    auto& [a, b, c, d, e, f, g, h] = aggregate;
+    return std::tie(a, b, c, d, e, f, g, h);
+  }
+}
+
+/// Per-replica structures become a structure of per-replica values: of PerReplica<std::tuple<A, B>> a
+/// std::tuple<PerReplica<A>, PerReplica<B>>, and so on inside. Anything else stays as it is (spec C03, F05). Throws
+/// ShapeMismatch when an optional has a value on some replicas only.
+template <class T>
+[[nodiscard]] auto regroup(PerReplica<T>&& values);
+
+namespace detail {
+
+template <class T, std::size_t... I>
+auto regroup_members(PerReplica<T>& values, std::index_sequence<I...>) {
+  const auto member = [&]<std::size_t Index>() {
+    using Member = std::tuple_element_t<Index, T>;
+    return regroup(PerReplica<Member>(
+        values.size(), [&](std::size_t replica) -> Member&& { return std::move(std::get<Index>(values[replica])); }));
+  };
+  if constexpr (is_array<T>) {
+    using Value = decltype(member.template operator()<0>());
+    return std::array<Value, sizeof...(I)>{member.template operator()<I>()...};
+  } else {
+    return std::tuple<decltype(member.template operator()<I>())...>{member.template operator()<I>()...};
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+[[nodiscard]] auto regroup(PerReplica<T>&& values) {
+  if constexpr (detail::is_optional<T>) {
+    using Value = typename T::value_type;
+    using Regrouped = decltype(regroup(std::declval<PerReplica<Value>>()));
+    for (std::size_t replica = 1; replica < values.size(); ++replica)
+      if (values[replica].has_value() != values[0].has_value())
+        throw ShapeMismatch("The replicas' results differ in structure",
+                            text("replica ", values[0] ? 0 : replica, " returned an optional with a value, replica ",
+                                 values[0] ? replica : 0, " one without"),
+                            "Return a value on every replica or on none");
+    if (values.size() == 0 || !values[0]) return std::optional<Regrouped>{};
+    return std::optional<Regrouped>{regroup(
+        PerReplica<Value>(values.size(), [&](std::size_t replica) -> Value&& { return std::move(*values[replica]); }))};
+  } else if constexpr (Structure<T>) {
+    return detail::regroup_members(values, std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else {
+    return PerReplica<T>{std::move(values)};
+  }
+}
+
+}  // namespace dist

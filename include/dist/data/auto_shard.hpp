@@ -1,0 +1,136 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+#include <dist/data/distribute_options.hpp>
+#include <dist/data/shard.hpp>
+
+namespace dist::data {
+
+/// A source that reads files and can be told to read some of them only (spec I08): `shard_files(n, i)` is the same source
+/// with files i, i + n, i + 2n, … of its `num_files()`. It is found through all steps that have one dataset before them.
+/// Of a list of names that `interleave` opens it is the list that is divided: `files({...}) | interleave(...)`.
+template <class D>
+concept ShardableByFile = Dataset<D> && std::movable<D> && requires(const D& source, std::size_t number) {
+  { source.num_files() } -> std::same_as<std::size_t>;
+  { source.shard_files(number, number) } -> std::same_as<D>;
+};
+
+namespace detail {
+
+/// Calls `visit` with the dataset and all it was made of, down to the source. A step says what it was made of by a member
+/// `upstream()`.
+template <class D, class Visit>
+void for_each_step(D& dataset, Visit& visit) {
+  visit(dataset);
+  if constexpr (requires { dataset.upstream(); }) for_each_step(dataset.upstream(), visit);
+}
+
+template <class D>
+[[nodiscard]] auto& source_of(D& dataset) {
+  if constexpr (requires { dataset.upstream(); })
+    return source_of(dataset.upstream());
+  else
+    return dataset;
+}
+template <class D>
+using SourceOf = std::remove_reference_t<decltype(source_of(std::declval<D&>()))>;
+
+template <class T>
+inline constexpr bool is_shard_dataset = false;
+template <class D>
+inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
+
+/// The compiler's name of a type, for messages.
+template <class T>
+[[nodiscard]] constexpr std::string_view type_name() {
+  constexpr std::string_view function = __PRETTY_FUNCTION__;
+  constexpr std::size_t begin = function.find("T = ") + 4;
+  constexpr std::size_t end = function.find_first_of(";]", begin);
+  return function.substr(begin, end - begin);
+}
+
+template <Dataset D>
+void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
+  using Source = SourceOf<D>;
+  if constexpr (ShardableByFile<Source>) {
+    Source& source = source_of(dataset);
+    if (source.num_files() < num_workers)
+      throw InvalidArgument("There are fewer files than workers",
+                            text(source.num_files(), " files for ", num_workers, " workers"),
+                            "Split the data into more files, or use AutoShardPolicy::data or off");
+    source = source.shard_files(num_workers, index);
+  } else {
+    throw InvalidArgument(text("AutoShardPolicy::file found no files in the source ", type_name<Source>()),
+                          "it has no members num_files() and shard_files(n, i)",
+                          "Read from files, or use AutoShardPolicy::data or off");
+  }
+}
+
+/// Replaces every `shard(shard_hint)` in the dataset.
+template <Dataset D>
+void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
+  const auto replace = [&](auto& step) {
+    if constexpr (is_shard_dataset<std::remove_cvref_t<decltype(step)>>)
+      if (step.is_hint()) step.replace_hint(num_workers, index);
+  };
+  for_each_step(dataset, replace);
+}
+
+/// The shard goes before prefetches at the end, so that they run ahead by what is used, and before a shuffle there, whose
+/// buffer then holds nothing but the worker's own elements (spec I09).
+template <Dataset D>
+[[nodiscard]] auto shard_by_data(D dataset, std::size_t num_workers, std::size_t index) {
+  const auto shard_upstream = [&](auto upstream) { return shard_by_data(std::move(upstream), num_workers, index); };
+  if constexpr (requires { std::move(dataset).over(shard_upstream); })
+    return std::move(dataset).over(shard_upstream);
+  else
+    return ShardDataset<D>{std::move(dataset), num_workers, index};
+}
+
+}  // namespace detail
+
+/// Makes `dataset` read what worker `index` of `num_workers` is to read of it, as far as that is decided at its source or at
+/// a hint. Returns what was done: `off` if nothing was to be done; `data` when it is left to the caller to keep every W-th
+/// element.
+/// As `auto_shard` throws.
+template <Dataset D>
+AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
+  detail::require_shard(num_workers, index);
+  switch (policy) {
+    case AutoShardPolicy::off:
+    case AutoShardPolicy::data:
+      return policy;
+    case AutoShardPolicy::hint:
+      detail::shard_by_hint(dataset, num_workers, index);
+      return policy;
+    case AutoShardPolicy::automatic:
+    case AutoShardPolicy::file:
+      if (num_workers == 1) return AutoShardPolicy::off;
+      if (policy == AutoShardPolicy::automatic && !ShardableByFile<detail::SourceOf<D>>) return AutoShardPolicy::data;
+      detail::shard_by_file(dataset, num_workers, index);
+      return AutoShardPolicy::file;
+  }
+  throw InvalidArgument("There is no such auto-shard policy", text("its number is ", static_cast<int>(policy)),
+                        "Use AutoShardPolicy::off, automatic, file, data or hint");
+}
+
+/// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). Every worker passes over it in the
+/// same order, as that depends on nothing but the seed and the epoch, so that the parts are disjoint.
+///
+/// Throws InvalidArgument for a worker that is not among them and, under `file`, and under `automatic` where the source
+/// reads files, when there are fewer files than workers; under `file` when the source reads none. One worker reads
+/// everything under every policy (spec I14).
+template <Dataset D>
+[[nodiscard]] auto auto_shard(D dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
+  const bool by_data = shard_source(dataset, policy, num_workers, index) == AutoShardPolicy::data;
+  return detail::shard_by_data(std::move(dataset), by_data ? num_workers : 1, by_data ? index : 0);
+}
+
+}  // namespace dist::data

@@ -1,0 +1,33 @@
+/// What a dataset of batches knows of their sizes before the pass.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+namespace dist::data {
+
+/// The number of rows that the batches of a dataset have, but for partial ones: what its member `batch_size()` says. 0
+/// when it is not known, or there is no such member (spec I02).
+template <class D>
+[[nodiscard]] constexpr std::size_t known_batch_size(const D& dataset) {
+  if constexpr (requires { dataset.batch_size(); }) return dataset.batch_size();
+  return 0;
+}
+
+/// Which batches may have fewer rows than the batch size.
+enum class PartialBatches : unsigned char { none, last, any };
+
+/// What a dataset's member `partial_batches()` says; any may be partial where there is no such member.
+template <class D>
+[[nodiscard]] constexpr PartialBatches partial_batches_of(const D& dataset) {
+  if constexpr (requires { dataset.partial_batches(); }) return dataset.partial_batches();
+  return PartialBatches::any;
+}
+
+/// The same of batches in another order, or several times: what was the last may be anywhere.
+template <class D>
+[[nodiscard]] constexpr PartialBatches reordered_partial_batches_of(const D& dataset) {
+  return partial_batches_of(dataset) == PartialBatches::none ? PartialBatches::none : PartialBatches::any;
+}
+
+}  // namespace dist::data

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+namespace detail {
+
+/// Files `shard`, `shard + shards`, ... of the list, as `FilesDataset::shard_files` promises.
+[[nodiscard]] inline std::vector<std::string> files_of_shard(const std::vector<std::string>& files, std::size_t shards,
+                                                             std::size_t shard) {
+  if (shard >= shards)
+    throw InvalidArgument("There is no such shard", text("shard ", shard, " of ", shards),
+                          "Number the shards from 0 to one less than there are");
+  if (files.size() < shards)
+    throw InvalidArgument("There are fewer files than shards", text(files.size(), " files, ", shards, " shards"),
+                          "Write the data to more files, or shard the elements instead of the files");
+  std::vector<std::string> mine;
+  for (std::size_t file = shard; file < files.size(); file += shards) mine.push_back(files[file]);
+  return mine;
+}
+
+}  // namespace detail
+
+/// The paths of files. Made by `files`.
+class FilesDataset : public DatasetRange<FilesDataset> {
+ public:
+  using Element = std::string;
+
+  explicit FilesDataset(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(const FilesDataset& dataset) : dataset_(&dataset) {}
+
+    bool next(std::string& path) {
+      if (file_ == dataset_->files_.size()) return false;
+      path = dataset_->files_[file_++];
+      return true;
+    }
+
+   private:
+    const FilesDataset* dataset_;
+    std::size_t file_ = 0;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
+  [[nodiscard]] Cardinality cardinality() const { return Cardinality::known(files_.size()); }
+
+  [[nodiscard]] std::size_t num_files() const noexcept { return files_.size(); }
+  /// Every `shards`-th file from file `shard` on: what one of `shards` workers reads (spec I08). Throws InvalidArgument
+  /// when there is no such shard, and when there are fewer files than shards.
+  [[nodiscard]] FilesDataset shard_files(std::size_t shards, std::size_t shard) const {
+    return FilesDataset{detail::files_of_shard(files_, shards, shard)};
+  }
+
+ private:
+  std::vector<std::string> files_;
+};
+
+/// A dataset of the paths in the list, to be shuffled, and read by `interleave` or `flat_map`:
+/// `files({"a.tfrecord", "b.tfrecord"}) | interleave([](const std::string& file) { return tfrecord(file); }, 2)`.
+[[nodiscard]] inline FilesDataset files(std::vector<std::string> paths) { return FilesDataset{std::move(paths)}; }
+
+}  // namespace dist::data

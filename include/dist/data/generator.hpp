@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+namespace detail {
+
+/// Starts a pass of a generator: hands the epoch to the factory if it takes one.
+template <class Factory>
+[[nodiscard]] auto start_generator(const Factory& factory, std::uint64_t epoch) {
+  if constexpr (std::is_invocable_v<const Factory&, std::uint64_t>)
+    return factory(epoch);
+  else
+    return factory();
+}
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// A callable that gives callables that give std::optional<Element>.
+template <class Factory>
+inline constexpr bool is_generator_factory = [] {
+  if constexpr (std::is_invocable_v<const Factory&, std::uint64_t> || std::is_invocable_v<const Factory&>) {
+    using Generator = decltype(start_generator(std::declval<const Factory&>(), std::uint64_t{}));
+    if constexpr (std::is_invocable_v<Generator&>)
+      return is_optional<std::remove_cvref_t<std::invoke_result_t<Generator&>>>;
+  }
+  return false;
+}();
+
+}  // namespace detail
+
+/// What a function of the user gives, call by call. Made by `generator`.
+template <class Factory>
+class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
+  using Generator = decltype(detail::start_generator(std::declval<const Factory&>(), std::uint64_t{}));
+
+ public:
+  using Element = typename std::remove_cvref_t<std::invoke_result_t<Generator&>>::value_type;
+
+  GeneratorDataset(Factory factory, Cardinality cardinality)
+      : factory_(std::move(factory)), cardinality_(cardinality) {}
+
+  class Iterator {
+   public:
+    Iterator(const GeneratorDataset& dataset, std::uint64_t epoch)
+        : generator_(new Generator(detail::start_generator(dataset.factory_, epoch))) {}
+
+    bool next(Element& element) {
+      if (!generator_) return false;
+      std::optional<Element> made = (*generator_)();
+      if (!made) {
+        generator_.reset();
+        return false;
+      }
+      element = std::move(*made);
+      return true;
+    }
+
+   private:
+    std::unique_ptr<Generator> generator_;  // none once it has ended, so that it is not called again
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const { return cardinality_; }
+
+ private:
+  Factory factory_;
+  Cardinality cardinality_;
+};
+
+/// A dataset whose elements a function makes (spec I30). Every pass calls `factory`, with the epoch if it takes one, for
+/// a generator: a function that gives the next element as a std::optional, and an empty one at the end.
+///
+///   generator([] { return [i = 0]() mutable { return i < 3 ? std::optional{i++} : std::nullopt; }; })
+///
+/// What it throws reaches the loop unchanged. `cardinality` is what the dataset says of itself; a generator that depends
+/// on the epoch alone keeps the promise of a dataset, the same elements in the same epoch. An element that owns memory
+/// is made anew every time: a dataset class of your own can reuse it.
+template <class Factory>
+[[nodiscard]] auto generator(Factory factory, Cardinality cardinality = Cardinality::unknown()) {
+  constexpr bool is_factory = detail::is_generator_factory<Factory>;
+  if constexpr (is_factory)
+    return GeneratorDataset<Factory>{std::move(factory), cardinality};
+  else
+    static_assert(is_factory,
+                  "generator: give a function that makes, for every epoch, a function that gives a "
+                  "std::optional<Element>");
+}
+
+}  // namespace dist::data

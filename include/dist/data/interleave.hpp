@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// The elements of the datasets that a function makes of the elements of `D`, taken in turns. Made by `interleave`.
+template <Dataset D, class MakeDataset>
+class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>> {
+  using Inner = std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>;
+
+ public:
+  using Element = ElementOf<Inner>;
+  static constexpr bool is_batched = data::is_batched<Inner>;
+
+  InterleaveDataset(D dataset, MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length)
+      : dataset_(std::move(dataset)),
+        make_dataset_(std::move(make_dataset)),
+        cycle_length_(cycle_length),
+        block_length_(block_length) {}
+
+  class Iterator {
+   public:
+    Iterator(const InterleaveDataset& dataset, std::uint64_t epoch)
+        : make_dataset_(&dataset.make_dataset_),
+          epoch_(epoch),
+          block_length_(dataset.block_length_),
+          upstream_(dataset.dataset_.iterate(epoch)),
+          slots_(dataset.cycle_length_) {}
+
+    bool next(Element& element) {
+      while (!exhausted_ || open_ > 0) {
+        Slot& slot = slots_[current_];
+        if (slot.iterator) {
+          if (slot.iterator->next(element)) {
+            if (++in_block_ == block_length_) turn();
+            return true;
+          }
+          slot.close();
+          --open_;
+          turn();
+        } else if (exhausted_) {
+          turn();
+        } else if (upstream_.next(slot.argument)) {
+          slot.open((*make_dataset_)(std::as_const(slot.argument)), epoch_);
+          ++open_;
+        } else {
+          exhausted_ = true;
+        }
+      }
+      return false;
+    }
+
+   private:
+    /// The argument lives as long as the dataset that was made of it.
+    struct Slot {
+      ElementOf<D> argument{};
+      std::optional<Inner> dataset;
+      std::optional<IteratorOf<Inner>> iterator;
+
+      void open(Inner made, std::uint64_t epoch) {
+        dataset.emplace(std::move(made));
+        iterator.emplace(dataset->iterate(epoch));
+      }
+      void close() {
+        iterator.reset();
+        dataset.reset();
+      }
+    };
+
+    void turn() {
+      in_block_ = 0;
+      if (++current_ == slots_.size()) current_ = 0;
+    }
+
+    const MakeDataset* make_dataset_;
+    std::uint64_t epoch_;
+    std::size_t block_length_;
+    IteratorOf<D> upstream_;
+    std::vector<Slot> slots_;
+    std::size_t current_ = 0;
+    std::size_t in_block_ = 0;
+    std::size_t open_ = 0;
+    bool exhausted_ = false;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  /// Unknown, unless there is nothing to make datasets of.
+  [[nodiscard]] Cardinality cardinality() const {
+    return dataset_.cardinality() == Cardinality::known(0) ? Cardinality::known(0) : Cardinality::unknown();
+  }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+
+ private:
+  D dataset_;
+  MakeDataset make_dataset_;
+  std::size_t cycle_length_;
+  std::size_t block_length_;
+};
+
+/// Makes a dataset of every element and takes their elements in turns: `block_length` consecutive elements of each of
+/// `cycle_length` datasets that are open at a time. A dataset that ends gives its turn up; when the turn comes round
+/// again, the next dataset takes its place. This is the order of tf.data (spec I08, I30).
+///
+/// `make_dataset` is called as a constant. What it makes may refer to its argument, and is passed over with the number
+/// of the outer epoch. Throws InvalidArgument when either length is 0.
+template <class MakeDataset>
+[[nodiscard]] auto interleave(MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length = 1) {
+  if (cycle_length == 0 || block_length == 0)
+    throw InvalidArgument("interleave takes no elements",
+                          text("cycle_length is ", cycle_length, ", block_length is ", block_length),
+                          "Use 1 or more of both");
+  return Pipe{[make_dataset = std::move(make_dataset), cycle_length, block_length]<Dataset D>(D dataset) {
+    constexpr bool makes_dataset = [] {
+      if constexpr (std::is_invocable_v<const MakeDataset&, const ElementOf<D>&>)
+        return Dataset<std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>>;
+      return false;
+    }();
+    if constexpr (makes_dataset)
+      return InterleaveDataset<D, MakeDataset>{std::move(dataset), make_dataset, cycle_length, block_length};
+    else
+      static_assert(makes_dataset,
+                    "interleave: the function must be callable, as a constant, with an element of the dataset, and "
+                    "give a dataset");
+  }};
+}
+
+/// Makes a dataset of every element, and gives the elements of one after those of the other.
+template <class MakeDataset>
+[[nodiscard]] auto flat_map(MakeDataset make_dataset) {
+  return interleave(std::move(make_dataset), 1);
+}
+
+}  // namespace dist::data

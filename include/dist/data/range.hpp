@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dist/core/error.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// Integers at equal distances. Made by `range`.
+class RangeDataset : public DatasetRange<RangeDataset> {
+ public:
+  using Element = std::int64_t;
+
+  RangeDataset(std::int64_t start, std::uint64_t count, std::int64_t step)
+      : start_(start), count_(count), step_(step) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(const RangeDataset& dataset) : dataset_(&dataset) {}
+
+    bool next(std::int64_t& element) {
+      if (index_ == dataset_->count_) return false;
+      // Modulo 2^64: only what lies in the range, and so fits, is ever given out.
+      element = static_cast<std::int64_t>(static_cast<std::uint64_t>(dataset_->start_) +
+                                          index_ * static_cast<std::uint64_t>(dataset_->step_));
+      ++index_;
+      return true;
+    }
+
+   private:
+    const RangeDataset* dataset_;
+    std::uint64_t index_ = 0;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
+  [[nodiscard]] Cardinality cardinality() const { return Cardinality::known(std::size_t{count_}); }
+
+ private:
+  std::int64_t start_;
+  std::uint64_t count_;
+  std::int64_t step_;
+};
+
+/// The integers from `start` up (or, with a negative step, down) to `stop`, which is not among them. Throws
+/// InvalidArgument for a step of 0.
+[[nodiscard]] inline RangeDataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
+  if (step == 0)
+    throw InvalidArgument("range does not get anywhere", "step is 0", "Give a positive step, or a negative one");
+  const bool up = step > 0;
+  if (up ? start >= stop : start <= stop) return {start, 0, step};
+  const std::uint64_t from = static_cast<std::uint64_t>(start);
+  const std::uint64_t to = static_cast<std::uint64_t>(stop);
+  const std::uint64_t distance = up ? to - from : from - to;
+  const std::uint64_t stride =
+      up ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  return {start, (distance - 1) / stride + 1, step};
+}
+/// The integers 0, 1, …, `stop` - 1.
+[[nodiscard]] inline RangeDataset range(std::int64_t stop) { return range(0, stop); }
+
+}  // namespace dist::data

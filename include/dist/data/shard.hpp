@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/data/batch_size.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// Where a program wants its data divided among workers, see `shard(ShardHint)`.
+struct ShardHint {};
+inline constexpr ShardHint shard_hint{};
+
+/// Every n-th element of `D`. Made by `shard`.
+template <Dataset D>
+class ShardDataset : public DatasetRange<ShardDataset<D>> {
+ public:
+  using Element = ElementOf<D>;
+  static constexpr bool is_batched = data::is_batched<D>;
+
+  ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
+      : dataset_(std::move(dataset)), num_shards_(num_shards), index_(index) {}
+  /// One shard, until `replace_hint`.
+  ShardDataset(D dataset, ShardHint) : dataset_(std::move(dataset)), is_hint_(true) {}
+
+  class Iterator {
+   public:
+    Iterator(const ShardDataset& dataset, std::uint64_t epoch)
+        : upstream_(dataset.dataset_.iterate(epoch)),
+          num_shards_(dataset.num_shards_),
+          skip_(dataset.index_),
+          must_reach_all_(dataset.must_reach_all_) {}
+
+    bool next(Element& element) {
+      for (; skip_ > 0; --skip_)
+        if (!read(element)) return false;
+      if (!read(element)) return false;
+      skip_ = num_shards_ - 1;
+      return true;
+    }
+
+   private:
+    bool read(Element& element) {
+      if (upstream_.next(element)) {
+        if (must_reach_all_ && ++seen_ == num_shards_) must_reach_all_ = false;
+        return true;
+      }
+      if (must_reach_all_)
+        throw InvalidArgument("shard(shard_hint) leaves workers without data",
+                              text("the dataset there has ", seen_, " elements for ", num_shards_, " workers"),
+                              "Give every worker an element, or use AutoShardPolicy::off");
+      return false;
+    }
+
+    IteratorOf<D> upstream_;
+    std::size_t num_shards_;
+    std::size_t skip_;
+    bool must_reach_all_;
+    std::size_t seen_ = 0;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Cardinality cardinality() const {
+    const Cardinality all = dataset_.cardinality();
+    if (!all.is_known()) return all;
+    const std::size_t larger = all.count() % num_shards_;  // so many shards have one element more
+    return Cardinality::known(all.count() / num_shards_ + (index_ < larger ? 1 : 0));
+  }
+  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+
+  /// Whether `replace_hint` has a place here.
+  [[nodiscard]] bool is_hint() const noexcept { return is_hint_; }
+  /// Shard `index` of `num_shards` from now on; a pass then throws InvalidArgument when a shard gets no element.
+  void replace_hint(std::size_t num_shards, std::size_t index) {
+    num_shards_ = num_shards;
+    index_ = index;
+    must_reach_all_ = true;
+  }
+
+ private:
+  D dataset_;
+  std::size_t num_shards_ = 1;
+  std::size_t index_ = 0;
+  bool is_hint_ = false;
+  bool must_reach_all_ = false;
+};
+
+namespace detail {
+
+inline void require_shard(std::size_t num_shards, std::size_t index) {
+  if (num_shards == 0 || index >= num_shards)
+    throw InvalidArgument("There is no such shard", text("shard ", index, " of ", num_shards),
+                          "Count the shards from 0, and have 1 or more");
+}
+
+}  // namespace detail
+
+/// Elements `index`, `index + num_shards`, `index + 2 * num_shards`, … (spec I09): all shards together are the dataset.
+/// Throws InvalidArgument for a shard that is not among them.
+[[nodiscard]] inline auto shard(std::size_t num_shards, std::size_t index) {
+  detail::require_shard(num_shards, index);
+  return Pipe{[=]<Dataset D>(D dataset) { return ShardDataset<D>{std::move(dataset), num_shards, index}; }};
+}
+/// Where `distribute_dataset` with AutoShardPolicy::hint divides the data among the workers (spec I11). Otherwise the
+/// whole dataset.
+[[nodiscard]] inline auto shard(ShardHint hint) {
+  return Pipe{[=]<Dataset D>(D dataset) { return ShardDataset<D>{std::move(dataset), hint}; }};
+}
+
+}  // namespace dist::data

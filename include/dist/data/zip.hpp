@@ -1,0 +1,89 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/data/batch_size.hpp>
+#include <dist/data/dataset.hpp>
+
+namespace dist::data {
+
+/// The elements of several datasets side by side, as tuples. Made by `zip`.
+template <Dataset... Ds>
+class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
+ public:
+  using Element = std::tuple<ElementOf<Ds>...>;
+  /// Batches side by side are a batch.
+  static constexpr bool is_batched = (data::is_batched<Ds> && ...);
+
+  explicit ZipDataset(Ds... datasets) : datasets_(std::move(datasets)...) {}
+
+  class Iterator {
+   public:
+    Iterator(const ZipDataset& dataset, std::uint64_t epoch)
+        : upstreams_(
+              std::apply([&](const Ds&... each) { return Upstreams{each.iterate(epoch)...}; }, dataset.datasets_)) {}
+
+    bool next(Element& element) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return (std::get<I>(upstreams_).next(std::get<I>(element)) && ...);
+      }
+      (std::index_sequence_for<Ds...>{});
+    }
+
+   private:
+    using Upstreams = std::tuple<IteratorOf<Ds>...>;
+    Upstreams upstreams_;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  /// That of the shortest dataset.
+  [[nodiscard]] Cardinality cardinality() const {
+    Cardinality least = Cardinality::infinite();
+    std::apply([&](const Ds&... each) { ((least = shorter(least, each.cardinality())), ...); }, datasets_);
+    return least;
+  }
+  /// That of all of them; not known where they differ, as such batches cannot be divided.
+  [[nodiscard]] std::size_t batch_size() const {
+    return std::apply(
+        [](const auto& first, const auto&... rest) {
+          const std::size_t size = known_batch_size(first);
+          return ((known_batch_size(rest) == size) && ...) ? size : 0;
+        },
+        datasets_);
+  }
+  [[nodiscard]] PartialBatches partial_batches() const {
+    PartialBatches most = PartialBatches::none;
+    std::apply([&](const Ds&... each) { ((most = std::max(most, partial_batches_of(each))), ...); }, datasets_);
+    return most;
+  }
+
+ private:
+  static Cardinality shorter(Cardinality a, Cardinality b) {
+    if (a.is_infinite()) return b;
+    if (b.is_infinite()) return a;
+    constexpr Cardinality none = Cardinality::known(0);
+    if (a == none || b == none) return none;
+    if (!a.is_known() || !b.is_known()) return Cardinality::unknown();
+    return a.count() < b.count() ? a : b;
+  }
+
+  std::tuple<Ds...> datasets_;
+};
+
+/// Pairs the elements of datasets: `zip(images, labels)` gives std::tuple<Image, Label>. Ends with the shortest one;
+/// the datasets before it in the list are then one element further, which is lost.
+template <class... Ds>
+[[nodiscard]] auto zip(Ds... datasets) {
+  constexpr bool are_datasets = sizeof...(Ds) > 0 && (Dataset<Ds> && ...);
+  if constexpr (are_datasets)
+    return ZipDataset<Ds...>{std::move(datasets)...};
+  else
+    static_assert(are_datasets, "zip: every argument must be a dataset, and there must be one at least");
+}
+
+}  // namespace dist::data

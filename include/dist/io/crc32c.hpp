@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <dist/io/little_endian.hpp>
+
+namespace dist::io {
+
+namespace detail {
+
+/// For eight bytes at a time: table `k` has the checksum of each byte behind which `k` zero bytes follow.
+inline constexpr std::array<std::array<std::uint32_t, 256>, 8> crc32c_tables = [] {
+  constexpr std::uint32_t polynomial = 0x82F63B78;  // of Castagnoli, its bits reversed
+  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t checksum = byte;
+    for (int bit = 0; bit < 8; ++bit) checksum = (checksum >> 1) ^ ((checksum & 1U) != 0 ? polynomial : 0);
+    tables[0][byte] = checksum;
+  }
+  for (std::size_t table = 1; table < 8; ++table)
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      tables[table][byte] = (tables[table - 1][byte] >> 8) ^ tables[0][tables[table - 1][byte] & 0xFFU];
+  return tables;
+}();
+
+/// Takes eight bytes into a checksum whose bits are inverted.
+[[nodiscard]] inline std::uint32_t crc32c_step(std::uint32_t checksum, std::uint64_t bytes) {
+#if defined(__SSE4_2__) && !defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__builtin_ia32_crc32di(checksum, bytes));
+#else
+  const std::uint64_t mixed = bytes ^ checksum;
+  std::uint32_t result = 0;
+  for (std::size_t i = 0; i < 8; ++i) result ^= crc32c_tables[7 - i][mixed >> (8 * i) & 0xFFU];
+  return result;
+#endif
+}
+
+}  // namespace detail
+
+/// The CRC-32C (RFC 3720, appendix B.4) of `bytes` behind those whose checksum is `before`.
+[[nodiscard]] inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  std::uint32_t checksum = ~before;
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8))
+    checksum = detail::crc32c_step(checksum, load_little_endian<std::uint64_t>(bytes.data()));
+  for (const std::byte byte : bytes)
+    checksum = (checksum >> 8) ^ detail::crc32c_tables[0][(checksum ^ std::to_integer<std::uint32_t>(byte)) & 0xFFU];
+  return ~checksum;
+}
+
+}  // namespace dist::io

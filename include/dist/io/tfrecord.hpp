@@ -1,0 +1,142 @@
+/// TFRecord files: records of bytes behind each other. Each is its length (64 bits, little-endian), the masked CRC-32C of
+/// the length, the bytes, and the masked CRC-32C of the bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/io/byte_source.hpp>
+#include <dist/io/crc32c.hpp>
+#include <dist/io/little_endian.hpp>
+
+namespace dist::io {
+
+/// The most bytes of a record that are read unless told otherwise.
+inline constexpr std::size_t tfrecord_default_max_bytes = std::size_t{1} << 30;
+
+namespace detail {
+
+/// A checksum is stored turned by 15 bits and moved, so that the checksum of data with checksums in them is no weaker.
+[[nodiscard]] constexpr std::uint32_t masked_crc(std::uint32_t checksum) noexcept {
+  return ((checksum >> 15) | (checksum << 17)) + 0xA282EAD8U;
+}
+
+}  // namespace detail
+
+/// The records of a source, one after the other.
+template <ByteSource Source>
+class TfRecordReader {
+ public:
+  explicit TfRecordReader(Source source, std::size_t max_bytes = tfrecord_default_max_bytes)
+      : source_(std::move(source)), buffer_(std::size_t{1} << 16), max_bytes_(max_bytes) {}
+
+  /// Writes the next record over `record`, whose memory is reused, and returns true; or returns false at the end.
+  ///
+  /// Throws FileError, which names the file, the record and its offset, when the source ends within a record, when a
+  /// checksum does not match, and for a record of more than `max_bytes` bytes. Memory follows the data: never more than
+  /// about three times what was really read, whatever a length announces.
+  [[nodiscard]] bool next(std::string& record) {
+    std::byte header[length_size + checksum_size];
+    const std::size_t found = take(header);
+    if (found == 0) return false;
+    if (found < sizeof header) truncated("its header", found, sizeof header);
+    if (masked(std::span{header}.first(length_size)) != load_little_endian<std::uint32_t>(header + length_size))
+      refuse_length(header);
+    const auto length = load_little_endian<std::uint64_t>(header);
+    if (length > max_bytes_)
+      throw FileError(name(), text("has a record that is too long: ", place()),
+                      text(length, " bytes, at most ", max_bytes_, " are read"),
+                      "Raise max_bytes if the file is sound");
+
+    take_bytes(record, static_cast<std::size_t>(length));
+    const std::span<const std::byte> bytes = std::as_bytes(std::span{record});
+    std::byte checksum[checksum_size];
+    const std::size_t rest = take(checksum);
+    if (rest < sizeof checksum) truncated("its checksum", rest, sizeof checksum);
+    if (masked(bytes) != load_little_endian<std::uint32_t>(checksum))
+      corrupt("the checksum of its bytes does not match them");
+    offset_ += sizeof header + length + sizeof checksum;
+    ++records_;
+    return true;
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return source_.name(); }
+
+ private:
+  static constexpr std::size_t length_size = 8;
+  static constexpr std::size_t checksum_size = 4;
+
+  static std::uint32_t masked(std::span<const std::byte> bytes) { return detail::masked_crc(crc32c(bytes)); }
+
+  [[nodiscard]] std::string place() const { return text("record ", records_, ", at byte ", offset_); }
+  [[noreturn]] void corrupt(std::string_view why) const {
+    throw FileError(name(), text("is corrupt in ", place()), why, "Download or copy the file again");
+  }
+  [[noreturn]] void truncated(std::string_view part, std::size_t found, std::size_t wanted) const {
+    throw FileError(name(), text("is truncated in ", place()), text(part, " has ", found, " bytes, expected ", wanted),
+                    "Download or copy the file again");
+  }
+  [[noreturn]] void refuse_length(const std::byte* header) const {
+    const bool gzip = header[0] == std::byte{0x1F} && header[1] == std::byte{0x8B};
+    if (offset_ > 0) corrupt("the checksum of its length does not match it");
+    throw FileError(name(), "is not a TFRecord file", "the checksum of the first record's length does not match it",
+                    gzip ? "It is compressed: read it with tfrecord_gz" : "Give a file of TFRecords that is complete");
+  }
+
+  /// Grows the record by no more than it has, until it has `length` bytes.
+  void take_bytes(std::string& record, std::size_t length) {
+    constexpr std::size_t first = std::size_t{1} << 16;
+    for (std::size_t filled = 0; filled < length;) {
+      const std::size_t step = std::min(length - filled, std::max(first, filled));
+      record.resize(filled + step);
+      const std::size_t count = take(std::as_writable_bytes(std::span{record}).subspan(filled));
+      filled += count;
+      if (count < step) truncated("its data", filled, length);
+    }
+    record.resize(length);
+  }
+
+  /// Copies the next bytes, as many as there are and fit.
+  std::size_t take(std::span<std::byte> to) {
+    std::size_t taken = 0;
+    while (taken < to.size()) {
+      if (rest_.empty() && to.size() - taken >= buffer_.size())
+        return taken + read_full(source_, to.subspan(taken));  // past the buffer, which is of no use to it
+      if (rest_.empty()) rest_ = {buffer_.data(), source_.read({buffer_.data(), buffer_.size()})};
+      if (rest_.empty()) break;
+      const std::size_t count = std::min(rest_.size(), to.size() - taken);
+      std::copy_n(rest_.data(), count, to.data() + taken);
+      rest_ = rest_.subspan(count);
+      taken += count;
+    }
+    return taken;
+  }
+
+  Source source_;
+  AlignedBuffer<std::byte> buffer_;
+  std::span<const std::byte> rest_;
+  std::size_t max_bytes_;
+  std::size_t records_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+/// Appends `record` to the bytes of a TFRecord file.
+inline void append_tfrecord(std::string& file, std::string_view record) {
+  const auto append = [&file](auto number) {
+    std::byte bytes[sizeof number];
+    store_little_endian(number, bytes);
+    file.append(reinterpret_cast<const char*>(bytes), sizeof bytes);
+    return detail::masked_crc(crc32c(bytes));
+  };
+  append(append(static_cast<std::uint64_t>(record.size())));
+  file.append(record);
+  append(detail::masked_crc(crc32c(std::as_bytes(std::span{record}))));
+}
+
+}  // namespace dist::io

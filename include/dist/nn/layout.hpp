@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+
+#include <dist/core/tensor.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/parameter.hpp>
+
+namespace dist::nn::detail {
+
+/// The two kinds of tensors that layers have in memory of the network.
+struct Learned {
+  template <class Layer>
+  [[nodiscard]] static constexpr auto& specs() {
+    return Layer::parameters;
+  }
+};
+struct Kept {
+  template <class Layer>
+  [[nodiscard]] static constexpr auto& specs() {
+    return state_of<Layer>();
+  }
+};
+
+/// Where the tensors of one kind of all layers lie behind each other in one array.
+template <class Kind, class Layers>
+struct Layout;
+template <class Kind, class... Layers>
+struct Layout<Kind, std::tuple<Layers...>> {
+  static constexpr std::size_t layers = sizeof...(Layers);
+
+  /// Where those of a layer start in `tensors`; for `layers`, how many there are.
+  static constexpr std::array<std::size_t, layers + 1> first = [] {
+    std::array<std::size_t, layers + 1> starts{};
+    [[maybe_unused]] std::size_t layer = 0;
+    ((starts[layer + 1] = starts[layer] + Kind::template specs<Layers>().size(), ++layer), ...);
+    return starts;
+  }();
+
+  /// Every tensor, in the order of the layers.
+  static constexpr std::array<Parameter, first[layers]> tensors = [] {
+    std::array<Parameter, first[layers]> all{};
+    const std::array<std::string_view, layers + 1> names{Layers::name..., std::string_view{}};
+    std::size_t layer = 0;
+    std::size_t count = 0;
+    std::size_t offset = 0;
+    [[maybe_unused]] const auto add = [&](const auto& specs) {
+      std::size_t ordinal = 0;
+      for (std::size_t before = 0; before < layer; ++before)
+        if (names[before] == names[layer]) ++ordinal;
+      for (const auto& spec : specs) {
+        all[count++] = Parameter{names[layer], ordinal, spec.name, spec.shape, offset};
+        offset += padded(spec.shape.elements());
+      }
+      ++layer;
+    };
+    (add(Kind::template specs<Layers>()), ...);
+    return all;
+  }();
+
+  /// Elements of all tensors, and the elements that hold them with padding.
+  static constexpr std::size_t count = [] {
+    std::size_t elements = 0;
+    for (const Parameter& tensor : tensors) elements += tensor.shape.elements();
+    return elements;
+  }();
+  static constexpr std::size_t padded_count = [] {
+    std::size_t elements = 0;
+    for (const Parameter& tensor : tensors) elements += padded(tensor.shape.elements());
+    return elements;
+  }();
+
+  /// The tensors of one layer, in the array of all.
+  template <std::size_t Layer, class T>
+  [[nodiscard]] static auto of_layer(T* all) {
+    ParameterViews<T, first[Layer + 1] - first[Layer]> views;
+    for (std::size_t which = 0; which < views.size(); ++which) {
+      const Parameter& tensor = tensors[first[Layer] + which];
+      views[which] = TensorView<T>{all + tensor.offset, tensor.shape};
+    }
+    return views;
+  }
+};
+
+}  // namespace dist::nn::detail

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/loss.hpp>
+
+namespace dist::nn {
+
+/// How the losses of a replica's examples become one number, as types (spec P04, P05).
+struct Reduction {
+  /// Not at all: one loss per example.
+  struct None {};
+  /// Their sum, which no number of replicas scales.
+  struct Sum {};
+  /// Their mean over the local batch, over the number of replicas. For Model::fit, which knows when a batch is over;
+  /// what a loss without reduction gets there.
+  struct SumOverBatchSize {};
+  using Auto = SumOverBatchSize;
+};
+
+/// A loss with its reduction: `nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}`.
+///
+/// In a training loop of one's own it is called in a replica function; in Model it takes the loss's place.
+template <class L, class R>
+struct Reduced {
+  static_assert(std::same_as<R, Reduction::None> || std::same_as<R, Reduction::Sum> ||
+                    std::same_as<R, Reduction::SumOverBatchSize>,
+                "a loss is reduced by nn::Reduction::None, nn::Reduction::Sum or nn::Reduction::SumOverBatchSize");
+  static constexpr std::string_view name = L::name;
+
+  L loss;
+  R reduction;
+
+  /// Sum: the sum over this replica's rows, and its gradient in `outputs.gradient`. Throws ShapeMismatch.
+  template <InReplica Replica, class Outputs, class Targets, class Weights = Unweighted>
+  [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
+                                const Weights& sample_weight = {}) const {
+    static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
+                  "a training loop of one's own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
+                  "the local batch weighs the examples of short batches more; divide by the global batch size with "
+                  "nn::compute_loss or nn::compute_average_loss");
+    static_assert(
+        !std::same_as<R, Reduction::None>,
+        "a loss with nn::Reduction::None needs a place for its values: call it with a std::span of one number "
+        "per example");
+    return compute_loss(loss, replica, outputs, targets, 1, sample_weight);
+  }
+  /// None: each row's loss, to `losses`; values only (see `per_example_losses`). Throws ShapeMismatch.
+  template <InReplica Replica, class Outputs, class Targets, class T>
+    requires std::same_as<R, Reduction::None>
+  void operator()(const Replica&, const Outputs& outputs, const Targets& targets, std::span<T> losses) const {
+    per_example_losses(loss, outputs, targets, losses);
+  }
+};
+
+template <class L, class R>
+Reduced(L, R) -> Reduced<L, R>;
+
+namespace detail {
+
+/// What Model needs to know of a loss: the function of a row, and what divides the sum of a replica's rows.
+template <class L>
+struct FitLoss {
+  using Function = L;
+  static constexpr bool is_one_number = true;
+  static constexpr bool is_sum = false;
+  static constexpr bool is_regularized = false;
+  static const Function& function(const L& loss) { return loss; }
+};
+template <class L, class R>
+struct FitLoss<Reduced<L, R>> {
+  using Function = L;
+  static constexpr bool is_one_number = !std::same_as<R, Reduction::None>;
+  static constexpr bool is_sum = std::same_as<R, Reduction::Sum>;
+  static constexpr bool is_regularized = false;
+  static const Function& function(const Reduced<L, R>& loss) { return loss.loss; }
+};
+
+}  // namespace detail
+
+}  // namespace dist::nn

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/replica_buffer.hpp>
+
+namespace dist::nn {
+
+/// What the layers of a network keep but do not learn, such as moving statistics: one variable that each replica
+/// changes for itself in training, and whose value outside replica functions is the mean of the copies (spec P19).
+///
+/// 16-bit floating-point networks keep it in float, where small steps of a moving average do not vanish.
+template <class Net, class T, class Device>
+class NetworkState {
+ public:
+  using Element = Accumulator<T>;
+  using Variable = DistributedVariable<Element, OnRead, Mean, Device>;
+
+  /// Throws OutOfMemory.
+  template <class Strategy>
+  explicit NetworkState(Strategy& strategy)
+      : variable_(strategy.template variable<Element, OnRead, Mean>(
+            Shape{Net::padded_state_count}, [](TensorView<Element> all) { Net::initialize_state(all); }, "state")) {
+    if constexpr (std::same_as<typename Strategy::Placement, OnParameterDevice>)
+      own_.emplace(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step"));
+  }
+
+  [[nodiscard]] Variable& variable() noexcept { return variable_; }
+
+  /// The state as a replica sees it, to read.
+  [[nodiscard]] std::span<const Element> read(const InReplica auto& replica) const {
+    return variable_.component(replica);
+  }
+
+  /// Calls `change(state)` with the replica's own copy, to be changed in place, and returns what it returns. Where the
+  /// replicas share one copy, that becomes the mean of theirs: a collective call then.
+  template <InReplica Replica, class Change>
+  auto update(const Replica& replica, Change&& change) {
+    if constexpr (stores_centrally<Replica>) {
+      const std::span<Element> own = own_->component(replica);
+      std::ranges::copy(read(replica), own.begin());
+      auto result = change(own);
+      variable_.assign(replica, TensorView<const Element>{own.data(), variable_.shape()});
+      return result;
+    } else {
+      return change(variable_.component(replica));
+    }
+  }
+
+ private:
+  Variable variable_;
+  std::optional<ReplicaBuffer<Element, Device>> own_;
+};
+
+/// Of a network that keeps nothing.
+template <class Net, class T, class Device>
+  requires(Net::state_count == 0)
+class NetworkState<Net, T, Device> {
+ public:
+  using Element = Accumulator<T>;
+
+  template <class Strategy>
+  explicit NetworkState(Strategy&) {}
+
+  [[nodiscard]] std::span<const Element> read(const InReplica auto&) const { return {}; }
+  template <class Change>
+  auto update(const InReplica auto&, Change&& change) {
+    return change(std::span<Element>{});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/options.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+/// Which of the options an update has: flags of a type, so that what was not asked for costs nothing.
+struct UpdateParts {
+  bool clips_value = false;
+  bool scales_gradient = false;
+  bool decays_weight = false;
+  bool averages = false;
+};
+
+/// An optimizer's functor with what comes before and after it in Keras' order: clipping, weight decay, update, average.
+/// All of it happens in registers, in the optimizer's one pass.
+template <class Update, class T, UpdateParts parts>
+struct ExtendedUpdate {
+  static constexpr std::size_t inner_slots = Update::slots.size();
+  static constexpr std::array<std::string_view, inner_slots + (parts.averages ? 1 : 0)> slots = [] {
+    std::array<std::string_view, inner_slots + (parts.averages ? 1 : 0)> names{};
+    for (std::size_t i = 0; i < inner_slots; ++i) names[i] = Update::slots[i];
+    if constexpr (parts.averages) names[inner_slots] = "average";
+    return names;
+  }();
+
+  Update update;
+  T limit = 0;         ///< of an element of the gradient
+  T scale = 1;         ///< of the gradient
+  T decay = 0;         ///< part of itself that the weight loses
+  T keep_average = 0;  ///< part of the old average in the new
+  bool overwrite = false;
+
+  DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+    if constexpr (parts.clips_value) gradient = gradient < -limit ? -limit : gradient > limit ? limit : gradient;
+    if constexpr (parts.scales_gradient) gradient *= scale;
+    if constexpr (parts.decays_weight) weight -= weight * decay;
+    weight = update(weight, gradient, slot);
+    if constexpr (parts.averages) {
+      slot[inner_slots] = keep_average * slot[inner_slots] + (T{1} - keep_average) * weight;
+      if (overwrite) weight = slot[inner_slots];
+    }
+    return weight;
+  }
+};
+
+}  // namespace detail
+
+/// An optimizer with options, each a type of options.hpp:
+///
+///     nn::Optimizer optimizer{strategy, net, nn::With{nn::Adam{}, nn::GlobalClipNorm{1.0f}, nn::WeightDecay{0.01f}}};
+///
+/// Options are types, so that the plain optimizer stays as it is, and a combination that has no meaning does not compile.
+template <class O, class... Options>
+struct With : O {
+  static_assert((is_optimizer_option<Options> && ...),
+                "nn::With takes the options nn::ClipValue, nn::ClipNorm, nn::GlobalClipNorm, nn::WeightDecay, "
+                "nn::AverageWeights and nn::AccumulateGradients");
+  static_assert((0 + ... + (is_clipping<Options> ? 1 : 0)) <= 1,
+                "nn::With takes one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, not several of them");
+
+  std::tuple<Options...> options;
+
+  explicit With(O optimizer, Options... given) : O(std::move(optimizer)), options(std::move(given)...) {}
+
+  template <class Option>
+  static constexpr bool has = (std::is_same_v<Option, Options> || ...);
+  template <class Option>
+  [[nodiscard]] const Option& get() const {
+    return std::get<Option>(options);
+  }
+
+  /// Throws InvalidArgument.
+  void check() const {
+    O::check();
+    std::apply([](const auto&... option) { (option.check(), ...); }, options);
+  }
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T. Its `scale` is the
+  /// caller's to set, and its `decay` to take away where it is excluded.
+  template <class T, class Apply>
+  void with_update(std::int64_t iteration, Apply&& apply) const {
+    static constexpr detail::UpdateParts parts{.clips_value = has<ClipValue>,
+                                               .scales_gradient = has<ClipNorm> || has<GlobalClipNorm>,
+                                               .decays_weight = has<WeightDecay>,
+                                               .averages = has<AverageWeights>};
+    O::template with_update<T>(iteration, [&](const auto update) {
+      detail::ExtendedUpdate<std::remove_const_t<decltype(update)>, T, parts> extended{update};
+      if constexpr (has<ClipValue>) extended.limit = T(get<ClipValue>().limit);
+      if constexpr (has<WeightDecay>)
+        extended.decay = static_cast<T>(double{get<WeightDecay>().rate} * double{this->learning_rate});
+      if constexpr (has<AverageWeights>) {
+        const AverageWeights& average = get<AverageWeights>();
+        extended.keep_average = iteration == 1 ? T{0} : T(average.momentum);
+        extended.overwrite = average.overwrite_frequency > 0 && iteration % average.overwrite_frequency == 0;
+      }
+      apply(extended);
+    });
+  }
+};
+
+template <class O, class... Options>
+With(O, Options...) -> With<O, Options...>;
+
+namespace detail {
+template <class O>
+inline constexpr bool is_with = false;
+template <class O, class... Options>
+inline constexpr bool is_with<With<O, Options...>> = true;
+}  // namespace detail
+
+/// Whether optimizer `O` was given an `Option`.
+template <class O, class Option>
+inline constexpr bool has_option = [] {
+  if constexpr (detail::is_with<O>) {
+    return O::template has<Option>;
+  } else {
+    return false;
+  }
+}();
+
+}  // namespace dist::nn

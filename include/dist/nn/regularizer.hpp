@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/nn/losses/average_loss.hpp>
+#include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/parameter.hpp>
+
+namespace dist::nn {
+
+/// factor * sum |w| (Keras' regularizers.L1).
+struct L1 {
+  float factor = 0.01f;
+
+  template <class T>
+  [[nodiscard]] T term(T weight) const {
+    return static_cast<T>(factor) * std::abs(weight);
+  }
+  template <class T>
+  [[nodiscard]] T slope(T weight) const {
+    return static_cast<T>(factor) * static_cast<T>((weight > 0) - (weight < 0));
+  }
+};
+
+/// factor * sum w^2 (Keras' regularizers.L2).
+struct L2 {
+  float factor = 0.01f;
+
+  template <class T>
+  [[nodiscard]] T term(T weight) const {
+    return static_cast<T>(factor) * weight * weight;
+  }
+  template <class T>
+  [[nodiscard]] T slope(T weight) const {
+    return T{2} * static_cast<T>(factor) * weight;
+  }
+};
+
+/// Both (Keras' regularizers.L1L2).
+struct L1L2 {
+  float l1 = 0;
+  float l2 = 0;
+
+  template <class T>
+  [[nodiscard]] T term(T weight) const {
+    return L1{l1}.term(weight) + L2{l2}.term(weight);
+  }
+  template <class T>
+  [[nodiscard]] T slope(T weight) const {
+    return L1{l1}.slope(weight) + L2{l2}.slope(weight);
+  }
+};
+
+/// A function that is added up over weights to keep them small: its value for one weight and the derivative of that.
+template <class R>
+concept Regularizer = std::copyable<R> && requires(const R regularizer, float weight) {
+  { regularizer.term(weight) } -> std::same_as<float>;
+  { regularizer.slope(weight) } -> std::same_as<float>;
+};
+
+/// Which parameters are regularised unless said otherwise: kernels.
+struct KernelsOnly {
+  [[nodiscard]] bool operator()(const Parameter& parameter) const { return parameter.kind == "kernel"; }
+};
+
+/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06).
+template <Regularizer R, class Network, class Which = KernelsOnly>
+[[nodiscard]] double total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
+                                          Which&& which = {}) {
+  const auto weights = network.parameters().component(replica);
+  double total = 0;
+  for (const Parameter& parameter : network.layout()) {
+    if (!which(parameter)) continue;
+    for (const auto weight : weights.subspan(parameter.offset, parameter.shape.elements()))
+      total += static_cast<double>(regularizer.term(weight));
+  }
+  return total;
+}
+
+/// This replica's part of the regularisation loss, 1/R of all of it, so that the sum over the replicas counts it once
+/// (spec P03, P05). Adds the gradient of that part to the network's gradients: to be called between `backward` and
+/// `apply_gradients`.
+///
+///     net.backward(replica, loss);
+///     const float penalty = nn::regularization_loss(replica, net, nn::L2{1e-4f});
+///     optimizer.apply_gradients(replica);
+template <Regularizer R, class Network, class Which = KernelsOnly>
+auto regularization_loss(const InReplica auto& replica, Network& network, const R& regularizer, Which&& which = {}) {
+  const auto weights = network.parameters().component(replica);
+  const auto gradients = network.gradients().component(replica);
+  using T = typename decltype(weights)::value_type;
+  const T scale = scale_regularization_loss(replica, T{1});
+  for (const Parameter& parameter : network.layout()) {
+    if (!which(parameter)) continue;
+    const std::size_t end = parameter.offset + parameter.shape.elements();
+    for (std::size_t i = parameter.offset; i < end; ++i) gradients[i] += scale * regularizer.slope(weights[i]);
+  }
+  return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
+}
+
+/// A loss of Model with a regulariser of the network's kernels: `nn::Regularized{nn::MeanSquaredError{}, nn::L2{1e-4f}}`.
+template <class L, Regularizer R>
+struct Regularized {
+  static constexpr std::string_view name = L::name;
+
+  L loss;
+  R regularizer;
+};
+
+template <class L, class R>
+Regularized(L, R) -> Regularized<L, R>;
+
+namespace detail {
+template <class L, class R>
+struct FitLoss<Regularized<L, R>> {
+  using Function = typename FitLoss<L>::Function;
+  static constexpr bool is_one_number = FitLoss<L>::is_one_number;
+  static constexpr bool is_sum = FitLoss<L>::is_sum;
+  static constexpr bool is_regularized = true;
+  static const Function& function(const Regularized<L, R>& loss) { return FitLoss<L>::function(loss.loss); }
+};
+}  // namespace detail
+
+}  // namespace dist::nn

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/scatter.hpp>  // and with it the collectives of indexed slices
+
+namespace dist::nn {
+
+/// Applies gradients that name the rows they belong to, such as those of an embedding table, to one variable:
+///
+///     nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}};
+///     strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices); });
+///
+/// Rows without a gradient keep their values and their slots. That is the step of a dense gradient with zeros for an
+/// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the other
+/// rows: to let old moments go on, densify the gradient and use Optimizer. Refers to the variable, which must outlive it.
+template <class S, class Variable, OptimizerFunction O>
+class SlicesOptimizer {
+  static_assert(
+      !detail::is_with<O>,
+      "nn::SlicesOptimizer takes an optimizer without options: they look at all of a gradient, not at some rows; "
+      "densify the gradient and use nn::Optimizer");
+
+ public:
+  using Element = typename Variable::Element;
+
+  /// Throws InvalidArgument for hyper-parameters out of range, ShapeMismatch for a variable without rows, OutOfMemory.
+  SlicesOptimizer(S& strategy, Variable& variable, O function)
+      : function_(std::move(function)),
+        variable_(&variable),
+        iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
+                                                                                        text(O::name, "/iterations"))) {
+    function_.check();
+    if (variable.shape().rank() == 0)
+      throw ShapeMismatch(text("Variable '", variable.name(), "' has no rows"), "it is a scalar",
+                          "Give a SlicesOptimizer a variable of rank 1 or more");
+    function_.template with_update<Element>(1, [&](const auto update) {
+      slots_.reserve(update.slots.size());
+      for (const std::string_view slot : update.slots)
+        slots_.push_back(strategy.template variable<Element, OnWrite, None>(
+            variable.shape(), Element{0}, text(variable.name(), "/", O::name, "/", slot)));
+    });
+  }
+
+  /// Puts the slices of all replicas behind each other in rank order, adds up the rows of one index, and updates the rows
+  /// that are named, in every copy alike (spec H10, P07, P14). Counts one iteration. Replicas may give different numbers
+  /// of rows, also none. A collective call. Throws ShapeMismatch for slices of an array of another shape than the variable.
+  template <InReplica Replica>
+  void apply_slices(const Replica& replica, const IndexedSlicesView<Element>& gradient) {
+    if (gradient.dense_shape() != variable_->shape())
+      throw ShapeMismatch(text("Indexed slices do not fit variable '", variable_->name(), "'"),
+                          text("they are of an array of shape ", to_string(gradient.dense_shape()),
+                               ", the variable is ", to_string(variable_->shape())),
+                          "Give slices of an array of the variable's shape");
+    const IndexedSlices<Element> all = all_reduce_slices(replica.collectives(), sum, gradient);
+    const IndexedSlices<Element> rows = deduplicate(all.view());
+    const std::int64_t iteration = iterations_.value(replica) + 1;
+    function_.template with_update<Element>(iteration, [&](const auto update) {
+      update_rows(replica, update, rows, std::make_index_sequence<decltype(update)::slots.size()>{});
+    });
+    iterations_.assign(replica, same(iteration));
+  }
+
+  /// Global steps so far (spec P12).
+  template <class Context>
+  [[nodiscard]] std::int64_t iterations(const Context& context) const {
+    return iterations_.value(context);
+  }
+  [[nodiscard]] const O& function() const noexcept { return function_; }
+
+ private:
+  using Slot =
+      decltype(std::declval<S&>().template variable<Element, OnWrite, None>(Shape{}, Element{0}, std::string{}));
+
+  /// All named rows of this replica's copy; of one copy for all replicas, this replica's share of them.
+  template <class Replica, class Update, std::size_t... K>
+  void update_rows(const Replica& replica, const Update& update, const IndexedSlices<Element>& rows,
+                   std::index_sequence<K...> indices) {
+    const std::span<Element> weights = variable_->component(replica);
+    [[maybe_unused]] const std::array<Element*, sizeof...(K)> slots{slots_[K].component(replica).data()...};
+    const IndexRange mine = stores_centrally<Replica> ? replica.shard(rows.rows()) : IndexRange{0, rows.rows()};
+    const std::span<const Element> values = rows.values().elements();
+    const std::size_t row_size = rows.rows() == 0 ? 0 : values.size() / rows.rows();
+    for (std::size_t i = mine.begin; i < mine.end; ++i) {
+      const std::size_t first = static_cast<std::size_t>(rows.indices()[i]) * row_size;
+      const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
+      detail::update_elements(update, weights.subspan(first, row_size), values.subspan(i * row_size, row_size),
+                              row_slots, indices);
+    }
+  }
+
+  O function_;
+  Variable* variable_;
+  decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
+                                                                                         std::string{})) iterations_;
+  std::vector<Slot> slots_;
+};
+
+template <class S, class Variable, class O>
+SlicesOptimizer(S&, Variable&, O) -> SlicesOptimizer<S, Variable, O>;
+
+}  // namespace dist::nn

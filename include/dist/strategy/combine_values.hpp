@@ -1,0 +1,236 @@
+/// The arithmetic of `reduce` and `gather`: per-replica values, seen all at once, become one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/per_replica.hpp>
+#include <dist/context/select_replica.hpp>
+#include <dist/context/structure.hpp>
+#include <dist/core/axes.hpp>
+#include <dist/core/concatenate.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_axes.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist::detail {
+
+/// A Tensor, a TensorView, or what converts to one.
+template <class V>
+concept TensorLike = requires(const V& value) {
+  typename V::Element;
+  { value.shape() } -> std::convertible_to<Shape>;
+  TensorView<const std::remove_const_t<typename V::Element>>{value};
+};
+template <TensorLike V>
+using ElementOf = std::remove_const_t<typename V::Element>;
+template <TensorLike V>
+[[nodiscard]] TensorView<const ElementOf<V>> view_of(const V& value) {
+  return TensorView<const ElementOf<V>>{value};
+}
+
+/// For each replica its part of a structure of PerReplicas.
+template <class S>
+[[nodiscard]] auto each_replica(const S& structure, std::size_t replicas) {
+  const auto copy_of = [&](std::size_t replica) {
+    const auto copy = [&](const auto& self, const auto& member) {
+      using Member = std::remove_cvref_t<decltype(member)>;
+      if constexpr (is_per_replica<Member>) {
+        return typename Member::Value(member[replica]);
+      } else if constexpr (Structure<Member>) {
+        return map_structure(member, [&](const auto& inner) { return self(self, inner); });
+      } else {
+        return Member(member);
+      }
+    };
+    return copy(copy, structure);
+  };
+  return PerReplica<decltype(copy_of(0))>(replicas, copy_of);
+}
+
+/// `fn` of the PerReplica of each member of an aggregate, put together as that aggregate.
+template <class A, class Fn>
+[[nodiscard]] A each_member_of(const PerReplica<A>& values, Fn&& fn) {
+  using Members = decltype(members_of(std::declval<const A&>()));
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return A{fn(PerReplica<std::remove_cvref_t<std::tuple_element_t<I, Members>>>(
+        values.size(),
+        [&](std::size_t replica) -> decltype(auto) { return std::get<I>(members_of(values[replica])); }))...};
+  }
+  (std::make_index_sequence<std::tuple_size_v<Members>>{});
+}
+
+template <class Op, class T>
+[[nodiscard]] T reduce_numbers(Op op, const PerReplica<T>& values) {
+  require_reduce_op<Op, T>();
+  Accumulator<T> combined{values[0]};
+  for (std::size_t i = 1; i < values.size(); ++i) combined = op(combined, static_cast<Accumulator<T>>(values[i]));
+  return static_cast<T>(Op::finish(combined, values.size()));
+}
+
+template <class Op, class V>
+[[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op op, const PerReplica<V>& values) {
+  using T = ElementOf<V>;
+  require_reduce_op<Op, T>();
+  const Shape shape = view_of(values[0]).shape();
+  for (std::size_t replica = 1; replica < values.size(); ++replica)
+    if (view_of(values[replica]).shape() != shape)
+      throw ShapeMismatch(
+          text("Replica ", replica, "'s value cannot be reduced with replica 0's"),
+          text("shapes ", to_string(view_of(values[replica]).shape()), " and ", to_string(shape)),
+          "Return values of one shape from every replica, or reduce along the axis in which they differ");
+  Tensor<T> reduced{shape};
+  for (std::size_t i = 0; i < reduced.size(); ++i) {
+    Accumulator<T> combined{view_of(values[0]).data()[i]};
+    for (std::size_t replica = 1; replica < values.size(); ++replica)
+      combined = op(combined, static_cast<Accumulator<T>>(view_of(values[replica]).data()[i]));
+    reduced[i] = static_cast<T>(Op::finish(combined, values.size()));
+  }
+  return reduced;
+}
+
+/// Whether any number of equal values combine to that value.
+template <class Op>
+inline constexpr bool is_idempotent = std::same_as<Op, Mean> || std::same_as<Op, Min> || std::same_as<Op, Max> ||
+                                      std::same_as<Op, BitAnd> || std::same_as<Op, BitOr>;
+
+/// A value that is the same on all of `replicas` replicas: it stays as it is under a mean or a maximum, and of one replica
+/// (spec C11, C12). Throws InvalidArgument for a sum: it would count the value once for each replica, or once.
+template <class Op, class Value>
+void require_reducible_as_is(std::size_t replicas, const Value& value) {
+  if constexpr (!is_idempotent<Op>) {
+    if constexpr (std::equality_comparable_with<Value, int> && std::same_as<Op, Sum>)
+      if (value == 0) return;
+    if (replicas > 1)
+      throw InvalidArgument(text("reduce(", Op::name, ") was given a value that is not per-replica"),
+                            text("with ", replicas, " replicas it could mean the value, or that many times the value"),
+                            "Give it what run or values_from_function returned, or use broadcast_to first");
+  }
+}
+
+/// `replicas` is how many hold a value that is given plain.
+template <class Op, class Value>
+[[nodiscard]] auto reduce_values(Op op, const Value& value, std::size_t replicas) {
+  if constexpr (is_per_replica<Value>) {
+    using Each = typename Value::Value;
+    DIST_EXPECT(value.size() > 0);
+    if constexpr (Reducible<Each>) {
+      return reduce_numbers(op, value);
+    } else if constexpr (TensorLike<Each>) {
+      return reduce_tensors(op, value);
+    } else {
+      static_assert(
+          Aggregate<Each>,
+          "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
+          "structs; this per-replica value is something else");
+      return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas); });
+    }
+  } else if constexpr (holds_per_replica<Value>) {
+    return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas); });
+  } else {
+    if constexpr (Reducible<Value>) require_reduce_op<Op, Value>();
+    require_reducible_as_is<Op>(replicas, value);
+    return Value(value);
+  }
+}
+
+/// How many elements the chosen axes of `shape` span.
+[[nodiscard]] inline std::size_t count_along(const Shape& shape, const Axes::Chosen& chosen) {
+  std::size_t count = 1;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+    if (chosen[axis]) count *= shape[axis];
+  return count;
+}
+
+/// `parts(i)` is the tensor of the i-th of `count` replicas.
+template <class T, class Op, class Parts>
+[[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes) {
+  require_reduce_op<Op, T>();
+  const TensorView<const T> first = parts(std::size_t{0});
+  const Axes::Chosen chosen = axes.of(first.shape());
+  const Shape reduced_shape = without_axes(first.shape(), chosen);
+  Tensor<Accumulator<T>> combined{reduced_shape};
+  for (Accumulator<T>& element : combined.elements()) element = Op::template identity<Accumulator<T>>;
+  std::size_t elements = 0;
+  for (std::size_t replica = 0; replica < count; ++replica) {
+    const TensorView<const T> part = parts(replica);
+    if (part.shape().rank() != first.shape().rank() || without_axes(part.shape(), chosen) != reduced_shape)
+      throw ShapeMismatch(text("Replica ", replica, "'s value cannot be reduced with replica 0's along these axes"),
+                          text("shapes ", to_string(part.shape()), " and ", to_string(first.shape())),
+                          "Return values that differ in extent along the reduced axes only");
+    reduce_axes(op, part, chosen, combined.view());
+    elements += count_along(part.shape(), chosen);
+  }
+  Tensor<T> reduced{reduced_shape};
+  for (std::size_t i = 0; i < reduced.size(); ++i) reduced[i] = static_cast<T>(Op::finish(combined[i], elements));
+  return reduced;
+}
+
+template <class Op, class Value>
+[[nodiscard]] auto reduce_values_along(Op op, const Value& value, Axes axes, std::size_t replicas) {
+  if constexpr (is_per_replica<Value>) {
+    using Each = typename Value::Value;
+    DIST_EXPECT(value.size() > 0);
+    if constexpr (TensorLike<Each>) {
+      return reduce_tensors_along<ElementOf<Each>>(
+          op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes);
+    } else {
+      static_assert(
+          Aggregate<Each>,
+          "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
+      return each_member_of(value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas); });
+    }
+  } else if constexpr (holds_per_replica<Value>) {
+    return map_structure(value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas); });
+  } else {
+    static_assert(
+        TensorLike<Value>,
+        "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
+    require_reducible_as_is<Op>(replicas, value);
+    return reduce_tensors_along<ElementOf<Value>>(
+        op, 1, [&](std::size_t) { return view_of(value); }, axes);
+  }
+}
+
+template <class Value>
+[[nodiscard]] auto gather_values(const Value& value, int axis) {
+  if constexpr (is_per_replica<Value>) {
+    using Each = typename Value::Value;
+    DIST_EXPECT(value.size() > 0);
+    if constexpr (TensorLike<Each>) {
+      const PerReplica<Shape> shapes(value.size(), [&](std::size_t r) { return view_of(value[r]).shape(); });
+      Tensor<ElementOf<Each>> whole{concatenated_shape("replica", shapes.values(), axis)};
+      const std::size_t along = Axes::resolve(axis, whole.shape());
+      std::size_t before = 0;
+      for (std::size_t replica = 0; replica < value.size(); ++replica) {
+        place_part(view_of(value[replica]), along, before, whole.view());
+        before += shapes[replica][along];
+      }
+      return whole;
+    } else {
+      static_assert(
+          Aggregate<Each>,
+          "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
+      return each_member_of(value, [&](const auto& member) { return gather_values(member, axis); });
+    }
+  } else if constexpr (holds_per_replica<Value>) {
+    return map_structure(value, [&](const auto& member) { return gather_values(member, axis); });
+  } else {
+    static_assert(TensorLike<Value>,
+                  "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
+    const TensorView<const ElementOf<Value>> view = view_of(value);
+    Tensor<ElementOf<Value>> copy{concatenated_shape("replica", {&view.shape(), 1}, axis)};
+    std::copy_n(view.data(), view.size(), copy.data());
+    return copy;
+  }
+}
+
+}  // namespace dist::detail

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/given_value.hpp>
+
+namespace dist {
+
+/// A context in which a variable that all replicas share keeps the value it had when it was first read (spec B17, G43):
+///
+///   CachedReads cached{replica};
+///   const auto before = weights.read(cached);
+///   weights.assign(replica, ...);                 // goes to the store
+///   const auto same_as_before = weights.read(cached);
+///
+/// Caches where the strategy keeps one copy of its variables; elsewhere a read gives the near copy as ever. What it read
+/// lives as long as it does, and the variables must live as long. For one thread.
+template <class C>
+class CachedReads {
+  static_assert(InReplica<C> || InCrossReplica<C>,
+                "CachedReads are made from the context of a replica function or from strategy.scope()");
+
+ public:
+  explicit CachedReads(const C& context) : context_(context) {}
+  CachedReads(const CachedReads& other) : context_(other.context_) {
+    static_assert(
+        detail::never<C>,
+        "cached reads do not nest and are not copied: it would be unclear whose first value counts; read in the "
+        "CachedReads that there are");
+  }
+  CachedReads& operator=(const CachedReads&) = delete;
+
+  /// What `variable.read(cached)` gives.
+  template <class Variable>
+  [[nodiscard]] auto read(const Variable& variable) const {
+    using T = typename Variable::Element;
+    if constexpr (stores_centrally<C>) {
+      const TensorView<const T> stored = variable.read(context_);
+      for (const auto& [key, tensor] : entries_)
+        if (key == stored.data()) return static_cast<const Tensor<T>*>(tensor.get())->view();
+      const auto copy = std::make_shared<Tensor<T>>(stored.shape());
+      std::copy_n(stored.data(), stored.size(), copy->data());
+      entries_.emplace_back(stored.data(), copy);
+      return TensorView<const T>{*copy};
+    } else {
+      return variable.read(context_);
+    }
+  }
+  /// What `variable.value(cached)` gives.
+  template <class Variable>
+  [[nodiscard]] auto value(const Variable& variable) const {
+    const auto plain = variable.value(context_);  // which refuses a variable with several elements
+    if constexpr (stores_centrally<C>) {
+      return read(variable)[0];
+    } else {
+      return plain;
+    }
+  }
+
+ private:
+  C context_;
+  mutable std::vector<std::pair<const void*, std::shared_ptr<const void>>> entries_;
+};
+
+namespace detail {
+template <class C>
+inline constexpr bool is_cached_reads = false;
+template <class C>
+inline constexpr bool is_cached_reads<CachedReads<C>> = true;
+}  // namespace detail
+
+}  // namespace dist

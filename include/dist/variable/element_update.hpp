@@ -1,0 +1,67 @@
+/// What a write does to one element: the new value from the old one and the one given.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include <dist/core/reduce_op.hpp>
+
+namespace dist::detail {
+
+struct Assign {
+  template <class T>
+  constexpr T operator()(T, T given) const {
+    return given;
+  }
+};
+struct Add {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    return static_cast<T>(old + given);
+  }
+};
+struct Subtract {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    return static_cast<T>(old - given);
+  }
+};
+struct Multiply {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    return static_cast<T>(old * given);
+  }
+};
+/// Of integers the quotient without its fraction. The caller makes sure that no integer is divided by zero.
+struct Divide {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    if constexpr (std::signed_integral<T>) {
+      // The least integer has no negative: like any other overflow of a copy it wraps, where the processor would trap.
+      if (given == T{-1}) return static_cast<T>(0 - static_cast<unsigned long long>(old));
+    }
+    return static_cast<T>(old / given);
+  }
+};
+struct Minimum {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    return given < old ? given : old;
+  }
+};
+struct Maximum {
+  template <class T>
+  constexpr T operator()(T old, T given) const {
+    return old < given ? given : old;
+  }
+};
+
+/// A bool can be replaced, not calculated with.
+template <class T, class Update>
+constexpr void require_update_of() {
+  static_assert(
+      !std::same_as<T, bool> || std::same_as<Update, Assign>,
+      "a bool variable can be assigned only: bools are not added, subtracted or compared; count in an integer type");
+}
+
+}  // namespace dist::detail

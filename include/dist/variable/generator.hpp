@@ -1,0 +1,176 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/variable/policies.hpp>
+
+namespace dist {
+
+/// Where a replica's random numbers come from: what a checkpoint saves for each replica.
+struct GeneratorState {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t drawn = 0;  ///< numbers drawn so far
+
+  friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
+};
+
+/// Random numbers in replica functions, a different stream on every replica (spec R04):
+///
+///     dist::Generator random{strategy, 42};
+///     strategy.run([&](auto& replica) { random.normal(replica, noise.elements()); });
+///
+/// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its state
+/// is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no communication. A
+/// draw outside replica functions gives replica 0's numbers and advances every replica's state alike.
+///
+/// A generator without a strategy, one object that all replicas draw from in turn, is not offered: which replica came
+/// first would decide who gets which number. `RandomStream` gives numbers by index where there is no strategy.
+template <class S>
+class Generator {
+ public:
+  /// Throws OutOfMemory.
+  explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
+      : state_(strategy.template variable<std::uint64_t, OnRead, None>(Shape{rows_of(strategy), row}, std::uint64_t{0},
+                                                                       text(name, "/state"))) {
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+      set_state(strategy.scope(), local, {.seed = seed, .stream = streams + local, .drawn = 0});
+  }
+
+  /// Fills `numbers` with numbers uniform in [low, high).
+  template <class Context, std::floating_point T>
+  void uniform(const Context& context, std::span<T> numbers, std::type_identity_t<T> low = 0,
+               std::type_identity_t<T> high = 1) {
+    fill(context, numbers, [=](const RandomStream& stream, std::uint64_t index) {
+      const T number = low + (high - low) * stream.uniform<T>(index);
+      return number < high ? number : low;  // rounding may have reached `high`
+    });
+  }
+  /// Normal numbers around `center`.
+  template <class Context, std::floating_point T>
+  void normal(const Context& context, std::span<T> numbers, std::type_identity_t<T> center = 0,
+              std::type_identity_t<T> deviation = 1) {
+    fill(context, numbers,
+         [=](const RandomStream& stream, std::uint64_t index) { return center + deviation * stream.normal<T>(index); });
+  }
+  /// Integers uniform in [low, high). Throws InvalidArgument when there is none.
+  template <class Context, std::integral T>
+  void integers(const Context& context, std::span<T> numbers, std::type_identity_t<T> low,
+                std::type_identity_t<T> high) {
+    if (low >= high)
+      throw InvalidArgument("Generator::integers was given an empty range", text("from ", +low, " to below ", +high),
+                            "Give a high that is above low");
+    const std::uint64_t count = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    fill(context, numbers, [=](const RandomStream& stream, std::uint64_t index) {
+      return static_cast<T>(static_cast<std::uint64_t>(low) + stream.below(count, index));
+    });
+  }
+
+  /// One number.
+  template <std::floating_point T = float, class Context>
+  [[nodiscard]] T uniform(const Context& context) {
+    T number{};
+    uniform(context, std::span<T>{&number, 1});
+    return number;
+  }
+  template <std::floating_point T = float, class Context>
+  [[nodiscard]] T normal(const Context& context) {
+    T number{};
+    normal(context, std::span<T>{&number, 1});
+    return number;
+  }
+  template <std::integral T = std::int64_t, class Context>
+  [[nodiscard]] T integer(const Context& context, std::type_identity_t<T> low, std::type_identity_t<T> high) {
+    T number{};
+    integers(context, std::span<T>{&number, 1}, low, high);
+    return number;
+  }
+
+  /// Leaves out `count` numbers: of this replica, or outside replica functions of every one.
+  void skip(const InReplica auto& replica, std::uint64_t count) { of(replica)[drawn] += count; }
+  void skip(const InCrossReplica auto& context, std::uint64_t count) {
+    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
+      of(context, local)[drawn] += count;
+  }
+
+  [[nodiscard]] GeneratorState state(const InReplica auto& replica) const { return state_in(of(replica)); }
+  [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
+    return state_in(of(context, local_replica));
+  }
+  /// Goes on where `state` was taken, under any strategy and any number of replicas.
+  void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
+    const std::span<std::uint64_t> words = of(context, local_replica);
+    words[seed_word] = state.seed;
+    words[stream_word] = state.stream;
+    words[drawn] = state.drawn;
+  }
+
+ private:
+  using Words = decltype(std::declval<S&>().template variable<std::uint64_t, OnRead, None>(Shape{}, std::uint64_t{0},
+                                                                                           std::string{}));
+  static constexpr bool central = std::same_as<typename S::Placement, OnParameterDevice>;
+
+  /// The words of a state, on a cache line of their own where states lie side by side.
+  static constexpr std::size_t seed_word = 0;
+  static constexpr std::size_t stream_word = 1;
+  static constexpr std::size_t drawn = 2;
+  static constexpr std::size_t row = cache_line / sizeof(std::uint64_t);
+
+  /// Streams of their own, so that a shuffle or weights of the same seed share no numbers with them.
+  static constexpr std::uint64_t streams = std::uint64_t{0x67656e65} << 32;
+
+  static std::size_t rows_of(S& strategy) { return central ? strategy.num_local_replicas() : 1; }
+
+  [[nodiscard]] std::span<std::uint64_t> of(const InReplica auto& replica) const {
+    return state_.component(replica).subspan(central ? replica.local_index() * row : 0, row);
+  }
+  [[nodiscard]] std::span<std::uint64_t> of(const InCrossReplica auto& context, std::size_t local_replica) const {
+    return state_.component(context, local_replica).subspan(central ? local_replica * row : 0, row);
+  }
+  [[nodiscard]] static GeneratorState state_in(std::span<const std::uint64_t> words) {
+    return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
+  }
+
+  template <class Context, class T, class Draw>
+  void fill(const Context& context, std::span<T> numbers, const Draw& draw) {
+    constexpr bool in_replica = InReplica<Context>;
+    static_assert(in_replica || InCrossReplica<Context>,
+                  "a Generator takes the context it is called in: the replica function's first argument, or "
+                  "strategy.scope() outside replica functions");
+    if constexpr (in_replica) {
+      draw_from(state(context), numbers, draw);
+      skip(context, numbers.size());
+    } else if constexpr (InCrossReplica<Context>) {
+      draw_from(state(context, 0), numbers, draw);
+      skip(context, numbers.size());
+    }
+  }
+  template <class T, class Draw>
+  static void draw_from(const GeneratorState& state, std::span<T> numbers, const Draw& draw) {
+    const RandomStream stream{state.seed, state.stream};
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = draw(stream, state.drawn + i);
+  }
+
+  Words state_;
+};
+
+template <class S>
+Generator(S&, std::uint64_t) -> Generator<S>;
+template <class S>
+Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
+
+}  // namespace dist

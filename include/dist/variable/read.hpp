@@ -1,0 +1,64 @@
+/// How the copies of an OnRead variable become one value (spec G.2).
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/variable/policies.hpp>
+
+namespace dist::detail {
+
+/// Whether every replica's copy may hold another value, so that the value of all must be made first.
+template <class Variable, class Context>
+inline constexpr bool copies_may_differ =
+    std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>;
+
+/// Outside replica functions: all copies of this process, in replica order, into `aggregated`.
+template <class Variable, InCrossReplica Context, class T>
+void aggregate_copies(const Variable& variable, const Context& context, std::span<T> aggregated) {
+  using Agg = typename Variable::Aggregation;
+  static_assert(!std::same_as<Agg, None>,
+                "an OnRead variable with aggregation None has no value outside replica functions: give it the "
+                "aggregation Sum, Mean or OnlyFirstReplica, or read it in a replica function");
+  if constexpr (std::same_as<Agg, Sum> || std::same_as<Agg, Mean>) {
+    using Wide = Accumulator<T>;
+    constexpr std::size_t block = 256;
+    Wide combined[block];
+    for (std::size_t first = 0; first < aggregated.size(); first += block) {
+      const std::size_t count = std::min(block, aggregated.size() - first);
+      for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
+        const std::span<const T> elements = variable.component(context, copy).subspan(first, count);
+        for (std::size_t i = 0; i < count; ++i)
+          combined[i] = copy == 0 ? Wide{elements[i]} : Agg{}(combined[i], Wide{elements[i]});
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        aggregated[first + i] = static_cast<T>(Agg::finish(combined[i], variable.copies()));
+    }
+  } else {
+    const std::span<const T> first = variable.component(context, 0);
+    std::copy(first.begin(), first.end(), aggregated.begin());
+  }
+}
+
+/// In a replica function: `copy`, this replica's, becomes the value of all. A collective call.
+template <class Variable, InReplica Context, class T>
+void aggregate_over_replicas(const Variable&, const Context& replica, std::span<T> copy) {
+  using Agg = typename Variable::Aggregation;
+  static_assert(
+      !std::same_as<Agg, None>,
+      "an OnRead variable with aggregation None has no synchronized value: give it the aggregation Sum, Mean or "
+      "OnlyFirstReplica, or read the replica's own copy");
+  if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+    replica.collectives().broadcast(0, copy);
+  } else if constexpr (!std::same_as<Agg, None>) {
+    replica.collectives().all_reduce(Agg{}, copy);
+  }
+}
+
+}  // namespace dist::detail

@@ -1,0 +1,146 @@
+/// How rows of a variable are changed by indexed slices (spec G26 to G28).
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <dist/comm/all_reduce_slices.hpp>
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/update_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/write.hpp>
+
+namespace dist::detail {
+
+template <class Variable, class Context, class Update>
+constexpr void require_scatter() {
+  using Agg = typename Variable::Aggregation;
+  static_assert(std::same_as<typename Variable::Synchronization, OnWrite> || stores_centrally<Context>,
+                "an OnRead variable takes no scatter operations: make it OnWrite, or change component(replica)");
+  constexpr bool replaces =
+      std::same_as<Update, Minimum> || std::same_as<Update, Maximum> || std::same_as<Update, Assign>;
+  static_assert(
+      !replaces || std::same_as<Agg, None> || std::same_as<Agg, OnlyFirstReplica>,
+      "scatter_min, scatter_max and scatter_update work with aggregation None or OnlyFirstReplica: rows of several "
+      "replicas have no sum or mean that they could use");
+}
+
+/// The slices given to `variable`, checked.
+template <class Update, class Variable, class T>
+[[nodiscard]] const IndexedSlicesView<T>& rows_given_to(const Variable& variable, const IndexedSlicesView<T>& slices) {
+  static_assert(std::same_as<T, typename Variable::Element>,
+                "a scatter operation takes slices of the variable's own element type: convert the values first");
+  if (slices.dense_shape() != variable.shape())
+    throw ShapeMismatch(
+        text("Indexed slices do not fit variable '", variable.name(), "'"),
+        text("they are of shape ", to_string(slices.dense_shape()), ", the variable is ", to_string(variable.shape())),
+        "Give slices of the variable's shape");
+  if constexpr (std::same_as<Update, Divide> && std::integral<T>) {
+    const auto values = slices.values().elements();
+    if (std::find(values.begin(), values.end(), T{0}) != values.end())
+      throw InvalidArgument(text("Variable '", variable.name(), "' cannot be divided by the slices"),
+                            "a value is the integer 0", "Divide by numbers other than 0");
+  }
+  return slices;
+}
+
+/// The elements of row `row` of the slices in the variable.
+template <class T>
+[[nodiscard]] IndexRange row_range(const IndexedSlicesView<T>& slices, std::size_t row) {
+  const std::size_t width = slices.values().row_size();
+  const std::size_t first = static_cast<std::size_t>(slices.indices()[row]) * width;
+  return {first, first + width};
+}
+
+template <class T, class Update>
+void update_rows(std::span<T> copy, const IndexedSlicesView<T>& slices, Update update) {
+  for (std::size_t row = 0; row < slices.rows(); ++row) {
+    const IndexRange range = row_range(slices, row);
+    update_elements(copy.subspan(range.begin, range.size()), slices.values().row(row).data(), update);
+  }
+}
+
+/// Replica 0's slices on every replica. A collective call.
+template <InReplica Context, class T>
+[[nodiscard]] IndexedSlices<T> slices_of_first_replica(const Context& replica, const IndexedSlicesView<T>& mine) {
+  auto rows = static_cast<std::uint64_t>(mine.rows());
+  replica.collectives().broadcast(0, std::span<std::uint64_t>{&rows, 1});
+  if (replica.replica_id().index() == 0) {
+    IndexedSlices<T> slices{mine};
+    replica.collectives().broadcast(0, slices.indices());
+    replica.collectives().broadcast(0, slices.values().elements());
+    return slices;
+  }
+  IndexedSlices<T> slices{static_cast<std::size_t>(rows), mine.dense_shape()};
+  replica.collectives().broadcast(0, slices.indices());
+  replica.collectives().broadcast(0, slices.values().elements());
+  return slices;
+}
+
+/// Outside replica functions: every copy.
+template <class Variable, InCrossReplica Context, class T, class Update>
+void scatter_slices(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
+  for (std::size_t row = 0; row < slices.rows(); ++row)
+    update_every_copy(variable, context, row_range(slices, row), slices.values().row(row).data(), update);
+}
+
+/// In the function of `strategy.update`: that one copy.
+template <class Variable, InUpdate Context, class T, class Update>
+void scatter_slices(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
+  update_rows(variable.component(context), slices, update);
+}
+
+/// In a replica function: this replica's slices to its own copy, or those of all to every copy.
+template <class Variable, InReplica Context, class T, class Update>
+void scatter_slices(Variable& variable, const Context& replica, const IndexedSlicesView<T>& slices, Update update) {
+  using Agg = typename Variable::Aggregation;
+  require_aggregation_of_central_write<Context, Agg>();
+  if constexpr (std::same_as<Agg, None>) {
+    update_rows(variable.component(replica), slices, update);
+  } else {
+    const IndexedSlices<T> aggregated = [&] {
+      if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+        return slices_of_first_replica(replica, slices);
+      } else {
+        return all_reduce_slices(replica.collectives(), Agg{}, slices);
+      }
+    }();
+    if constexpr (stores_centrally<Context>) {
+      // All have entered the collectives, so none reads the copy any more.
+      if (replica.replica_id().index() == 0) update_rows(variable.component(replica), aggregated.view(), update);
+      replica.barrier();
+    } else {
+      update_rows(variable.component(replica), aggregated.view(), update);
+    }
+  }
+}
+
+/// Changes rows of `variable` as the context says.
+template <class Variable, class Context, class T, class Update>
+void scatter(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
+  require_scatter<Variable, Context, Update>();
+  require_update_of<typename Variable::Element, Update>();
+  scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
+}
+template <class Variable, class Context, class T, class Update>
+void scatter(Variable& variable, const Context& context, const IndexedSlices<T>& slices, Update update) {
+  scatter(variable, context, slices.view(), update);
+}
+template <class Variable, class Context, class Other, class Update>
+void scatter(Variable&, const Context&, const Other&, Update) {
+  static_assert(never<Other>,
+                "a scatter operation takes IndexedSlices or a view of them: rows and the indices that they belong to");
+}
+
+}  // namespace dist::detail

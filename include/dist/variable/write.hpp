@@ -1,0 +1,142 @@
+/// How a write reaches the copies of a variable, by synchronization, aggregation and context (spec G.2, G.3).
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/update_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+
+namespace dist::detail {
+
+/// One copy for all replicas makes a write in a replica function a write for all (spec A19, G41).
+template <class Context, class Agg>
+constexpr void require_aggregation_of_central_write() {
+  static_assert(!stores_centrally<Context> || !std::same_as<Agg, None>,
+                "a variable with aggregation None cannot be written in a replica function under a strategy such as "
+                "CentralStorage, which keeps one copy: give the variable an aggregation, write same(value), or write "
+                "outside replica functions");
+}
+
+template <class T, class Values, class Update>
+void update_elements(std::span<T> copy, const Values& given, Update update) {
+  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = update(copy[i], given[i]);
+}
+
+/// The elements of `range` in all copies, a block of the given values at a time, so that these may be a view of a copy.
+template <class Variable, InCrossReplica Context, class Values, class Update>
+void update_every_copy(Variable& variable, const Context& context, IndexRange range, const Values& given,
+                       Update update) {
+  using T = typename Variable::Element;
+  constexpr std::size_t block = 256;
+  T values[block];
+  for (std::size_t first = 0; first < range.size(); first += block) {
+    const std::size_t count = std::min(block, range.size() - first);
+    for (std::size_t i = 0; i < count; ++i) values[i] = given[first + i];
+    for (std::size_t copy = 0; copy < variable.copies(); ++copy)
+      update_elements(variable.component(context, copy).subspan(range.begin + first, count), values, update);
+  }
+}
+
+/// Outside replica functions: every copy takes the value; that of an OnRead sum is shared out among the copies.
+template <class Variable, InCrossReplica Context, class Values, class Update>
+void write(Variable& variable, const Context& context, const Values& given, Update update) {
+  using T = typename Variable::Element;
+  const IndexRange all{0, variable.size()};
+  constexpr bool shared_out = std::same_as<typename Variable::Synchronization, OnRead> &&
+                              std::same_as<typename Variable::Aggregation, Sum> && !stores_centrally<Context>;
+  if constexpr (shared_out) {
+    static_assert(
+        std::same_as<Update, Assign>,
+        "an OnRead variable with aggregation Sum takes no assign_add or assign_sub outside replica functions: "
+        "each copy holds an unknown share of the sum; add in a replica function, or assign the total");
+    // The number of replicas may not fit a small integer type.
+    using Wide = std::conditional_t<Floating<T>, Accumulator<T>,
+                                    std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
+    const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
+    update_every_copy(variable, context, all, given,
+                      [&](T, T total) { return static_cast<T>(static_cast<Wide>(total) / replicas); });
+  } else {
+    update_every_copy(variable, context, all, given, update);
+  }
+}
+
+/// In the function of `strategy.update`: that one copy.
+template <class Variable, InUpdate Context, class Values, class Update>
+void write(Variable& variable, const Context& context, const Values& given, Update update) {
+  update_elements(variable.component(context), given, update);
+}
+
+/// In a replica function, a value that all replicas give alike.
+template <class Variable, InReplica Context, class Values, class Update>
+void write_same(Variable& variable, const Context& replica, const Values& given, Update update) {
+  if constexpr (stores_centrally<Context>) {
+    replica.barrier();  // the others may still read the copy
+    if (replica.replica_id().index() == 0) update_elements(variable.component(replica), given, update);
+    replica.barrier();
+  } else {
+    update_elements(variable.component(replica), given, update);
+  }
+}
+
+/// In a replica function, this replica's value: kept to its own copy, or aggregated with those of the others.
+template <class Variable, InReplica Context, class Values, class Update>
+void write(Variable& variable, const Context& replica, const Values& given, Update update) {
+  using T = typename Variable::Element;
+  using Agg = typename Variable::Aggregation;
+  require_aggregation_of_central_write<Context, Agg>();
+  const std::span<T> mine = variable.component(replica);
+  if constexpr (std::same_as<Agg, None> ||
+                (std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>)) {
+    update_elements(mine, given, update);
+  } else {
+    constexpr std::size_t on_stack = 64;
+    const bool few = mine.size() <= on_stack;
+    T stack[on_stack];
+    AlignedBuffer<T> heap(few ? 0 : mine.size());
+    const std::span<T> aggregated{few ? stack : heap.data(), mine.size()};
+    update_elements(aggregated, given, Assign{});
+    if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+      replica.collectives().broadcast(0, aggregated);
+    } else {
+      replica.collectives().all_reduce(Agg{}, aggregated);
+    }
+    if constexpr (stores_centrally<Context>) {
+      // All have entered the collective, so none reads the copy any more; each replica writes a part.
+      const IndexRange part = replica.shard(mine.size());
+      update_elements(mine.subspan(part.begin, part.size()), aggregated.subspan(part.begin, part.size()), update);
+      replica.barrier();
+    } else {
+      update_elements(mine, aggregated, update);
+    }
+  }
+}
+
+/// Writes `value` to `variable` as the context says.
+template <class Variable, class Context, class Value, class Update>
+void write_value(Variable& variable, const Context& context, const Value& value, Update update) {
+  require_update_of<typename Variable::Element, Update>();
+  const auto given = given_to(variable, value);
+  if constexpr (is_same_value<Value> && InReplica<Context>) {
+    constexpr bool on_write = std::same_as<typename Variable::Synchronization, OnWrite> || stores_centrally<Context>;
+    static_assert(
+        !on_write || !std::same_as<typename Variable::Aggregation, Sum>,
+        "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
+        "variable another aggregation");
+    write_same(variable, context, given, update);
+  } else {
+    write(variable, context, given, update);
+  }
+}
+
+}  // namespace dist::detail

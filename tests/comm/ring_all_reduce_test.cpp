@@ -1,0 +1,39 @@
+#include <dist/comm/ring_all_reduce.hpp>
+
+#include <doctest/doctest.h>
+#include <conformance/cross_device_ops.hpp>
+
+#include <cstddef>
+
+TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::RingAllReduce);
+
+TEST_CASE("what a member passes on at a time is at most 4 MiB, in at most two parts (spec H18)") {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  CHECK(dist::detail::ring_subdivisions(0, 4) == 1);
+  CHECK(dist::detail::ring_subdivisions(16 * mib, 4) == 1);
+  CHECK(dist::detail::ring_subdivisions(16 * mib + 1, 4) == 2);
+  CHECK(dist::detail::ring_subdivisions(1000 * mib, 4) == 2);
+}
+
+TEST_CASE("tensors in two parts are reduced like others (spec H18)") {
+  dist::Mirrored<dist::RingAllReduce> strategy{2};
+  constexpr std::size_t elements = (std::size_t{9} << 20) / sizeof(float) + 3;
+  const auto wrong = strategy.run([](auto& replica) {
+    std::vector<float> values(elements);
+    for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i % 1000 + replica.local_index());
+    std::vector<float> mirror(elements, 1.0f);
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
+                                           [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
+                                             for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += reduced[i];
+                                           });
+    replica.collectives().all_reduce(dist::sum, std::span<float>{values});
+    std::size_t mistakes = 0;
+    for (std::size_t i = 0; i < elements; ++i) {
+      const auto expected = static_cast<float>(2 * (i % 1000) + 1);
+      mistakes += values[i] != expected || mirror[i] != expected + 1;
+    }
+    return mistakes;
+  });
+  CHECK(wrong[0] == 0);
+  CHECK(wrong[1] == 0);
+}

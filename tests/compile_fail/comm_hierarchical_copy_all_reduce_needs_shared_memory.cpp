@@ -1,0 +1,12 @@
+// expect: HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models SharesMemory
+#include <dist/comm/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/self.hpp>
+#include <dist/comm/thread.hpp>
+
+#ifdef CONTROL
+using Ops = dist::HierarchicalCopyAllReduce::On<dist::ThreadCommunicator>;
+#else
+using Ops = dist::HierarchicalCopyAllReduce::On<dist::SelfCommunicator>;
+#endif
+
+int main() { return sizeof(Ops) > 0 ? 0 : 1; }

@@ -1,0 +1,13 @@
+// expect: concatenate: the argument must be a dataset whose elements have the type of the dataset's
+#include <dist/data/concatenate.hpp>
+#include <dist/data/range.hpp>
+#include <dist/data/tensor_slices.hpp>
+
+int main() {
+  auto rows = dist::data::tensor_slices(dist::Tensor<float>{dist::Shape{4, 2}});
+#ifdef CONTROL
+  static_cast<void>(rows | dist::data::concatenate(rows));
+#else
+  static_cast<void>(rows | dist::data::concatenate(dist::data::range(4)));
+#endif
+}

@@ -1,0 +1,13 @@
+// expect: this reduction does not combine values of this type
+// (spec C08: what is not a reduction does not compile)
+#include <dist/strategy/default.hpp>
+
+int main() {
+  dist::Default strategy;
+  const dist::PerReplica<float> values(2);
+#ifdef CONTROL
+  static_cast<void>(strategy.reduce(dist::sum, values));
+#else
+  static_cast<void>(strategy.reduce("sum", values));
+#endif
+}

@@ -1,0 +1,11 @@
+// expect: run calls its function with the replica context by reference, then with what the replica receives of each argument
+#include <dist/strategy/default.hpp>
+
+int main() {
+  dist::Default strategy;
+#ifdef CONTROL
+  strategy.run([](dist::Default::Context&, int) {}, 1);
+#else
+  strategy.run([](dist::Default::Context&) {}, 1);
+#endif
+}

@@ -1,0 +1,301 @@
+// What an optimizer does under every strategy (spec P07, P08, P10 to P13): the numbers of Keras' formulas in plain loops.
+// A strategy joins with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, conformance::Make<TheStrategy, replicas>);
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/context/placement.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/parameter.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+namespace nn = dist::nn;
+
+/// What an optimizer needs of a network: two layers, with the padding that networks have between parameters.
+template <class S>
+struct TwoLayers {
+  static constexpr std::array<nn::Parameter, 4> parameter_list{
+      nn::Parameter{"dense", 0, "kernel", dist::Shape{301, 5}, 0},
+      nn::Parameter{"dense", 0, "bias", dist::Shape{5}, 1520},
+      nn::Parameter{"dense", 1, "kernel", dist::Shape{5, 100}, 1536},
+      nn::Parameter{"dense", 1, "bias", dist::Shape{100}, 2048},
+  };
+  static constexpr std::size_t size = 2160;
+
+  static double first_value(std::size_t i) { return std::sin(static_cast<double>(i)); }
+
+  explicit TwoLayers(S& strategy)
+      : weights(strategy.template variable<double>(
+            dist::Shape{size},
+            [](dist::TensorView<double> all) {
+              for (const nn::Parameter& parameter : parameter_list)
+                for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+                  all[parameter.offset + i] = first_value(parameter.offset + i);
+            },
+            "weights")),
+        slopes(strategy.template buffer<double>(dist::Shape{size}, "slopes")) {}
+
+  auto& parameters() { return weights; }
+  auto& gradients() { return slopes; }
+  static std::span<const nn::Parameter> layout() { return parameter_list; }
+
+  decltype(std::declval<S&>().template variable<double>(dist::Shape{}, 0.0, std::string{})) weights;
+  decltype(std::declval<S&>().template buffer<double>(dist::Shape{}, std::string{})) slopes;
+};
+
+/// The summed gradient of a call, and the part of it that replica `rank` has.
+inline double whole_gradient(std::size_t i, std::size_t call) {
+  return std::cos(0.37 * static_cast<double>(i) + static_cast<double>(call));
+}
+inline double part_of_gradient(std::size_t rank, std::size_t replicas) {
+  return 2.0 * static_cast<double>(rank + 1) / static_cast<double>(replicas * (replicas + 1));
+}
+
+/// The settings of a training, and the same training with Keras' formulas in loops over one parameter after another.
+struct Plan {
+  double rate = 0.1;
+  double momentum = 0.9;
+  double clip_value = 0;
+  double clip_norm = 0;
+  double global_clip_norm = 0;
+  double weight_decay = 0;
+  std::string_view exclude = "";
+  bool average = false;
+  double average_momentum = 0;
+  std::size_t overwrite = 0;
+  std::size_t accumulate = 1;
+};
+
+struct Trained {
+  std::vector<double> weights;
+  std::vector<double> averages;
+};
+
+template <class Net>
+Trained train_in_loops(const Plan& plan, std::size_t calls, double share = 1) {
+  std::vector<double> weights(Net::size), velocity(Net::size), averages(Net::size), gradients(Net::size);
+  for (const nn::Parameter& parameter : Net::parameter_list)
+    for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+      weights[parameter.offset + i] = Net::first_value(parameter.offset + i);
+  std::size_t updates = 0;
+  for (std::size_t call = 0; call < calls; ++call) {
+    for (std::size_t i = 0; i < Net::size; ++i) gradients[i] += share * whole_gradient(i, call);
+    if ((call + 1) % plan.accumulate != 0) continue;
+    ++updates;
+    for (double& gradient : gradients) gradient /= static_cast<double>(plan.accumulate);
+    double all_squares = 0;
+    for (const nn::Parameter& parameter : Net::parameter_list)
+      for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+        all_squares += gradients[parameter.offset + i] * gradients[parameter.offset + i];
+    for (const nn::Parameter& parameter : Net::parameter_list) {
+      double squares = 0;
+      for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+        squares += gradients[parameter.offset + i] * gradients[parameter.offset + i];
+      const bool decays = plan.exclude.empty() || parameter.name().find(plan.exclude) == std::string::npos;
+      for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i) {
+        double g = gradients[i];
+        if (plan.clip_value > 0) g = std::fmax(-plan.clip_value, std::fmin(plan.clip_value, g));
+        if (plan.clip_norm > 0) g *= plan.clip_norm / std::fmax(std::sqrt(squares), plan.clip_norm);
+        if (plan.global_clip_norm > 0)
+          g *= plan.global_clip_norm * std::fmin(1 / std::sqrt(all_squares), 1 / plan.global_clip_norm);
+        if (decays) weights[i] -= weights[i] * plan.weight_decay * plan.rate;
+        velocity[i] = plan.momentum * velocity[i] - plan.rate * g;
+        weights[i] += velocity[i];
+        const double keep = updates == 1 ? 0 : plan.average_momentum;
+        averages[i] = keep * averages[i] + (1 - keep) * weights[i];
+        if (plan.average && plan.overwrite > 0 && updates % plan.overwrite == 0) weights[i] = averages[i];
+      }
+    }
+    for (double& gradient : gradients) gradient = 0;
+  }
+  return {weights, averages};
+}
+
+/// Elements of parameters only: nobody looks at the padding.
+template <class Net>
+double largest_difference(std::span<const double> mine, const std::vector<double>& expected) {
+  double worst = 0;
+  for (const nn::Parameter& parameter : Net::parameter_list)
+    for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
+      worst = std::fmax(worst, std::isnan(mine[i]) ? 1e300 : std::fabs(mine[i] - expected[i]));
+  return worst;
+}
+
+/// Whether all copies of the weights have the same bits; there may be one.
+template <class S>
+bool mirrored(S& strategy, TwoLayers<S>& net) {
+  if constexpr (std::same_as<typename S::Placement, dist::OnEveryReplica>) {
+    const auto first = net.weights.component(strategy.scope(), 0);
+    for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local) {
+      const auto other = net.weights.component(strategy.scope(), local);
+      for (std::size_t i = 0; i < first.size(); ++i)
+        if (first[i] != other[i]) return false;
+    }
+  }
+  return true;
+}
+
+template <class S, class Net, class Optimizer, class... Option>
+void take_steps(S& strategy, Net& net, Optimizer& optimizer, std::size_t first, std::size_t last, Option... option) {
+  for (std::size_t call = first; call < last; ++call)
+    strategy.run([&](auto& replica) {
+      const auto mine = net.slopes.component(replica);
+      const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
+      for (const nn::Parameter& parameter : Net::parameter_list)
+        for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
+          mine[i] = part * whole_gradient(i, call);  // the padding stays zero, as a network leaves it
+      optimizer.apply_gradients(replica, option...);
+    });
+}
+
+template <class S, class O>
+void check_training(S& strategy, const O& function, const Plan& plan) {
+  constexpr std::size_t calls = 12;
+  using Net = TwoLayers<S>;
+  Net net{strategy};
+  nn::Optimizer optimizer{strategy, net, function};
+  take_steps(strategy, net, optimizer, 0, calls);
+  const Trained expected = train_in_loops<Net>(plan, calls);
+  const auto weights = net.weights.read(strategy.scope());
+  CHECK(largest_difference<Net>({weights.data(), weights.size()}, expected.weights) < 1e-12);
+  CHECK(mirrored(strategy, net));
+  CHECK(optimizer.iterations(strategy.scope()) == static_cast<std::int64_t>(calls / plan.accumulate));  // spec P12
+  strategy.run([&](auto& replica) {
+    CHECK(optimizer.iterations(replica) == static_cast<std::int64_t>(calls / plan.accumulate));
+  });
+  if (plan.average) {
+    REQUIRE(optimizer.slots().back().name() == "SGD/average");
+    const auto average = optimizer.slots().back().read(strategy.scope());
+    CHECK(largest_difference<Net>({average.data(), average.size()}, expected.averages) < 1e-12);
+    optimizer.finalize(strategy.scope());
+    const auto last = net.weights.read(strategy.scope());
+    CHECK(largest_difference<Net>({last.data(), last.size()}, expected.averages) < 1e-12);
+    CHECK(mirrored(strategy, net));
+  }
+}
+
+template <class S>
+void check_skipped_aggregation(S& strategy) {
+  using Net = TwoLayers<S>;
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  const nn::SGD momentum{.learning_rate = 0.125f, .momentum = 0.5f};
+  {  // each copy goes its own way
+    Net net{strategy};
+    nn::Optimizer optimizer{strategy, net, momentum};
+    take_steps(strategy, net, optimizer, 0, 5, nn::skip_aggregation);
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+      const Trained expected =
+          train_in_loops<Net>({.rate = 0.125, .momentum = 0.5}, 5, part_of_gradient(local, replicas));
+      CHECK(largest_difference<Net>(net.weights.component(strategy.scope(), local), expected.weights) < 1e-12);
+    }
+    CHECK(optimizer.iterations(strategy.scope()) == 5);
+    if (replicas > 1) CHECK_THROWS(take_steps(strategy, net, optimizer, 5, 6));
+  }
+  {  // after an all_reduce of one's own it is the same as with aggregation
+    Net net{strategy};
+    nn::Optimizer optimizer{strategy, net,
+                            nn::With{momentum, nn::GlobalClipNorm{2.0f}, nn::AverageWeights{.momentum = 0.75f}}};
+    for (std::size_t call = 0; call < 5; ++call)
+      strategy.run([&](auto& replica) {
+        const auto mine = net.slopes.component(replica);
+        const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
+        for (const nn::Parameter& parameter : Net::parameter_list)
+          for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
+            mine[i] = part * whole_gradient(i, call);
+        replica.all_reduce(dist::sum, mine);
+        optimizer.apply_gradients(replica, nn::skip_aggregation);
+      });
+    const Trained expected = train_in_loops<Net>(
+        {.rate = 0.125, .momentum = 0.5, .global_clip_norm = 2, .average = true, .average_momentum = 0.75}, 5);
+    const auto weights = net.weights.read(strategy.scope());
+    CHECK(largest_difference<Net>({weights.data(), weights.size()}, expected.weights) < 1e-12);
+    CHECK(mirrored(strategy, net));
+    optimizer.finalize(strategy.scope());
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+      CHECK(largest_difference<Net>(net.weights.component(strategy.scope(), local), expected.averages) < 1e-12);
+  }
+}
+
+template <class S>
+void check_optimizers(std::unique_ptr<S> (*make)()) {
+  const auto owner = make();
+  S& strategy = *owner;
+  CAPTURE(strategy.describe());
+  const nn::SGD sgd{.learning_rate = 0.125f, .momentum = 0.5f};  // exact in binary
+  const Plan plan{.rate = 0.125, .momentum = 0.5};
+  check_training(strategy, sgd, plan);
+  {
+    Plan decayed = plan;
+    decayed.weight_decay = 0.25;
+    check_training(strategy, nn::With{sgd, nn::WeightDecay{.rate = 0.25f}}, decayed);
+    decayed.exclude = "bias";
+    check_training(strategy, nn::With{sgd, nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}}, decayed);
+    decayed.exclude = "dense_1/";
+    check_training(strategy, nn::With{sgd, nn::WeightDecay{.rate = 0.25f, .exclude = {"dense_1/", "gamma"}}}, decayed);
+  }
+  {
+    Plan averaged = plan;
+    averaged.average = true;
+    averaged.average_momentum = 0.75;
+    check_training(strategy, nn::With{sgd, nn::AverageWeights{.momentum = 0.75f}}, averaged);
+    averaged.overwrite = 3;
+    check_training(strategy, nn::With{sgd, nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 3}}, averaged);
+  }
+  {
+    Plan accumulated = plan;
+    accumulated.accumulate = 4;
+    check_training(strategy, nn::With{sgd, nn::AccumulateGradients{4}}, accumulated);
+  }
+  if constexpr (std::same_as<typename S::Placement, dist::OnEveryReplica>) {
+    Plan clipped = plan;
+    clipped.clip_value = 0.5;
+    check_training(strategy, nn::With{sgd, nn::ClipValue{0.5f}}, clipped);
+    clipped.clip_value = 0;
+    clipped.clip_norm = 4;  // between the norms of the biases and those of the kernels
+    check_training(strategy, nn::With{sgd, nn::ClipNorm{4.0f}}, clipped);
+    clipped.clip_norm = 0;
+    for (const double norm : {2.0, 1024.0}) {  // below and above the norm of all
+      clipped.global_clip_norm = norm;
+      check_training(strategy, nn::With{sgd, nn::GlobalClipNorm{static_cast<float>(norm)}}, clipped);
+    }
+    Plan everything{.rate = 0.125,
+                    .momentum = 0.5,
+                    .clip_norm = 4,
+                    .weight_decay = 0.25,
+                    .exclude = "bias",
+                    .average = true,
+                    .average_momentum = 0.75,
+                    .overwrite = 2,
+                    .accumulate = 3};
+    check_training(strategy,
+                   nn::With{sgd, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
+                            nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
+                            nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
+                   everything);
+    check_skipped_aggregation(strategy);
+  }
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("optimizers (spec A18, P07, P08, P10, P11, P12, P13)", Maker, optimizers) {
+  conformance::check_optimizers(&Maker::make);
+}

@@ -1,0 +1,240 @@
+// A loss trains the same way however its reduction and the number of replicas are written down (spec P05, P06, P24).
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/data/batch.hpp>
+#include <dist/data/tensor_slices.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/regularizer.hpp>
+#include <dist/strategy/central_storage.hpp>
+#include <dist/train/model.hpp>
+
+namespace {
+
+namespace nn = dist::nn;
+
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Central = dist::CentralStorage<dist::Cpu>;
+using Net = nn::Sequential<nn::Input<4>, nn::Dense<8, nn::Relu>, nn::Dense<1>>;
+
+constexpr std::size_t examples = 32;
+constexpr std::size_t global_batch = 8;
+constexpr float rate = 0.0625f;
+
+auto points() {
+  dist::Tensor<float> x{dist::Shape{examples, 4}};
+  dist::Tensor<float> y{dist::Shape{examples, 1}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(std::sin(1.3 * static_cast<double>(i)));
+  for (std::size_t row = 0; row < examples; ++row) y[row] = x[4 * row] - 2 * x[4 * row + 1] * x[4 * row + 3];
+  return dist::data::tensor_slices(std::move(x), std::move(y)) | dist::data::batch(global_batch);
+}
+
+struct Trained {
+  std::vector<double> losses;
+  std::vector<double> validation;
+  std::vector<float> weights;
+};
+
+template <class S, class O, class L>
+Trained fit(std::unique_ptr<S> strategy, const O& optimizer, const L& loss) {
+  nn::Network<Net> net{*strategy, 3};
+  nn::Model model{*strategy, net, optimizer, loss};
+  const nn::History history = model.fit(points(), {.epochs = 4, .validation = points(), .verbose = 0});
+  Trained trained;
+  for (const double value : history["loss"]) trained.losses.push_back(value);
+  for (const double value : history["val_loss"]) trained.validation.push_back(value);
+  const auto weights = net.parameters().read(strategy->scope());
+  trained.weights.assign(weights.data(), weights.data() + weights.size());
+  return trained;
+}
+
+/// `trained` against `expected`, whose losses are `factor` times smaller.
+void check_same(const Trained& trained, const Trained& expected, double factor = 1) {
+  REQUIRE(trained.losses.size() == expected.losses.size());
+  for (std::size_t epoch = 0; epoch < expected.losses.size(); ++epoch) {
+    CHECK(trained.losses[epoch] == doctest::Approx(factor * expected.losses[epoch]).epsilon(1e-5).scale(0));
+    CHECK(trained.validation[epoch] == doctest::Approx(factor * expected.validation[epoch]).epsilon(1e-5).scale(0));
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.weights.size(); ++i)
+    worst = std::fmax(worst, static_cast<double>(std::fabs(trained.weights[i] - expected.weights[i])));
+  CHECK(worst < 1e-5);
+}
+
+/// A loop of one's own, with a loss that is summed and divided by the global batch.
+template <class S>
+std::vector<double> loop(std::unique_ptr<S> strategy) {
+  nn::Network<Net> net{*strategy, 3};
+  nn::Optimizer optimizer{*strategy, net, nn::SGD{.learning_rate = rate / global_batch}};
+  const nn::Reduced loss_function{nn::MeanSquaredError{}, nn::Reduction::Sum{}};
+  std::vector<double> means;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    double total = 0;
+    for (auto&& batch : strategy->distribute_dataset(points())) {
+      const auto losses = strategy->run(
+          [&](auto& replica, const auto& part) {
+            const auto outputs = net.forward(replica, part.x);
+            const auto loss = loss_function(replica, outputs, part.y);
+            net.backward(replica, loss);
+            optimizer.apply_gradients(replica);
+            return static_cast<double>(loss.value());
+          },
+          batch);
+      total += strategy->reduce(dist::sum, losses);
+    }
+    means.push_back(total / examples);
+  }
+  return means;
+}
+
+/// Calls `check` with strategies of 1, 2, 3, 4 and 8 replicas that divide the global batch.
+void with_strategies(auto check) {
+  check(std::make_unique<dist::OneDevice<dist::Cpu>>());
+  for (const std::size_t replicas : {1U, 2U, 4U, 8U}) {
+    check(std::make_unique<Mirrored>(replicas));
+    check(std::make_unique<Central>(replicas));
+  }
+}
+
+const nn::SGD descent{.learning_rate = rate};
+
+}  // namespace
+
+TEST_CASE("Auto and SumOverBatchSize train as without a strategy (spec P05, P24)") {
+  const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
+  CHECK(expected.losses.back() < 0.8 * expected.losses.front());
+  with_strategies([&](auto strategy) {
+    using S = typename decltype(strategy)::element_type;
+    const std::size_t replicas = strategy->num_replicas_in_sync();
+    const std::string name = strategy->describe();
+    CAPTURE(name);
+    check_same(fit(std::move(strategy), descent, nn::MeanSquaredError{}), expected);
+    const nn::Reduced loss{nn::MeanSquaredError{}, nn::Reduction::SumOverBatchSize{}};
+    if constexpr (std::is_constructible_v<S, std::size_t>)
+      check_same(fit(std::make_unique<S>(replicas), descent, loss), expected);
+  });
+}
+
+TEST_CASE("Sum trains with gradients of the sum, and shows the total of a global batch (spec P05, P06, P24)") {
+  const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
+  const nn::SGD smaller{.learning_rate = rate / global_batch};
+  const nn::Reduced loss{nn::MeanSquaredError{}, nn::Reduction::Sum{}};
+  check_same(fit(std::make_unique<dist::Default>(), smaller, loss), expected, global_batch);
+  with_strategies([&](auto strategy) {
+    const std::string name = strategy->describe();
+    CAPTURE(name);
+    check_same(fit(std::move(strategy), smaller, loss), expected, global_batch);
+  });
+}
+
+TEST_CASE("a loop of one's own with a summed loss trains the same way (spec P04, P07, P24)") {
+  const Trained expected = fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{});
+  with_strategies([&](auto strategy) {
+    const std::string name = strategy->describe();
+    CAPTURE(name);
+    const std::vector<double> means = loop(std::move(strategy));
+    for (std::size_t epoch = 0; epoch < means.size(); ++epoch)
+      CHECK(means[epoch] == doctest::Approx(expected.losses[epoch]).epsilon(1e-5).scale(0));
+  });
+}
+
+TEST_CASE("regularisation counts once, whatever the number of replicas (spec P03, P05, P06)") {
+  const nn::Regularized loss{nn::MeanSquaredError{}, nn::L2{0.0625f}};
+  const Trained expected = fit(std::make_unique<dist::Default>(), descent, loss);
+  with_strategies([&](auto strategy) {
+    const std::string name = strategy->describe();
+    CAPTURE(name);
+    check_same(fit(std::move(strategy), descent, loss), expected);
+  });
+  // What is shown is the loss and the penalty; what is trained is both.
+  const nn::SGD nothing{.learning_rate = 0};
+  const Trained plain = fit(std::make_unique<dist::Default>(), nothing, nn::MeanSquaredError{});
+  const Trained penalised = fit(std::make_unique<dist::Default>(), nothing, loss);
+  dist::Default strategy;
+  nn::Network<Net> net{strategy, 3};
+  double squares = 0;
+  for (const nn::Parameter& parameter : net.layout())
+    if (parameter.kind == "kernel")
+      for (std::size_t i = 0; i < parameter.shape.elements(); ++i) {
+        const double weight = static_cast<double>(net.parameters().read(strategy.scope())[parameter.offset + i]);
+        squares += weight * weight;
+      }
+  CHECK(penalised.losses[0] == doctest::Approx(plain.losses[0] + 0.0625 * squares).epsilon(1e-5));
+  CHECK(penalised.validation[0] == doctest::Approx(plain.validation[0] + 0.0625 * squares).epsilon(1e-5));
+  const nn::Regularized summed{nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}, nn::L2{0.0625f}};
+  const Trained total = fit(std::make_unique<Mirrored>(2), nothing, summed);
+  CHECK(total.losses[0] == doctest::Approx(global_batch * plain.losses[0] + 0.0625 * squares).epsilon(1e-5));
+  CHECK(expected.losses.back() !=
+        doctest::Approx(fit(std::make_unique<dist::Default>(), descent, nn::MeanSquaredError{}).losses.back()));
+}
+
+TEST_CASE("fit ends with the average of the weights where the optimizer keeps one (spec P11)") {
+  const nn::With averaging{descent, nn::AverageWeights{.momentum = 0.5f}};
+  // The average by its definition, from the weights after each of 16 steps.
+  dist::Default strategy;
+  nn::Network<Net> net{strategy, 3};
+  nn::Optimizer optimizer{strategy, net, descent};
+  std::vector<double> average;
+  for (int epoch = 0; epoch < 4; ++epoch)
+    for (auto&& batch : strategy.distribute_dataset(points())) {
+      strategy.run(
+          [&](auto& replica, const auto& part) {
+            const auto outputs = net.forward(replica, part.x);
+            net.backward(replica, nn::mean_squared_error(replica, outputs, part.y, global_batch));
+            optimizer.apply_gradients(replica);
+          },
+          batch);
+      const auto weights = net.parameters().read(strategy.scope());
+      const double keep = average.empty() ? 0 : 0.5;
+      average.resize(weights.size());
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        average[i] = keep * average[i] + (1 - keep) * static_cast<double>(weights[i]);
+    }
+  with_strategies([&](auto several) {
+    const std::string name = several->describe();
+    CAPTURE(name);
+    const Trained trained = fit(std::move(several), averaging, nn::MeanSquaredError{});
+    double worst = 0;
+    for (std::size_t i = 0; i < average.size(); ++i)
+      worst = std::fmax(worst, std::fabs(static_cast<double>(trained.weights[i]) - average[i]));
+    CHECK(worst < 1e-5);
+  });
+}
+
+TEST_CASE("no gradient is ever missing: where nothing flows it is zero (spec P09)") {
+  with_strategies([&](auto strategy) {
+    const std::string name = strategy->describe();
+    CAPTURE(name);
+    nn::Network<Net> net{*strategy, 3};
+    nn::Optimizer optimizer{*strategy, net, descent};
+    const auto before = net.parameters().read(strategy->scope());
+    const std::vector<float> weights(before.data(), before.data() + before.size());
+    const dist::Tensor<float> no_rows{dist::Shape{0, 4}};
+    const dist::Tensor<float> no_targets{dist::Shape{0, 1}};
+    strategy->run([&](auto& replica) {
+      for (float& gradient : net.gradients().component(replica)) gradient = 1;  // of a step before
+      const auto outputs = net.forward(replica, no_rows);
+      net.backward(replica, nn::mean_squared_error(replica, outputs, no_targets, 0));
+      optimizer.apply_gradients(replica);
+    });
+    const auto after = net.parameters().read(strategy->scope());
+    bool same = true;
+    for (const nn::Parameter& parameter : net.layout())
+      for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
+        same = same && after[i] == weights[i];
+    CHECK(same);
+    CHECK(optimizer.iterations(strategy->scope()) == 1);
+  });
+}

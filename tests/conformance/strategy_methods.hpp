@@ -1,0 +1,455 @@
+// What every strategy's methods do with values of several replicas (spec B, C03 to C19, D, E03 to E09, F). A strategy joins
+// in its own test file with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, conformance::Make<dist::TheStrategy, replicas>, …);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <conformance/make_strategy.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/interface.hpp>
+#include <dist/variable/policies.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+/// Replica `r`'s value of what a strategy returned, which is plain under strategies of one replica.
+template <class Value>
+const auto& value_on([[maybe_unused]] std::size_t r, const Value& value) {
+  if constexpr (dist::is_per_replica<Value>) {
+    return value[r];
+  } else {
+    return value;
+  }
+}
+
+/// A tensor of the shape with elements first, first + 1, …
+inline dist::Tensor<float> counting(dist::Shape shape, float first = 0) {
+  dist::Tensor<float> tensor{shape};
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = first + static_cast<float>(i);
+  return tensor;
+}
+
+inline std::vector<float> elements_of(const dist::Tensor<float>& tensor) {
+  return {tensor.elements().begin(), tensor.elements().end()};
+}
+
+/// The text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
+template <class E, class Fn>
+std::string refusal(Fn&& fn) {
+  try {
+    fn();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const dist::ReplicaError& error) {
+    try {
+      std::rethrow_exception(error.cause());
+    } catch (const E& cause) {
+      return cause.what();
+    } catch (...) {
+      return error.what();
+    }
+  }
+  return "nothing was thrown";
+}
+
+struct Sums {
+  float loss;
+  std::int64_t examples;
+  dist::Tensor<float> histogram;
+};
+
+template <class S>
+void check_strategy_methods(S& strategy) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  const auto count = static_cast<float>(replicas);
+  const float ids = count * (count - 1) / 2;  // 0 + 1 + … + replicas - 1
+
+  SUBCASE(
+      "a tuple of results is a tuple of per-replica values, also inside, and goes back the same way (C03, F05, F06)") {
+    const auto [id, inside] = strategy.run([](auto& replica) {
+      const auto r = static_cast<float>(replica.local_index());
+      return std::tuple{r, std::pair{std::array{r + 1, r + 2}, std::optional<int>{3}}};
+    });
+    CHECK(strategy.reduce(dist::sum, id) == ids);
+    const auto& [numbers, three] = inside;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(value_on(r, id) == static_cast<float>(r));
+      CHECK(value_on(r, numbers[1]) == static_cast<float>(r) + 2);
+      CHECK(value_on(r, *three) == 3);
+    }
+    auto argument = std::tuple{id, std::pair{numbers[0], 7}, std::array{numbers[1]}};
+    const auto back = strategy.run(
+        [](auto& replica, const auto& mine) {
+          const auto r = static_cast<float>(replica.local_index());
+          const auto& [one, two, three_of_them] = mine;
+          return one == r && std::get<0>(two) == r + 1 && std::get<1>(two) == 7 && three_of_them[0] == r + 2;
+        },
+        argument);
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, back));
+  }
+  SUBCASE("structures and plain structs are reduced member by member (C03, C07)") {
+    const auto sums = strategy.run([](auto& replica) {
+      const auto r = replica.local_index();
+      return Sums{static_cast<float>(r), 2, counting({2}, static_cast<float>(r))};
+    });
+    const Sums total = strategy.reduce(dist::sum, sums);
+    CHECK(total.loss == ids);
+    CHECK(total.examples == 2 * static_cast<std::int64_t>(replicas));
+    CHECK(elements_of(total.histogram) == std::vector<float>{ids, ids + count});
+    const auto both = strategy.run([](auto& replica) {
+      return std::array{static_cast<float>(replica.local_index()), 1.0f};
+    });
+    CHECK(strategy.reduce(dist::sum, both) == std::array{ids, count});
+  }
+  SUBCASE("local_results of a structure are the replicas' structures (C15)") {
+    const auto both = strategy.run([](auto& replica) { return std::tuple{replica.local_index(), 'x'}; });
+    const auto results = strategy.local_results(both);
+    REQUIRE(results.size() == replicas);
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(results[r] == std::tuple{r, 'x'});
+  }
+  SUBCASE("the mean along an axis is that of all elements, whichever replica holds how many (C09, C10, 4.1)") {
+    // Replica r holds r + 1 rows, all of the value r: the sum of r (r + 1) over the sum of (r + 1).
+    const auto rows = strategy.run([](auto& replica) {
+      dist::Tensor<float> mine{{replica.local_index() + 1, 2}};
+      for (float& element : mine.elements()) element = static_cast<float>(replica.local_index());
+      return mine;
+    });
+    float total = 0;
+    float elements = 0;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      total += static_cast<float>(r * (r + 1));
+      elements += static_cast<float>(r + 1);
+    }
+    CHECK(elements_of(strategy.reduce(dist::sum, rows, 0)) == std::vector<float>{total, total});
+    CHECK(elements_of(strategy.reduce(dist::mean, rows, 0)) == std::vector<float>{total / elements, total / elements});
+    const dist::Tensor<float> of_all = strategy.reduce(dist::mean, rows, {0, 1});
+    CHECK(of_all.shape() == dist::Shape{});
+    CHECK(of_all[0] == total / elements);
+    CHECK(strategy.reduce(dist::max, rows, {0, -1})[0] == count - 1);
+    CHECK(refusal<dist::InvalidArgument>([&] {
+            static_cast<void>(strategy.reduce(dist::sum, rows, 2));
+          }).find("Axis 2 is out of range (the value has shape [1, 2], of rank 2)") == 0);
+    CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, -3)), dist::InvalidArgument);
+    if (replicas > 1) CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, 1)), dist::ShapeMismatch);
+  }
+  SUBCASE("an axis in the middle, and values without elements (C09, C10)") {
+    const auto cubes = strategy.run([](auto& replica) {
+      return counting({2, replica.local_index() == 0 ? std::size_t{3} : std::size_t{0}, 2});
+    });
+    // Only replica 0 has elements: 0 … 11 as [2, 3, 2].
+    CHECK(elements_of(strategy.reduce(dist::sum, cubes, 1)) ==
+          std::vector<float>{0 + 2 + 4, 1 + 3 + 5, 6 + 8 + 10, 7 + 9 + 11});
+    CHECK(elements_of(strategy.reduce(dist::mean, cubes, 1)) == std::vector<float>{2, 3, 8, 9});
+  }
+  SUBCASE("gather puts the values behind each other along an axis, in replica order (C14)") {
+    const auto rows = strategy.run([](auto& replica) {
+      return counting({replica.local_index() + 1, 2}, static_cast<float>(10 * replica.local_index()));
+    });
+    std::vector<float> expected;
+    for (std::size_t r = 0; r < replicas; ++r)
+      for (std::size_t i = 0; i < 2 * (r + 1); ++i) expected.push_back(static_cast<float>(10 * r + i));
+    const dist::Tensor<float> gathered = strategy.gather(rows, 0);
+    CHECK(gathered.shape() == dist::Shape{replicas * (replicas + 1) / 2, 2});
+    CHECK(elements_of(gathered) == expected);
+
+    const auto columns = strategy.run([](auto& replica) {
+      return counting({2, 1 + replica.local_index() % 2}, static_cast<float>(10 * replica.local_index()));
+    });
+    expected.clear();
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t r = 0; r < replicas; ++r)
+        for (std::size_t i = 0; i < 1 + r % 2; ++i)
+          expected.push_back(static_cast<float>(10 * r + row * (1 + r % 2) + i));
+    CHECK(elements_of(strategy.gather(columns, -1)) == expected);
+  }
+  SUBCASE("gather refuses scalars, axes that are not there, and other differences (C14)") {
+    const auto scalars = strategy.run([](auto&) { return dist::Tensor<float>{dist::Shape{}}; });
+    CHECK(refusal<dist::ShapeMismatch>([&] {
+            static_cast<void>(strategy.gather(scalars, 0));
+          }).find("The value of replica 0 cannot be concatenated with others (it is a scalar)") == 0);
+    const auto rows = strategy.run([](auto&) { return counting({2, 2}); });
+    CHECK_THROWS_AS(static_cast<void>(strategy.gather(rows, 2)), dist::InvalidArgument);
+    if (replicas > 1) {
+      const auto ragged = strategy.run([](auto& replica) { return counting({2, 1 + replica.local_index()}); });
+      CHECK(refusal<dist::ShapeMismatch>([&] { static_cast<void>(strategy.gather(ragged, 0)); })
+                .find("The values of replica 0 and replica 1 cannot be concatenated (shapes [2, 1] and [2, 2] along "
+                      "axis 0)") == 0);
+      const auto ranks = strategy.run([](auto& replica) {
+        return replica.local_index() == 0 ? counting({2, 2}) : counting({2});
+      });
+      CHECK_THROWS_AS(static_cast<void>(strategy.gather(ranks, 0)), dist::ShapeMismatch);
+    }
+  }
+  SUBCASE("all_gather gives every replica the same as gather (E06)") {
+    for (const int axis : {0, 1, -1}) {
+      const auto wrong = strategy.run([&](auto& replica) {
+        const auto extent = [&](std::size_t r, int a) {
+          return a == axis || (axis == -1 && a == 1) ? r % 3 : std::size_t{2};
+        };
+        const auto of = [&](std::size_t r) {
+          return counting({extent(r, 0), extent(r, 1)}, static_cast<float>(100 * r));
+        };
+        const dist::Tensor<float> all = replica.all_gather(of(replica.local_index()), axis);
+        const dist::PerReplica<dist::Tensor<float>> parts(replicas, of);
+        const dist::Tensor<float> expected = strategy.gather(parts, axis);
+        return all.shape() != expected.shape() || elements_of(all) != elements_of(expected);
+      });
+      for (std::size_t r = 0; r < replicas; ++r) CHECK(!value_on(r, wrong));
+    }
+    if (replicas > 1) {
+      const auto ragged = [](auto& replica) {
+        static_cast<void>(replica.all_gather(counting({2, 1 + replica.local_index()}), 0));
+      };
+      CHECK(refusal<dist::ShapeMismatch>([&] { strategy.run(ragged); }).find("cannot be concatenated") !=
+            std::string::npos);
+    }
+    const auto scalar = [](auto& replica) {
+      static_cast<void>(replica.all_gather(dist::Tensor<float>{dist::Shape{}}, 0));
+    };
+    CHECK(refusal<dist::ShapeMismatch>([&] { strategy.run(scalar); }).find("it is a scalar") != std::string::npos);
+  }
+  SUBCASE("all_reduce takes tensors and structures (E03)") {
+    const auto reduced = strategy.run([](auto& replica) {
+      const auto r = static_cast<float>(replica.local_index());
+      return replica.all_reduce(dist::sum, std::tuple{r, counting({3}, r), std::array{1.0f, 2.0f}});
+    });
+    const auto& [number, tensor, numbers] = reduced;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(value_on(r, number) == ids);
+      CHECK(elements_of(value_on(r, tensor)) == std::vector<float>{ids, ids + count, ids + 2 * count});
+      CHECK(value_on(r, numbers[1]) == 2 * count);
+    }
+  }
+  SUBCASE("several tensors are reduced at once, in place, however they are packed (E03, H09, H12)") {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
+      const auto wrong = strategy.run([&](auto& replica) {
+        const auto r = static_cast<float>(replica.local_index());
+        dist::Tensor<float> first = counting({40}, r);
+        dist::Tensor<float> second = counting({3, 3}, r);
+        const std::array tensors{first.elements(), second.elements()};
+        replica.all_reduce(dist::sum, std::span<const std::span<float>>{tensors}, {.bytes_per_pack = bytes});
+        return first[7] != ids + 7 * count || second[8] != ids + 8 * count;
+      });
+      for (std::size_t r = 0; r < replicas; ++r) CHECK(!value_on(r, wrong));
+    }
+  }
+  SUBCASE("merge_call calls its function once, outside replica functions, and hands out the result (E08, E09, B05)") {
+    auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 0.0f, "total");
+    int calls = 0;
+    const auto merged = strategy.run([&](auto& replica) {
+      return replica.merge_call(
+          [&](auto& scope, const auto& given, const auto& same) {
+            ++calls;
+            CHECK(scope.num_replicas_in_sync() == replicas);
+            total.assign(scope, strategy.reduce(dist::sum, given));
+            return total.value(strategy.scope()) + static_cast<float>(value_on(0, same));
+          },
+          static_cast<float>(replica.local_index()), 5);
+    });
+    CHECK(calls == 1);
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, merged) == ids + 5);
+    strategy.run([&](auto& replica) { replica.merge_call([&](auto&) { ++calls; }); });
+    CHECK(calls == 2);
+  }
+  SUBCASE("of a per-replica result of merge_call each replica gets its own (E08)") {
+    const auto doubled = strategy.run([&](auto& replica) {
+      return replica.merge_call(
+          [&](auto&, const auto& given) {
+            if constexpr (S::wraps_values) {
+              return dist::PerReplica<std::size_t>(given.size(), [&](std::size_t r) { return 2 * given[r]; });
+            } else {
+              return 2 * given;
+            }
+          },
+          replica.local_index());
+    });
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, doubled) == 2 * r);
+  }
+  SUBCASE("an exception in a merge function surfaces once, and replicas that do not come are named (E08)") {
+    CHECK(refusal<dist::InvalidArgument>([&] {
+            strategy.run([&](auto& replica) {
+              replica.merge_call([](auto&) { throw dist::InvalidArgument("It is empty", "no rows", "Add some"); });
+            });
+          }) == "It is empty (no rows). Add some.");
+    if (replicas > 1)
+      CHECK(refusal<dist::CollectiveMismatch>([&] {
+              strategy.run([&](auto& replica) {
+                if (replica.local_index() > 0) replica.merge_call([](auto&) {});
+              });
+            }).find("returned after") != std::string::npos);
+    CHECK(strategy.reduce(dist::sum, strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1.0f); })) ==
+          count * count);
+  }
+  SUBCASE("a variable made in a replica function is one variable for all, with replica 0's value (B15, G06, G07)") {
+    std::vector<const void*> made(replicas);
+    const auto values = strategy.run([&](auto& replica) {
+      const auto mine = static_cast<float>(replica.local_index());
+      auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>(replica, {2}, mine + 7, "inner");
+      made[replica.local_index()] = variable.get();
+      variable->assign_add(replica, 1.0f);
+      return variable->read(replica)[1];
+    });
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(made[r] == made[0]);
+      CHECK(value_on(r, values) == 7 + count);
+    }
+    if (replicas > 1)
+      CHECK(refusal<dist::CollectiveMismatch>([&] {
+              strategy.run([&](auto& replica) {
+                const std::string name = replica.local_index() == 0 ? "a" : "b";
+                static_cast<void>(strategy.template variable<float>(replica, {2}, 0.0f, name));
+              });
+            }).find("replica 0 made 'a' of shape [2], replica 1 'b' of shape [2]") != std::string::npos);
+  }
+  SUBCASE("an initial value that the type cannot hold is refused; trainable may be said (G03)") {
+    CHECK(refusal<dist::InvalidArgument>([&] {
+            static_cast<void>(strategy.template variable<std::int8_t>({}, 300, "small"));
+          }).find("Variable 'small' cannot hold the value given (300 is outside the range of i8)") == 0);
+    CHECK(strategy.template variable<float>({}).trainable());
+    CHECK(!strategy.template variable<float>({}, 0.0f, "fixed", dist::Trainable::no).trainable());
+    CHECK(strategy.template variable<dist::Float16>({}, 1.5f).value(strategy.scope()) == dist::Float16{1.5f});
+  }
+  SUBCASE("update acts on every copy, with the value that belongs to it (D04, B06)") {
+    auto variable = strategy.template variable<float>({2}, 1.0f, "updated");
+    const std::size_t copies = strategy.memory()->replicas();
+    const auto given = strategy.run([](auto& replica) { return static_cast<float>(10 * replica.local_index()); });
+    strategy.update(
+        variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
+    for (std::size_t copy = 0; copy < copies; ++copy)
+      CHECK(variable.component(strategy.scope(), copy)[1] == 1 + static_cast<float>(10 * copy));
+    const auto results = strategy.update(variable, [&](auto& context) { return variable.read(context)[0]; });
+    for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == 1 + static_cast<float>(10 * copy));
+    CHECK(results.size() == copies);
+  }
+  SUBCASE("in a replica function update acts on the replica's copy (D04, E11)") {
+    auto variable = strategy.template variable<float>({}, 1.0f, "updated");
+    const auto seen = strategy.run([&](auto& replica) {
+      strategy.update(replica, variable, [&](auto& context) { variable.assign_add(context, 2.0f); });
+      return variable.value(replica);
+    });
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, seen) == 3);
+  }
+  SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
+    std::vector<std::size_t> order;
+    const auto values = strategy.values_from_function([&](dist::ValueContext context) {
+      CHECK(context.num_replicas_in_sync == replicas);
+      order.push_back(context.replica_id.index());
+      return std::tuple{context.replica_id.index(), std::string(3, 'x')};
+    });
+    REQUIRE(order.size() == replicas);
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(order[r] == r);
+      CHECK(value_on(r, std::get<0>(values)) == r);
+    }
+    const auto passed = strategy.run(
+        [](auto& replica, const auto& mine) { return std::get<0>(mine) == replica.local_index(); }, values);
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, passed));
+  }
+  SUBCASE("a plain value is its own mean; its sum over several replicas is refused (C11)") {
+    CHECK(strategy.reduce(dist::mean, 5.0) == 5.0);
+    CHECK(strategy.reduce(dist::max, 5) == 5);
+    CHECK(strategy.reduce(dist::sum, 0.0f) == 0.0f);
+    CHECK(elements_of(strategy.reduce(dist::mean, counting({2, 2}), 0)) == std::vector<float>{1, 2});
+    if (replicas == 1) {
+      CHECK(strategy.reduce(dist::sum, 5) == 5);
+      CHECK(elements_of(strategy.reduce(dist::sum, counting({2, 2}), 1)) == std::vector<float>{1, 5});
+    } else {
+      CHECK(refusal<dist::InvalidArgument>([&] {
+              static_cast<void>(strategy.reduce(dist::sum, 5));
+            }).find("reduce(sum) was given a value that is not per-replica") == 0);
+      CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::prod, 5)), dist::InvalidArgument);
+      CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, counting({2, 2}), 1)), dist::InvalidArgument);
+    }
+  }
+  SUBCASE("reduce and all_reduce of a variable combine its copies (C12, E04, G25, D09)") {
+    auto weight = strategy.template variable<float>({2}, 3.0f, "weight");
+    auto counts = strategy.template variable<float, dist::OnRead, dist::Mean>({2}, 0.0f, "counts");
+    CHECK(strategy.owns(weight));
+    CHECK(!S{}.owns(weight));
+    CHECK(strategy.owns(strategy.template buffer<float>({2})));
+    CHECK(elements_of(strategy.reduce(dist::mean, weight)) == std::vector<float>{3, 3});
+    if constexpr (!std::is_same_v<typename S::Placement, dist::OnParameterDevice>) {
+      const auto sums = strategy.run([&](auto& replica) {
+        counts.assign(replica, static_cast<float>(replica.local_index() + 1));
+        return replica.all_reduce(dist::sum, weight);
+      });
+      for (std::size_t r = 0; r < replicas; ++r)
+        CHECK(elements_of(value_on(r, sums)) == std::vector<float>{3 * count, 3 * count});
+      CHECK(elements_of(strategy.reduce(dist::sum, counts)) == std::vector<float>{ids + count, ids + count});
+    }
+  }
+  SUBCASE("a strategy names the devices of its replicas (D11, C22)") {
+    const std::vector<std::string> devices = strategy.worker_devices();
+    REQUIRE(devices.size() == replicas);
+    CHECK(devices[0] == "/cpu:0");
+    CHECK(devices[replicas - 1] == dist::Cpu::device_name((replicas - 1) % dist::Cpu::count()));
+    const bool names_device = strategy.describe().find("/cpu:0") != std::string::npos;
+    CHECK(names_device != std::is_same_v<S, dist::Default>);
+  }
+  SUBCASE("results can be put on every replica, and into variables (D01, D02, D03)") {
+    const auto mine = strategy.run([](auto& replica) { return static_cast<float>(replica.local_index() + 1); });
+    const auto everywhere = strategy.reduce_to(dist::sum, mine, dist::every_replica);
+    REQUIRE(everywhere.size() == replicas);
+    CHECK(everywhere[replicas - 1] == ids + count);
+    CHECK(strategy.broadcast_to(2.5)[replicas - 1] == 2.5);
+
+    auto first = strategy.template variable<float>({}, 0.0f, "first");
+    auto second = strategy.template variable<float>({}, 0.0f, "second");
+    const auto twice = strategy.run([](auto& replica) { return static_cast<float>(2 * replica.local_index()); });
+    strategy.batch_reduce_to(dist::max, std::tie(mine, first), std::tie(twice, second));
+    CHECK(first.value(strategy.scope()) == count);
+    CHECK(second.value(strategy.scope()) == 2 * (count - 1));
+    const auto [sum_of_mine, sum_of_twice] = strategy.batch_reduce(dist::sum, mine, twice);
+    CHECK(sum_of_mine == ids + count);
+    CHECK(sum_of_twice == 2 * ids);
+  }
+  SUBCASE("what belongs outside replica functions is refused inside them (B09)") {
+    static_cast<void>(strategy.scope().strategy().scope());  // nesting has no effect (B07)
+    if constexpr (S::wraps_values) {
+      const auto inside = [&](auto&& call) {
+        return refusal<dist::WrongStrategy>([&] { strategy.run([&](auto&) { call(); }); });
+      };
+      CHECK(inside([&] { static_cast<void>(strategy.scope()); }) ==
+            "strategy.scope was called inside a replica function (it is for the cross-replica context, which sees all "
+            "replicas at once). In a replica function use the replica context, or its merge_call.");
+      CHECK(inside([&] {
+              static_cast<void>(strategy.template variable<float>({2}));
+            }).find("strategy.variable was called inside a replica function") == 0);
+      CHECK(inside([&] {
+              static_cast<void>(strategy.template variable<float>({2}, 3.0f));
+            }).find("strategy.variable was called inside a replica function") == 0);
+      CHECK(inside([&] {
+              static_cast<void>(strategy.template buffer<float>({2}));
+            }).find("strategy.buffer was called inside a replica function") == 0);
+      CHECK(inside([&] { strategy.run([](auto&) {}); }).find("run was called while a run") == 0);
+    }
+  }
+  SUBCASE("arguments of another strategy are refused, also inside structures (B08, B14)") {
+    const dist::PerReplica<int> other(replicas + 1);
+    CHECK_THROWS_AS(strategy.run([](auto&, int) {}, other), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::tuple{1, std::pair{other, 2}}), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::optional{other}), dist::WrongStrategy);
+  }
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("strategy methods", Maker, strategy_methods) {
+  const auto made = Maker::make();
+  conformance::check_strategy_methods(*made);
+}

@@ -1,0 +1,74 @@
+// What the suites of distributed variables share.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <dist/context/placement.hpp>
+#include <dist/core/error.hpp>
+#include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/policies.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+/// Whether strategy `S` keeps one copy of every variable.
+template <class S>
+inline constexpr bool central = std::same_as<typename S::Placement, dist::OnParameterDevice>;
+
+/// Replica `r` sees `expected(r)` in every element, and so do those who look at its copy from outside.
+template <class S, class Variable, class Expected>
+void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
+  for (std::size_t r = 0; r < strategy.num_local_replicas(); ++r) {
+    CAPTURE(r);
+    const auto copy = variable.component(strategy.scope(), r);
+    const auto differs = [&](auto element) { return static_cast<double>(element) != static_cast<double>(expected(r)); };
+    CHECK(std::none_of(copy.begin(), copy.end(), differs));
+  }
+  std::vector<int> wrong(strategy.num_local_replicas());
+  strategy.run([&](auto& replica) {
+    const std::size_t rank = replica.local_index();
+    const auto right = static_cast<double>(expected(rank));
+    const auto view = variable.read(replica);
+    for (std::size_t i = 0; i < view.size(); ++i) wrong[rank] += static_cast<double>(view[i]) != right;
+    if (variable.size() == 1) wrong[rank] += static_cast<double>(variable.value(replica)) != right;
+  });
+  CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
+}
+
+/// Outside replica functions every element is `expected`.
+template <class Variable, class S>
+void check_outside(S& strategy, const Variable& variable, double expected) {
+  const auto view = variable.read(strategy.scope());
+  CHECK(view.shape() == variable.shape());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < view.size(); ++i) wrong += static_cast<double>(view[i]) != expected;
+  CHECK(wrong == 0);
+  if (variable.size() == 1) CHECK(static_cast<double>(variable.value(strategy.scope())) == expected);
+}
+
+/// The text of the error of type `E` that `fn` throws, alone or as the cause of a ReplicaError.
+template <class E, class Fn>
+std::string error_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const dist::ReplicaError& error) {
+    try {
+      std::rethrow_exception(error.cause());
+    } catch (const E& cause) {
+      return cause.what();
+    }
+  }
+  return "nothing was thrown";
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace conformance

@@ -1,0 +1,220 @@
+// The table of spec G.2 and its other half for strategies that keep one copy, G.3: synchronization x aggregation x context,
+// for read, assign, assign_add and assign_sub. A strategy joins in a test file with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, conformance::Make<dist::TheStrategy, replicas>, …);
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <conformance/make_strategy.hpp>
+#include <conformance/variable_checks.hpp>
+#include <dist/context/update_context.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/given_value.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+enum class Write { assign, add, subtract };
+
+inline float after(Write write, float old, float given) {
+  return write == Write::assign ? given : write == Write::add ? old + given : old - given;
+}
+
+/// What replica `rank` writes.
+inline float written(std::size_t rank) { return static_cast<float>(rank + 1) * 4; }
+inline constexpr float old_value = 6;
+inline constexpr float outside_value = 12;
+
+/// `values` under the aggregation of that name; for None the first.
+inline float combined(std::string_view aggregation, const std::vector<float>& values) {
+  float total = 0;
+  for (const float value : values) total += value;
+  if (aggregation == "sum") return total;
+  if (aggregation == "mean") return total / static_cast<float>(values.size());
+  return values[0];
+}
+
+/// What was read and what should have been, gathered by the templates and compared once: doctest's macros cost much to
+/// compile.
+struct Comparison {
+  std::string where;
+  std::vector<std::string> wrong;
+
+  void expect(std::string_view what, std::span<const float> elements, float expected) {
+    for (const float element : elements)
+      if (element != expected) {
+        wrong.push_back(dist::text(where, ": ", what, " is ", element, ", not ", expected));
+        return;
+      }
+  }
+  void check() const { CHECK(wrong == std::vector<std::string>{}); }
+};
+
+/// One row of the table.
+template <class Sync, class Agg, class S>
+class MatrixRow {
+ public:
+  MatrixRow(S& strategy, dist::Shape shape)
+      : strategy_(strategy), shape_(shape), replicas_(strategy.num_replicas_in_sync()) {}
+
+  void check() {
+    for (const Write write : {Write::assign, Write::add, Write::subtract})
+      for (const bool tensor : {false, true}) {
+        comparison_.where = dist::text(Sync::name, ", ", Agg::name, ", shape ", to_string(shape_), ", write ",
+                                       static_cast<int>(write), tensor ? " of a tensor" : " of a number");
+        if constexpr (!(central<S> && none)) check_in_replicas(write, tensor);
+        if (!shares || write == Write::assign) check_outside_replicas(write, tensor);
+        check_in_update(write, tensor);
+        if constexpr (own_copies || !std::is_same_v<Agg, dist::Sum>) check_same(write, tensor);
+      }
+    comparison_.check();
+  }
+
+ private:
+  static constexpr bool none = std::is_same_v<Agg, dist::None>;
+  static constexpr bool own_copies = std::is_same_v<Sync, dist::OnRead> && !central<S>;
+  static constexpr bool readable_outside = !(own_copies && none);
+  static constexpr bool shares = own_copies && std::is_same_v<Agg, dist::Sum>;
+
+  auto make() { return strategy_.template variable<float, Sync, Agg>(shape_, old_value); }
+  dist::Tensor<float> tensor_of(float number) const {
+    dist::Tensor<float> values{shape_};
+    std::fill(values.elements().begin(), values.elements().end(), number);
+    return values;
+  }
+
+  template <class Variable, class Context, class Value>
+  static void write_as(Write write, Variable& variable, const Context& context, const Value& value) {
+    if (write == Write::assign) variable.assign(context, value);
+    if constexpr (!(shares && dist::InCrossReplica<Context>)) {
+      if (write == Write::add) variable.assign_add(context, value);
+      if (write == Write::subtract) variable.assign_sub(context, value);
+    }
+  }
+  template <class Variable, class Context>
+  void give(Write write, Variable& variable, const Context& context, float number, bool tensor) const {
+    tensor ? write_as(write, variable, context, tensor_of(number)) : write_as(write, variable, context, number);
+  }
+
+  template <class Variable>
+  void expect_copies(const Variable& variable, const std::vector<float>& expected) {
+    for (std::size_t r = 0; r < replicas_; ++r)
+      comparison_.expect(dist::text("copy ", r), variable.component(strategy_.scope(), r), expected[r]);
+  }
+  /// Read outside replica functions.
+  template <class Variable>
+  void expect_outside(const Variable& variable, float expected) {
+    if constexpr (readable_outside) {
+      const auto view = variable.read(strategy_.scope());
+      CHECK(view.shape() == shape_);
+      comparison_.expect("what is read outside", view.elements(), expected);
+      if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(strategy_.scope())}, expected);
+    }
+  }
+
+  void check_in_replicas(Write write, bool tensor) {
+    auto variable = make();
+    std::vector<float> given;
+    for (std::size_t r = 0; r < replicas_; ++r) given.push_back(written(r));
+    std::vector<float> expected;
+    for (std::size_t r = 0; r < replicas_; ++r)
+      expected.push_back(after(write, old_value, own_copies || none ? given[r] : combined(Agg::name, given)));
+    const float expected_of_all = own_copies ? combined(Agg::name, expected) : expected[0];
+
+    std::vector<Comparison> seen(replicas_);
+    strategy_.run([&](auto& replica) {
+      const std::size_t r = replica.local_index();
+      seen[r].where = dist::text(comparison_.where, ", replica ", r);
+      give(write, variable, replica, given[r], tensor);
+      seen[r].expect("what is read", variable.read(replica).elements(), expected[r]);
+      if (variable.size() == 1) seen[r].expect("value", std::vector{variable.value(replica)}, expected[r]);
+      if constexpr (readable_outside) {
+        const float right = own_copies ? expected_of_all : expected[r];
+        const auto all = variable.synchronized_read(replica);
+        seen[r].expect("what is read synchronized", all.elements(), right);
+        if (variable.size() == 1)
+          seen[r].expect("synchronized value", std::vector{variable.synchronized_value(replica)}, right);
+      }
+    });
+    for (const Comparison& one : seen) one.check();
+    expect_copies(variable, expected);
+    expect_outside(variable, expected_of_all);
+  }
+
+  void check_outside_replicas(Write write, bool tensor) {
+    auto variable = make();
+    give(write, variable, strategy_.scope(), outside_value, tensor);
+    const float copy = shares ? outside_value / static_cast<float>(replicas_) : after(write, old_value, outside_value);
+    expect_copies(variable, std::vector<float>(replicas_, copy));
+    expect_outside(variable, shares ? outside_value : copy);
+  }
+
+  /// That one copy takes the value as it is, whatever the policies.
+  void check_in_update(Write write, bool tensor) {
+    auto variable = make();
+    std::vector<float> expected(replicas_, old_value);
+    for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
+      const dist::UpdateContext<S> update{strategy_, copy};
+      give(write, variable, update, written(copy), tensor);
+      expected[copy] = after(write, old_value, written(copy));
+      if constexpr (central<S>) std::fill(expected.begin(), expected.end(), expected[copy]);
+      comparison_.expect("what is read in an update", variable.read(update).elements(), expected[copy]);
+      comparison_.expect("the component of an update", variable.component(update), expected[copy]);
+      if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(update)}, expected[copy]);
+      expect_copies(variable, expected);
+    }
+  }
+
+  /// A value that is the same on every replica is applied once to every copy, without aggregation.
+  void check_same(Write write, bool tensor) {
+    auto variable = make();
+    const dist::Tensor<float> values = tensor_of(outside_value);
+    strategy_.run([&](auto& replica) {
+      for (int time = 0; time < 2; ++time)
+        tensor ? write_as(write, variable, replica, dist::same(values))
+               : write_as(write, variable, replica, dist::same(outside_value));
+    });
+    const float expected = after(write, after(write, old_value, outside_value), outside_value);
+    expect_copies(variable, std::vector<float>(replicas_, expected));
+  }
+
+  S& strategy_;
+  dist::Shape shape_;
+  std::size_t replicas_;
+  Comparison comparison_;
+};
+
+template <class Sync, class S>
+void check_rows(S& strategy, std::initializer_list<dist::Shape> shapes) {
+  for (const dist::Shape& shape : shapes) {
+    MatrixRow<Sync, dist::None, S>{strategy, shape}.check();
+    MatrixRow<Sync, dist::Sum, S>{strategy, shape}.check();
+    MatrixRow<Sync, dist::Mean, S>{strategy, shape}.check();
+    MatrixRow<Sync, dist::OnlyFirstReplica, S>{strategy, shape}.check();
+  }
+}
+
+/// Of one element, of some, of more than a block, and of more than travel with an announcement. Compiled once for each
+/// type of strategy, whatever the number of replicas.
+template <class S>
+void check_variable_matrix(std::unique_ptr<S> (*make)()) {
+  const auto strategy = make();
+  SUBCASE("OnWrite") { check_rows<dist::OnWrite>(*strategy, {{}, {2, 3}, {64}, {257}, {1000}}); }
+  SUBCASE("OnRead") { check_rows<dist::OnRead>(*strategy, {{}, {2, 3}, {64}, {257}, {1000}}); }
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE(
+    "reads and writes of variables follow the table (spec G.2, G.3, B06, B16, A19, G40, G41, G42, G45)", Maker,
+    variable_matrix) {
+  conformance::check_variable_matrix(&Maker::make);
+}

@@ -1,0 +1,180 @@
+// What variables of every element type take as values (spec G.4, G08, and the dtype rules of assignments). A strategy joins
+// in a test file with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, conformance::Make<dist::TheStrategy, replicas>, …);
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <conformance/make_strategy.hpp>
+#include <conformance/variable_checks.hpp>
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/variable/given_value.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+/// All elements of all copies, to be compared at once.
+template <class S, class Variable>
+std::vector<double> elements_of(S& strategy, const Variable& variable) {
+  std::vector<double> elements;
+  for (std::size_t r = 0; r < strategy.num_local_replicas(); ++r)
+    for (const auto element : variable.component(strategy.scope(), r)) elements.push_back(static_cast<double>(element));
+  return elements;
+}
+
+template <class S>
+class ValuesOf {
+ public:
+  explicit ValuesOf(S& strategy) : strategy_(strategy), replicas_(strategy.num_replicas_in_sync()) {}
+
+  /// Ranks + 1 are written, so totals stay below the limits of the smallest type.
+  template <class T>
+  void check_number() {
+    const std::string type{dist::dtype_name<T>};
+    CAPTURE(type);
+    const auto ranks = static_cast<double>(replicas_ * (replicas_ + 1) / 2);
+
+    auto first = strategy_.template variable<T, dist::OnWrite, dist::OnlyFirstReplica>({3});
+    auto sum = strategy_.template variable<T, dist::OnWrite, dist::Sum>({2});
+    auto total = strategy_.template variable<T, dist::OnRead, dist::Sum>({});
+    first.assign(strategy_.scope(), 1);
+    std::vector<double> seen(replicas_);
+    strategy_.run([&](auto& replica) {
+      const auto mine = static_cast<T>(replica.local_index() + 1);
+      first.assign_add(replica, mine);
+      sum.assign_add(replica, mine);
+      total.assign_add(replica, mine);
+      seen[replica.local_index()] = static_cast<double>(total.synchronized_value(replica));
+    });
+    CHECK(elements_of(strategy_, first) == everywhere(2, 3));
+    CHECK(elements_of(strategy_, sum) == everywhere(ranks, 2));
+    CHECK(static_cast<double>(total.value(strategy_.scope())) == ranks);
+    CHECK(seen == std::vector<double>(replicas_, ranks));
+
+    // Divided in the type of the variable: integers without a fraction.
+    total.assign(strategy_.scope(), 7);
+    const int divisor = central<S> ? 1 : static_cast<int>(replicas_);
+    CHECK(elements_of(strategy_, total) == everywhere(share<T>(7, divisor), 1));
+    if constexpr (std::signed_integral<T> || dist::Floating<T>) {
+      total.assign(strategy_.scope(), -7);
+      CHECK(elements_of(strategy_, total) == everywhere(share<T>(-7, divisor), 1));
+    }
+  }
+
+  template <dist::Floating T>
+  void check_mean() {
+    auto mean = strategy_.template variable<T, dist::OnWrite, dist::Mean>({2});
+    auto own = strategy_.template variable<T, dist::OnRead, dist::Mean>({});
+    strategy_.run([&](auto& replica) {
+      const auto mine = static_cast<T>(replica.local_index() + 1);
+      mean.assign(replica, mine);
+      own.assign(replica, mine);
+    });
+    CHECK(elements_of(strategy_, mean) == everywhere(static_cast<double>(replicas_ + 1) / 2, 2));
+    CHECK(static_cast<double>(own.value(strategy_.scope())) == static_cast<double>(replicas_ + 1) / 2);
+  }
+
+  void check_bool() {
+    auto flag = strategy_.template variable<bool, dist::OnWrite, dist::OnlyFirstReplica>({2});
+    flag.assign(strategy_.scope(), true);
+    CHECK(elements_of(strategy_, flag) == everywhere(1, 2));
+    strategy_.run([&](auto& replica) { flag.assign(replica, replica.local_index() != 0); });
+    CHECK(elements_of(strategy_, flag) == everywhere(0, 2));
+    auto own = strategy_.template variable<bool, dist::OnRead, dist::OnlyFirstReplica>({});
+    strategy_.run([&](auto& replica) { own.assign(replica, replica.local_index() == 0); });
+    CHECK(own.value(strategy_.scope()));
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> everywhere(double value, std::size_t elements) const {
+    return std::vector<double>(elements * replicas_, value);
+  }
+  template <class T>
+  static double share(int total, int divisor) {
+    if constexpr (dist::Floating<T>) {
+      using Wide = dist::Accumulator<T>;
+      return static_cast<double>(static_cast<T>(static_cast<Wide>(total) / static_cast<Wide>(divisor)));
+    } else {
+      return total / divisor;
+    }
+  }
+
+  S& strategy_;
+  std::size_t replicas_;
+};
+
+template <class S>
+void check_variable_values(std::unique_ptr<S> (*make)()) {
+  const auto strategy = make();
+  ValuesOf<S> values{*strategy};
+  SUBCASE("integers") {
+    values.template check_number<std::int8_t>();
+    values.template check_number<std::int16_t>();
+    values.template check_number<std::int32_t>();
+    values.template check_number<std::int64_t>();
+    values.template check_number<std::uint8_t>();
+    values.template check_number<std::uint16_t>();
+    values.template check_number<std::uint32_t>();
+    values.template check_number<std::uint64_t>();
+  }
+  SUBCASE("floating-point numbers") {
+    values.template check_number<dist::Float16>();
+    values.template check_number<dist::BFloat16>();
+    values.template check_number<float>();
+    values.template check_number<double>();
+    values.template check_mean<dist::Float16>();
+    values.template check_mean<dist::BFloat16>();
+    values.template check_mean<float>();
+    values.template check_mean<double>();
+  }
+  SUBCASE("bools") { values.check_bool(); }
+  SUBCASE("an integer that the variable's type cannot hold is refused, and nothing changes") {
+    auto small = strategy->template variable<std::uint8_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 7, "small");
+    const std::string message = error_of<dist::InvalidArgument>([&] { small.assign(strategy->scope(), 256); });
+    CAPTURE(message);
+    CHECK(contains(message, "'small'"));
+    CHECK(contains(message, "256"));
+    CHECK(contains(message, "u8"));
+    CHECK(contains(error_of<dist::InvalidArgument>([&] { small.assign_add(strategy->scope(), -1); }), "-1"));
+    CHECK(contains(
+        error_of<dist::InvalidArgument>([&] { strategy->run([&](auto& replica) { small.assign(replica, 300); }); }),
+        "300"));
+    check_copies(*strategy, small, [](std::size_t) { return 7; });
+    small.assign(strategy->scope(), 255);
+    check_copies(*strategy, small, [](std::size_t) { return 255; });
+  }
+  SUBCASE("steps are counted without aggregation, while every replica reads them") {
+    auto steps = strategy->template variable<std::int64_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 0, "steps");
+    std::vector<int> wrong(strategy->num_local_replicas());
+    strategy->run([&](auto& replica) {
+      for (std::int64_t step = 0; step < 100; ++step) {
+        wrong[replica.local_index()] += steps.value(replica) != step;
+        steps.assign_add(replica, dist::same(1));
+      }
+    });
+    CHECK(wrong == std::vector<int>(strategy->num_local_replicas(), 0));
+    CHECK(steps.value(strategy->scope()) == 100);
+  }
+  SUBCASE("so are they with aggregation None: a value that is the same everywhere needs none") {
+    auto steps = strategy->template variable<std::uint32_t>({});
+    strategy->run([&](auto& replica) { steps.assign_add(replica, dist::same(2)); });
+    CHECK(steps.value(strategy->scope()) == 2);
+  }
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("variables take values of their element type (spec G08, G.4)", Maker, variable_values) {
+  conformance::check_variable_values(&Maker::make);
+}

@@ -1,0 +1,74 @@
+/// Which rows of the tf.distribute specification are shown by a test, and which are argued away. Rows have a section's
+/// letter and two digits: B09.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace gates {
+
+/// The rows named in a text. `E06 to E09` names these two only.
+inline std::set<std::string> rows_named_in(const std::string& text) {
+  const auto is_word = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::set<std::string> rows;
+  for (std::size_t at = 0; at + 2 < text.size(); ++at) {
+    const bool letter = text[at] >= 'A' && text[at] <= 'R';
+    if (letter && is_digit(at + 1) && is_digit(at + 2) && !is_word(at + 3) && (at == 0 || !is_word(at - 1)))
+      rows.insert(text.substr(at, 3));
+  }
+  return rows;
+}
+
+/// The rows of the first cells of a Markdown table's lines, `| A22, J01 | reason |`, with their reasons. `A07 to A17` means
+/// all of these.
+inline std::map<std::string, std::string> argued_rows(const std::string& page, const std::string& heading) {
+  std::map<std::string, std::string> argued;
+  std::istringstream lines(page.substr(std::min(page.find(heading), page.size())));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && line.compare(0, 1, "#") != 0) {
+    const std::size_t end = line.find('|', 1);
+    if (line.compare(0, 1, "|") != 0 || end == std::string::npos) continue;
+    const std::string reason = line.substr(end + 1);
+    const std::string cell = line.substr(1, end - 1);
+    std::string last;
+    for (std::size_t at = 0; at + 2 < cell.size(); ++at) {
+      const std::set<std::string> here = rows_named_in(cell.substr(at, 3));
+      if (here.empty()) continue;
+      const std::string row = *here.begin();
+      const bool range = !last.empty() && cell.compare(at - 4, 4, " to ") == 0 && last[0] == row[0];
+      for (int number = range ? std::stoi(last.substr(1)) + 1 : std::stoi(row.substr(1));
+           number <= std::stoi(row.substr(1)); ++number)
+        argued[std::string(1, row[0]) + (number < 10 ? "0" : "") + std::to_string(number)] = reason;
+      last = row;
+      at += 2;
+    }
+  }
+  return argued;
+}
+
+/// What is wrong: a row that is neither shown nor argued away, or both, or that the specification does not have.
+inline std::vector<std::string> row_violations(const std::set<std::string>& all, const std::set<std::string>& shown,
+                                               const std::map<std::string, std::string>& argued) {
+  std::vector<std::string> sentences;
+  for (const std::string& row : all) {
+    if (!shown.contains(row) && !argued.contains(row))
+      sentences.push_back("row " + row + " is named by no test, and has no reason in the list of rows without one");
+    if (shown.contains(row) && argued.contains(row))
+      sentences.push_back("row " + row + " is in the list of rows without a test, and a test names it");
+  }
+  for (const auto& [row, reason] : argued)
+    if (!all.contains(row)) sentences.push_back("row " + row + " of the list is not one of the specification's");
+  return sentences;
+}
+
+}  // namespace gates

@@ -1,0 +1,57 @@
+#include <dist/io/crc32c.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+#include <io/bytes.hpp>
+
+using dist::io::crc32c;
+using dist_test::Bytes;
+using dist_test::bytes;
+
+namespace {
+
+/// 32 bytes, each `step` more than the one before.
+Bytes thirty_two(unsigned first, unsigned step) {
+  Bytes content;
+  for (unsigned i = 0; i < 32; ++i) content.push_back(static_cast<std::byte>(first + i * step));
+  return content;
+}
+
+/// Bit by bit, as the definition has it.
+std::uint32_t slow_crc32c(const Bytes& content) {
+  std::uint32_t checksum = 0xFFFFFFFF;
+  for (const std::byte byte : content) {
+    checksum ^= std::to_integer<std::uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) checksum = checksum >> 1 ^ (checksum % 2 == 1 ? 0x82F63B78U : 0U);
+  }
+  return ~checksum;
+}
+
+}  // namespace
+
+TEST_CASE("the test vectors of RFC 3720, appendix B.4") {
+  CHECK(crc32c(thirty_two(0, 0)) == 0x8A9136AA);
+  CHECK(crc32c(thirty_two(0xFF, 0)) == 0x62A8AB43);
+  CHECK(crc32c(thirty_two(0, 1)) == 0x46DD794E);
+  CHECK(crc32c(thirty_two(31, 0U - 1)) == 0x113FDB5C);
+  const Bytes read_command =
+      bytes({0x01, 0xC0, 0, 0,    0, 0, 0, 0,    0,    0, 0, 0, 0, 0, 0, 0, 0x14, 0, 0, 0, 0, 0, 0x04, 0,
+             0,    0,    0, 0x14, 0, 0, 0, 0x18, 0x28, 0, 0, 0, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0,    0});
+  CHECK(crc32c(read_command) == 0xD9963A56);
+  CHECK(crc32c(bytes("123456789")) == 0xE3069283);  // the check value of the catalogue of CRC algorithms
+  CHECK(crc32c({}) == 0);
+}
+
+TEST_CASE("any length, in one piece or in two") {
+  Bytes content;
+  for (unsigned i = 0; i < 100; ++i) content.push_back(static_cast<std::byte>(i * 37 + 5));
+  for (std::size_t length = 0; length <= content.size(); ++length) {
+    const Bytes part(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(length));
+    CHECK(crc32c(part) == slow_crc32c(part));
+    const std::span<const std::byte> whole{part};
+    CHECK(crc32c(whole.subspan(length / 3), crc32c(whole.first(length / 3))) == slow_crc32c(part));
+  }
+}

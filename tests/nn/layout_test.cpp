@@ -1,0 +1,61 @@
+#include <dist/nn/layout.hpp>
+
+#include <array>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+namespace {
+
+struct Two {
+  static constexpr std::string_view name = "two";
+  static constexpr std::array parameters{nn::ParameterSpec{"a", dist::Shape{3}},
+                                         nn::ParameterSpec{"b", dist::Shape{4, 5}}};
+};
+struct Other {
+  static constexpr std::string_view name = "other";
+  static constexpr auto& parameters = nn::detail::no_parameters;
+  static constexpr std::array state{nn::StateSpec{"s", dist::Shape{17}, 1}};
+};
+template <class Kind>
+using Layout = nn::detail::Layout<Kind, std::tuple<Two, Other, Two>>;
+
+}  // namespace
+
+TEST_CASE("tensors of a kind lie behind each other, each on a cache line, named by their layer") {
+  using Learned = Layout<nn::detail::Learned>;
+  CHECK(Learned::first == std::array<std::size_t, 4>{0, 2, 2, 4});
+  CHECK(Learned::count == 2 * (3 + 20));
+  CHECK(Learned::padded_count == 2 * (16 + 32));
+  CHECK(Learned::tensors[1].name() == "two/b");
+  CHECK(Learned::tensors[1].offset == 16);
+  CHECK(Learned::tensors[2].name() == "two_1/a");
+  CHECK(Learned::tensors[2].offset == 48);
+}
+
+TEST_CASE("a layer that says nothing of its state has none") {
+  using Kept = Layout<nn::detail::Kept>;
+  CHECK(Kept::first == std::array<std::size_t, 4>{0, 0, 1, 1});
+  CHECK(Kept::tensors[0].name() == "other/s");
+  CHECK(Kept::count == 17);
+  CHECK(Kept::padded_count == 32);
+}
+
+TEST_CASE("the tensors of one layer are views into the array of all") {
+  std::vector<float> all(Layout<nn::detail::Learned>::padded_count);
+  const auto third = Layout<nn::detail::Learned>::of_layer<2>(all.data());
+  REQUIRE(third.size() == 2);
+  CHECK(third[1].data() == all.data() + 48 + 16);
+  CHECK(third[1].shape() == dist::Shape{4, 5});
+  CHECK(Layout<nn::detail::Learned>::of_layer<1>(all.data()).empty());
+}
+
+TEST_CASE("no layers, no tensors") {
+  using None = nn::detail::Layout<nn::detail::Learned, std::tuple<>>;
+  CHECK(None::count == 0);
+  CHECK(None::tensors.empty());
+}

@@ -1,0 +1,91 @@
+#include <dist/nn/moving_average.hpp>
+
+#include <cmath>
+#include <memory>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+#include <dist/strategy/central_storage.hpp>
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+const dist::Shape shape{100};  // more than travels with an announcement
+
+dist::Tensor<double> filled(double value) {
+  dist::Tensor<double> tensor{shape};
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = value + static_cast<double>(i);
+  return tensor;
+}
+
+/// Replica r gives r + step, whose mean over R replicas is (R - 1) / 2 + step.
+template <class S>
+void compare(std::unique_ptr<S> owner) {
+  S& strategy = *owner;
+  CAPTURE(strategy.describe());
+  auto variable = strategy.template variable<double>(shape, 7.0);
+  nn::ZeroDebiasedAverage<S, double> debiased{strategy, shape, 0.75f};
+  CHECK(debiased.read(strategy.scope())[5] == 0.0);
+  const double replicas = static_cast<double>(strategy.num_replicas_in_sync());
+  double expected = 7;
+  double biased = 0;
+  for (int step = 0; step < 4; ++step) {
+    strategy.run([&](auto& replica) {
+      const auto value = filled(static_cast<double>(replica.replica_id().index()) + step);
+      nn::assign_moving_average(replica, variable, value, 0.75f);
+      debiased.update(replica, value);
+      CHECK(debiased.updates(replica) == step + 1);
+    });
+    const double mean = (replicas - 1) / 2 + step + 5;  // of element 5
+    expected = 0.75 * expected + 0.25 * mean;
+    biased = 0.75 * biased + 0.25 * mean;
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+      CHECK(variable.component(strategy.scope(), local)[5] == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(debiased.read(strategy.scope())[5] ==
+          doctest::Approx(biased / (1 - std::pow(0.75, step + 1))).epsilon(1e-12));
+    strategy.run([&](auto& replica) {
+      CHECK(debiased.read(replica)[5] == doctest::Approx(biased / (1 - std::pow(0.75, step + 1))).epsilon(1e-12));
+    });
+  }
+  nn::assign_moving_average(strategy.scope(), variable, filled(1), 0.75f);
+  debiased.update(strategy.scope(), filled(1));
+  expected = 0.75 * expected + 0.25 * 6;
+  biased = 0.75 * biased + 0.25 * 6;
+  for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+    CHECK(variable.component(strategy.scope(), local)[5] == doctest::Approx(expected).epsilon(1e-12));
+  CHECK(debiased.updates(strategy.scope()) == 5);
+  CHECK(debiased.read(strategy.scope())[5] == doctest::Approx(biased / (1 - std::pow(0.75, 5))).epsilon(1e-12));
+}
+
+}  // namespace
+
+TEST_CASE("the mean over the replicas is taken once, with and without the bias of the start (spec P23)") {
+  compare(std::make_unique<dist::Default>());
+  compare(std::make_unique<dist::OneDevice<dist::Cpu>>());
+  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
+    compare(std::make_unique<Mirrored>(replicas));
+    compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
+  }
+}
+
+TEST_CASE("the first value of an average without bias is the value") {
+  dist::Default strategy;
+  nn::ZeroDebiasedAverage<dist::Default, double> average{strategy, shape, 0.99f};
+  average.update(strategy.scope(), filled(3));
+  CHECK(average.read(strategy.scope())[0] == doctest::Approx(3.0).epsilon(1e-6));
+}
+
+TEST_CASE("values of another shape and decays out of range are refused") {
+  dist::Default strategy;
+  auto variable = strategy.variable<double>({3}, 0.0, "mean");
+  const auto value = filled(0);
+  CHECK_THROWS_WITH_AS(nn::assign_moving_average(strategy.scope(), variable, value, 0.5f),
+                       "A moving average does not fit variable 'mean' (the value has shape [100], the variable [3]). "
+                       "Give a value of the variable's shape.",
+                       dist::ShapeMismatch);
+  auto other = strategy.variable<double>(shape);
+  CHECK_THROWS_AS(nn::assign_moving_average(strategy.scope(), other, value, 1.0f), dist::InvalidArgument);
+  CHECK_THROWS_AS((nn::ZeroDebiasedAverage<dist::Default>{strategy, shape, -0.5f}), dist::InvalidArgument);
+}

@@ -1,0 +1,123 @@
+#include <dist/nn/slices_optimizer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/central_storage.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+constexpr std::size_t table_rows = 9;
+constexpr std::size_t row_size = 3;
+
+/// Replica r of step s gives r + 1 rows, none in step 2 when r is 0; indices repeat within and between replicas.
+std::size_t rows_given(std::size_t rank, int step) { return step == 2 && rank == 0 ? 0 : rank + 1; }
+std::int64_t index_given(std::size_t rank, int step, std::size_t row) {
+  return static_cast<std::int64_t>((rank * 2 + row * 4 + static_cast<std::size_t>(step)) % (table_rows - 1));
+}
+double value_given(std::size_t rank, int step, std::size_t row, std::size_t k) {
+  return 0.25 * static_cast<double>(rank + 1) - 0.125 * static_cast<double>(row + k) + 0.5 * step;
+}
+
+/// Adam in plain loops on the rows that have a gradient, SGD where `moments` is false.
+struct Reference {
+  bool moments;
+  std::vector<double> w = std::vector<double>(table_rows * row_size, 1.0);
+  std::vector<double> m = std::vector<double>(table_rows * row_size);
+  std::vector<double> v = std::vector<double>(table_rows * row_size);
+
+  void step(std::size_t replicas, int step) {
+    std::vector<double> gradient(table_rows * row_size);
+    std::vector<bool> named(table_rows);
+    for (std::size_t rank = 0; rank < replicas; ++rank)
+      for (std::size_t row = 0; row < rows_given(rank, step); ++row) {
+        const auto index = static_cast<std::size_t>(index_given(rank, step, row));
+        named[index] = true;
+        for (std::size_t k = 0; k < row_size; ++k) gradient[index * row_size + k] += value_given(rank, step, row, k);
+      }
+    const double t = step + 1;
+    const double beta_1{0.9f};
+    const double beta_2{0.999f};
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      if (!named[i / row_size]) continue;
+      const double g = gradient[i];
+      if (!moments) {
+        w[i] -= 0.125 * g;
+        continue;
+      }
+      m[i] += (1 - beta_1) * (g - m[i]);
+      v[i] += (1 - beta_2) * (g * g - v[i]);
+      w[i] -= 0.125 * std::sqrt(1 - std::pow(beta_2, t)) / (1 - std::pow(beta_1, t)) * m[i] /
+              (std::sqrt(v[i]) + double{1e-7f});
+    }
+  }
+};
+
+template <class S, class O>
+void compare(std::unique_ptr<S> owner, const O& function, bool moments) {
+  S& strategy = *owner;
+  CAPTURE(strategy.describe());
+  auto table = strategy.template variable<double>(dist::Shape{table_rows, row_size}, 1.0, "table");
+  nn::SlicesOptimizer optimizer{strategy, table, function};
+  Reference reference{moments};
+  for (int step = 0; step < 4; ++step) {
+    strategy.run([&](auto& replica) {
+      const std::size_t rank = replica.replica_id().index();
+      dist::IndexedSlices<double> slices(rows_given(rank, step), table.shape());
+      for (std::size_t row = 0; row < slices.rows(); ++row) {
+        slices.indices()[row] = index_given(rank, step, row);
+        for (std::size_t k = 0; k < row_size; ++k) slices.values()(row, k) = value_given(rank, step, row, k);
+      }
+      optimizer.apply_slices(replica, slices.view());
+    });
+    reference.step(strategy.num_replicas_in_sync(), step);
+  }
+  CHECK(optimizer.iterations(strategy.scope()) == 4);
+  for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+    double worst = 0;
+    const auto copy = table.component(strategy.scope(), local);
+    for (std::size_t i = 0; i < copy.size(); ++i) worst = std::fmax(worst, std::fabs(copy[i] - reference.w[i]));
+    CHECK(worst < 1e-12);
+    CHECK(copy[(table_rows - 1) * row_size] == 1.0);  // never named
+  }
+}
+
+template <class O>
+void compare_all(const O& function, bool moments) {
+  compare(std::make_unique<dist::Default>(), function, moments);
+  compare(std::make_unique<dist::OneDevice<dist::Cpu>>(), function, moments);
+  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
+    compare(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas), function, moments);
+    compare(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas), function, moments);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("duplicates add up before the update, within and between replicas (spec H10, P14)") {
+  compare_all(nn::SGD{.learning_rate = 0.125f}, false);
+  compare_all(nn::Adam{.learning_rate = 0.125f}, true);
+}
+
+TEST_CASE("slices of another array and scalars are refused") {
+  dist::Default strategy;
+  auto table = strategy.variable<float>(dist::Shape{4, 2}, 0.0f, "table");
+  nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{}};
+  const dist::IndexedSlices<float> slices(0, dist::Shape{4, 3});
+  CHECK_THROWS_WITH_AS(
+      strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices.view()); }),
+      "Indexed slices do not fit variable 'table' (they are of an array of shape [4, 3], the variable is "
+      "[4, 2]). Give slices of an array of the variable's shape.",
+      dist::ShapeMismatch);
+  auto scalar = strategy.variable<float>({}, 0.0f, "scalar");
+  CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, scalar, nn::SGD{}}), dist::ShapeMismatch);
+  CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, table, nn::SGD{.learning_rate = -1}}), dist::InvalidArgument);
+}

@@ -1,0 +1,23 @@
+#include <dist/strategy/combine_values.hpp>
+
+#include <doctest/doctest.h>
+#include <conformance/strategy_methods.hpp>
+
+#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+
+using conformance::Make;
+using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<dist::Default>, Make<dist::OneDevice<dist::Cpu>>, Make<Shared, 1>,
+                               Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 3>);
+
+TEST_CASE("16-bit numbers are combined in single precision") {
+  const float large = 2048;  // + 1 is 2048 in half precision
+  const dist::PerReplica<dist::Float16> values(3, [&](std::size_t r) { return dist::Float16{r == 0 ? large : 1.0f}; });
+  CHECK(static_cast<float>(dist::detail::reduce_values(dist::sum, values, 3)) == 2050);
+}

@@ -1,0 +1,154 @@
+#include <dist/strategy/threaded.hpp>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/central_storage.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Central = dist::CentralStorage<dist::Cpu>;
+
+namespace {
+
+std::vector<std::string> all_devices() {
+  std::vector<std::string> names;
+  for (std::size_t device = 0; device < dist::Cpu::count(); ++device) names.push_back(dist::Cpu::device_name(device));
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a replica runs on each device that is named, in that order (spec A01, A02)", S, Shared, Central) {
+  std::vector<std::string> names = all_devices();
+  std::vector<std::string> backwards(names.rbegin(), names.rend());
+  S strategy{backwards};
+  CHECK(strategy.num_replicas_in_sync() == names.size());
+  std::string line;
+  for (const std::string& name : backwards) line += " " + name;
+  CHECK(strategy.describe().find(" on" + line) != std::string::npos);
+  const std::vector<std::size_t> processors = dist::allowed_processors();
+  const auto places = strategy.run([](auto&) { return dist::detail::processors_of_thread(0); });
+  for (std::size_t r = 1; r < names.size(); ++r)
+    CHECK(places[r] == std::vector<std::size_t>{processors[names.size() - 1 - r]});
+}
+
+TEST_CASE_TEMPLATE("devices that are none, twice, missing or of another type are refused (spec A01)", S, Shared,
+                   Central) {
+  using Names = std::vector<std::string>;
+  CHECK_THROWS_AS(S{Names{}}, dist::InvalidArgument);
+  CHECK_THROWS_AS((S{Names{"/cpu:0", "CPU:0"}}), dist::InvalidArgument);
+  CHECK_THROWS_AS(S{Names{dist::Cpu::device_name(dist::Cpu::count())}}, dist::InvalidArgument);
+  CHECK_THROWS_AS(S{Names{"/gpu:0"}}, dist::InvalidArgument);
+  CHECK_THROWS_AS(S{Names{"/job:worker/cpu:0"}}, dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      (S{dist::ThreadedOptions{.devices = Names{"/cpu:0"}, .replicas = 2}}),
+      "A strategy was given devices and another number of replicas (1 devices, 2 replicas). Give one of the "
+      "two: each device takes one replica.",
+      dist::InvalidArgument);
+  CHECK((S{dist::ThreadedOptions{.devices = Names{"/cpu:0"}, .replicas = 1}}).num_replicas_in_sync() == 1);
+  CHECK_THROWS_AS(S{std::size_t{0}}, dist::InvalidArgument);
+}
+
+TEST_CASE("replicas that are not pinned stay where the system puts them") {
+  Shared strategy{dist::MirroredOptions{.replicas = 2, .pinned = false}};
+  const auto places = strategy.run([](auto&) { return dist::detail::processors_of_thread(0); });
+  CHECK(places[1] == dist::allowed_processors());
+}
+
+TEST_CASE("a strategy made in a pinned thread sees all devices of the process") {
+  std::size_t replicas = 0;
+  std::thread([&] {
+    dist::pin_this_thread(dist::allowed_processors().back());
+    replicas = Shared{}.num_replicas_in_sync();
+  }).join();
+  CHECK(replicas == dist::Cpu::count());
+}
+
+TEST_CASE("threads that launch runs at the same time take turns, so collectives do not mix (spec H20)") {
+  Shared strategy{3};
+  constexpr int rounds = 100;
+  std::atomic<int> wrong{0};
+  const auto launch = [&](int mine) {
+    for (int round = 0; round < rounds; ++round) {
+      const auto sums = strategy.run([&](auto& replica) {
+        int total = 0;
+        for (int step = 0; step < 5; ++step) total += replica.all_reduce(dist::sum, mine);
+        return total;
+      });
+      for (const int sum : sums)
+        if (sum != 15 * mine) ++wrong;
+    }
+  };
+  std::thread first(launch, 1);
+  std::thread second(launch, 100);
+  launch(10000);
+  first.join();
+  second.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a mirrored run with its own deadline waits no longer for another thread's run") {
+  using namespace std::chrono_literals;
+  Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.timeout = 20ms}}};
+  std::atomic<bool> running{false};
+  std::atomic<bool> refused{false};
+  std::thread second([&] {
+    while (!running) std::this_thread::yield();
+    try {
+      strategy.run([](auto&) {});
+    } catch (const dist::DeadlineExceeded&) {
+      refused = true;
+    }
+  });
+  strategy.run([&](auto&) {
+    running = true;
+    while (!refused) std::this_thread::yield();
+  });
+  second.join();
+  CHECK(refused);
+}
+
+TEST_CASE("the options of a call override those of the strategy, its deadline too (spec H13, H15)") {
+  using namespace std::chrono_literals;
+  Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.bytes_per_pack = 100, .timeout = 1min}}};
+  CHECK(strategy.communication().bytes_per_pack == 100);
+  std::atomic<bool> refused{false};
+  std::string message;
+  try {
+    strategy.run([&](auto& replica) {
+      std::vector<float> values(3);
+      const std::span<float> tensor{values};
+      if (replica.local_index() == 1)
+        while (!refused) std::this_thread::yield();
+      try {
+        replica.all_reduce(dist::sum, std::span<const std::span<float>>{&tensor, 1}, {.timeout = 20ms});
+      } catch (...) {
+        refused = true;
+        throw;
+      }
+    });
+  } catch (const dist::ReplicaError& error) {
+    CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::DeadlineExceeded);
+    message = error.what();
+  }
+  CAPTURE(message);
+  CHECK(message.find("and waited 0.02") != std::string::npos);
+}
+
+TEST_CASE("TF_CONFIG in the environment changes nothing: these strategies are of one process (spec A03)") {
+  setenv("TF_CONFIG", R"({"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}})", 1);
+  const std::size_t replicas = Shared{3}.num_replicas_in_sync();
+  unsetenv("TF_CONFIG");
+  CHECK(replicas == 3);
+}

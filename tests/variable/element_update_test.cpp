@@ -1,0 +1,40 @@
+#include <dist/variable/element_update.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+#include <dist/core/bfloat16.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace dist::detail;
+
+TEST_CASE("an update makes the new element from the old one and the one given") {
+  CHECK(Assign{}(7.0f, 2.0f) == 2.0f);
+  CHECK(Add{}(7.0f, 2.0f) == 9.0f);
+  CHECK(Subtract{}(7.0f, 2.0f) == 5.0f);
+  CHECK(Multiply{}(7.0f, 2.0f) == 14.0f);
+  CHECK(Divide{}(7.0f, 2.0f) == 3.5f);
+  CHECK(Minimum{}(7.0f, 2.0f) == 2.0f);
+  CHECK(Minimum{}(2.0f, 7.0f) == 2.0f);
+  CHECK(Maximum{}(7.0f, 2.0f) == 7.0f);
+  CHECK(Maximum{}(2.0f, 7.0f) == 7.0f);
+}
+
+TEST_CASE("the result has the type of the element, where C++ would widen it") {
+  static_assert(std::same_as<decltype(Add{}(std::int8_t{1}, std::int8_t{2})), std::int8_t>);
+  CHECK(Subtract{}(std::uint8_t{1}, std::uint8_t{2}) == 255);
+  CHECK(static_cast<float>(Multiply{}(dist::BFloat16{3}, dist::BFloat16{5})) == 15.0f);
+  CHECK(Assign{}(false, true));
+}
+
+TEST_CASE("integers divide without a fraction, and the least one by -1 wraps") {
+  CHECK(Divide{}(7, 2) == 3);
+  CHECK(Divide{}(-7, 2) == -3);
+  CHECK(Divide{}(7, -1) == -7);
+  CHECK(Divide{}(7U, 2U) == 3U);
+  CHECK(Divide{}(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) ==
+        std::numeric_limits<std::int64_t>::min());
+  CHECK(Divide{}(std::int8_t{-128}, std::int8_t{-1}) == -128);
+}
