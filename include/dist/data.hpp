@@ -20,6 +20,7 @@
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/npy_slices.hpp>
+#include <dist/data/owned.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/repeat.hpp>

@@ -1,5 +1,5 @@
-/// The strategies, their contexts and variables: all that a distributed program needs without a neural network, and without
-/// any optional package. Datasets are in <dist/data.hpp>, networks in <dist/nn.hpp>, Model in <dist/train.hpp>.
+/// The strategies, their contexts and variables: all that a distributed program needs without a neural network, and
+/// without any optional package. Datasets are in <dist/data.hpp>, networks in <dist/nn.hpp>, Model in <dist/train.hpp>.
 #pragma once
 
 #include <dist/comm/auto_all_reduce.hpp>
@@ -17,3 +17,4 @@
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/generator.hpp>

@@ -1,5 +1,5 @@
-/// Networks whose shapes are known at compile time: layers, losses, optimizers, metrics, and the reference back end. The
-/// oneDNN back end is a header of its own, <dist/nn/onednn/backend.hpp>.
+/// Networks whose shapes are known at compile time: layers, losses, optimizers, metrics, and the reference back end.
+/// The oneDNN back end is a header of its own, <dist/nn/onednn/backend.hpp>.
 #pragma once
 
 #include <dist/nn/activation.hpp>

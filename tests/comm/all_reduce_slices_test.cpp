@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/reduction_to_one_device.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -28,13 +27,6 @@ IndexedSlices<float> slices_of(std::size_t rank, std::vector<std::int64_t> indic
   return slices;
 }
 
-/// Replica r has r rows: its number, and repetitions of 7.
-std::vector<std::int64_t> indices_of(std::size_t rank) {
-  std::vector<std::int64_t> indices(rank, 7);
-  if (rank > 0) indices[0] = static_cast<std::int64_t>(rank % 8);
-  return indices;
-}
-
 std::vector<float> values_of(const IndexedSlices<float>& slices) {
   return {slices.values().data(), slices.values().data() + slices.values().size()};
 }
@@ -43,34 +35,6 @@ std::vector<std::int64_t> indices_of(const IndexedSlices<float>& slices) {
 }
 
 }  // namespace
-
-TEST_CASE_TEMPLATE("slices of all replicas stand behind each other in rank order, repetitions kept (spec H10)", Ops,
-                   dist::SharedMemoryAllReduce, dist::ReductionToOneDevice) {
-  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
-    dist::Mirrored<Ops> strategy{replicas};
-    std::vector<std::int64_t> indices;
-    std::vector<float> sums;
-    std::vector<float> means;
-    for (std::size_t rank = 0; rank < replicas; ++rank)
-      for (std::size_t row = 0; row < rank; ++row) {
-        indices.push_back(indices_of(rank)[row]);
-        for (const float value : {static_cast<float>(10 * rank + row), 1.0f}) {
-          sums.push_back(value);
-          means.push_back(value / static_cast<float>(replicas));
-        }
-      }
-    std::vector<int> wrong(replicas);
-    strategy.run([&](auto& replica) {
-      const std::size_t rank = replica.local_index();
-      const IndexedSlices<float> mine = slices_of(rank, indices_of(rank));
-      const auto sum = dist::all_reduce_slices(replica.collectives(), dist::sum, mine.view());
-      const auto mean = dist::all_reduce_slices(replica.collectives(), dist::mean, mine.view());
-      wrong[rank] = indices_of(sum) != indices || values_of(sum) != sums || indices_of(mean) != indices ||
-                    values_of(mean) != means || sum.dense_shape() != dist::Shape{8, 2};
-    });
-    CHECK(wrong == std::vector<int>(replicas));
-  }
-}
 
 TEST_CASE("a group of one keeps its slices (spec H03)") {
   const IndexedSlices<float> mine = slices_of(1, {3, 3});
@@ -110,4 +74,34 @@ TEST_CASE("each index is there once after deduplicate, in ascending order (spec 
   CHECK(indices_of(unique) == std::vector<std::int64_t>{0, 2, 5});
   CHECK(values_of(unique) == std::vector<float>{3, 1, 1 + 4, 2, 0 + 2 + 5, 3});
   CHECK(dist::deduplicate(slices_of(0, {}).view()).rows() == 0);
+}
+
+TEST_CASE("values of one index are added in the order given, however many there are (spec P14)") {
+  constexpr std::size_t rows = 200;
+  dist::IndexedSlices<float> slices(rows, {3, 1});
+  float sums[3] = {0, 0, 0};
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t index = row * row % 3;
+    const float value = row % 7 == 0 ? 1e7f : row % 7 == 4 ? -1e7f : 1.0f / static_cast<float>(row + 1);
+    slices.indices()[row] = static_cast<std::int64_t>(index);
+    slices.values().row(row)[0] = value;
+    sums[index] += value;
+  }
+  const auto unique = dist::deduplicate(slices.view());
+  CHECK(indices_of(unique) == std::vector<std::int64_t>{0, 1});
+  CHECK(values_of(unique) == std::vector<float>{sums[0], sums[1]});
+}
+
+TEST_CASE("the sums of 16-bit types are rounded once (spec P14)") {
+  // From 2048 on a Float16 holds even numbers only: 2048 + 1 is 2048 again, but 2048 + 1 + 1 is 2050.
+  dist::IndexedSlices<dist::Float16> slices(3, {2, 1});
+  for (std::size_t row = 0; row < 3; ++row) {
+    slices.indices()[row] = 1;
+    slices.values().row(row)[0] = static_cast<dist::Float16>(row == 0 ? 2048.0f : 1.0f);
+  }
+  CHECK(static_cast<float>(dist::densify(slices.view())[0]) == 0);
+  CHECK(static_cast<float>(dist::densify(slices.view())[1]) == 2050);
+  const auto unique = dist::deduplicate(slices.view());
+  CHECK(unique.rows() == 1);
+  CHECK(static_cast<float>(unique.values()[0]) == 2050);
 }

@@ -14,6 +14,7 @@ struct OnlyShares {
   [[nodiscard]] std::size_t rank() const { return 0; }
   [[nodiscard]] std::size_t size() const { return 1; }
   void barrier() const {}
+  void reclaim() const noexcept {}
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
   template <class T>

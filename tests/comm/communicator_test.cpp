@@ -12,6 +12,12 @@ struct Minimal {
   [[nodiscard]] std::size_t size() const { return 1; }
   void barrier() const {}
 };
+struct Reclaiming : Minimal {
+  void reclaim() const noexcept {}
+};
+struct ReclaimThrows : Minimal {
+  void reclaim() const {}
+};
 struct NotCopyable : Minimal {
   NotCopyable() = default;
   NotCopyable(const NotCopyable&) = delete;
@@ -65,7 +71,7 @@ struct Sharing : Base {
     return nullptr;
   }
 };
-struct SharesOneOperand : Minimal {
+struct SharesOneOperand : Reclaiming {
   template <class T>
   void publish(const dist::CollectiveCall&, T*) const {}
   template <class T>
@@ -73,7 +79,7 @@ struct SharesOneOperand : Minimal {
     return nullptr;
   }
 };
-struct SharesTwoOperandsOnly : Minimal {
+struct SharesTwoOperandsOnly : Reclaiming {
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T*) const {}
   template <class T>
@@ -81,11 +87,11 @@ struct SharesTwoOperandsOnly : Minimal {
     return nullptr;
   }
 };
-struct NoPeer : Minimal {
+struct NoPeer : Reclaiming {
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
 };
-struct SharesToRead : Minimal {
+struct SharesToRead : Reclaiming {
   template <class T>
   void publish(const dist::CollectiveCall&, T*, T* = nullptr) const {}
   template <class T>
@@ -94,8 +100,10 @@ struct SharesToRead : Minimal {
   }
 };
 
-static_assert(dist::SharesMemory<Sharing<Minimal>>);
+static_assert(dist::SharesMemory<Sharing<Reclaiming>>);
 static_assert(!dist::SharesMemory<Minimal>);
+static_assert(!dist::SharesMemory<Sharing<Minimal>>);
+static_assert(!dist::SharesMemory<Sharing<ReclaimThrows>>);
 static_assert(!dist::SharesMemory<Sharing<NoBarrier>>);
 static_assert(!dist::SharesMemory<SharesOneOperand>);
 static_assert(!dist::SharesMemory<SharesTwoOperandsOnly>);
@@ -112,7 +120,7 @@ struct Exchanging : Base {
     return nullptr;
   }
 };
-struct NoCapacity : Minimal {
+struct NoCapacity : Reclaiming {
   template <class T>
   void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
   template <class T>
@@ -123,7 +131,7 @@ struct NoCapacity : Minimal {
 struct CapacityIsText : Exchanging<Minimal> {
   static constexpr const char* exchange_capacity = "64";
 };
-struct NoReceived : Minimal {
+struct NoReceived : Reclaiming {
   static constexpr std::size_t exchange_capacity = 64;
   template <class T>
   void exchange(const dist::CollectiveCall&, std::span<const T>) const {}
@@ -134,7 +142,7 @@ struct ReceivesToChange : Exchanging<Minimal> {
     return nullptr;
   }
 };
-struct NoExchange : Minimal {
+struct NoExchange : Reclaiming {
   static constexpr std::size_t exchange_capacity = 64;
   template <class T>
   [[nodiscard]] const T* received(std::size_t) const {
@@ -155,7 +163,7 @@ static_assert(!dist::ExchangesSmall<NoExchange>);
 
 TEST_CASE("calls are the same when everything about them is (spec E12)") {
   const dist::CollectiveCall call{
-      .operation = "all_reduce", .reduction = "sum", .elements = 8, .dtype = "f32", .root = 0};
+      .operation = "all_reduce", .reduction = "sum", .elements = 8, .dtype = "f32", .root = 0, .counts = 7};
   const auto changed = [&](auto change) {
     dist::CollectiveCall other = call;
     change(other);
@@ -167,4 +175,5 @@ TEST_CASE("calls are the same when everything about them is (spec E12)") {
   CHECK(call != changed([](dist::CollectiveCall& other) { other.elements = 9; }));
   CHECK(call != changed([](dist::CollectiveCall& other) { other.dtype = "i32"; }));
   CHECK(call != changed([](dist::CollectiveCall& other) { other.root = 1; }));
+  CHECK(call != changed([](dist::CollectiveCall& other) { other.counts = 8; }));
 }

@@ -4,8 +4,42 @@
 #include <conformance/cross_device_ops.hpp>
 
 #include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::RingAllReduce);
+
+namespace {
+
+inline thread_local std::size_t combined_here = 0;
+
+/// A sum that counts the combinations of each replica.
+struct CountingSum : dist::Sum {
+  static constexpr std::string_view name = "counting_sum";
+  template <dist::Reducible T>
+  T operator()(T a, T b) const {
+    ++combined_here;
+    return a + b;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every replica does the same share of the additions (spec H18)") {
+  for (const std::size_t replicas : conformance::group_sizes) {
+    CAPTURE(replicas);
+    dist::Mirrored<dist::RingAllReduce> strategy{replicas};
+    const std::size_t elements = 1024 * replicas;
+    const auto additions = strategy.run([&](auto& replica) {
+      combined_here = 0;
+      std::vector<float> values(elements, 1.0f);
+      replica.collectives().all_reduce(CountingSum{}, std::span<float>{values});
+      return combined_here;
+    });
+    for (const std::size_t count : additions) CHECK(count == (replicas - 1) * 1024);
+  }
+}
 
 TEST_CASE("what a member passes on at a time is at most 4 MiB, in at most two parts (spec H18)") {
   constexpr std::size_t mib = std::size_t{1} << 20;

@@ -157,9 +157,48 @@ TEST_CASE("a group that was reset after a failure starts anew (spec E12)") {
       message = error.what();
     }
     CAPTURE(message);
-    CHECK(message.find("replica 0 called barrier as its collective number 2, but replica 1 returned after 1") !=
+    CHECK(message.find("replica 0 called barrier as step 2 of its collectives, but replica 1 returned after 1") !=
           std::string::npos);
     replicas.group.reset();
   }
   replicas.run([](dist::ThreadCommunicator comm) { comm.barrier(); });
+}
+
+TEST_CASE("a membership with a shorter deadline gives up first; 0 waits as long as it takes (spec H13)") {
+  using namespace std::chrono_literals;
+  Replicas replicas{2};
+  std::string message;
+  try {
+    replicas.run([](dist::ThreadCommunicator comm) {
+      if (comm.rank() == 1) std::this_thread::sleep_for(300ms);
+      comm.with_timeout(50ms).barrier();
+    });
+  } catch (const dist::ReplicaError& error) {
+    CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::DeadlineExceeded);
+    message = error.what();
+  }
+  CAPTURE(message);
+  CHECK(message.find("replica 0 called barrier as step 1 of its collectives and waited 0.050000 s") !=
+        std::string::npos);
+
+  Replicas patient{2, 0s};
+  std::array<bool, 2> passed{};
+  patient.run([&](dist::ThreadCommunicator comm) {
+    if (comm.rank() == 1) std::this_thread::sleep_for(50ms);
+    comm.barrier();
+    if (comm.rank() == 0) std::this_thread::sleep_for(50ms);
+    comm.with_timeout(0s).barrier();
+    passed[comm.rank()] = true;
+  });
+  CHECK(passed == std::array<bool, 2>{true, true});
+}
+
+TEST_CASE("a negative timeout is refused (spec H13)") {
+  using namespace std::chrono_literals;
+  constexpr const char* refusal =
+      "A timeout of collectives is negative (-2.000000 s was given). Give a positive timeout, or 0 to wait as long as "
+      "it takes.";
+  CHECK_THROWS_WITH_AS(Replicas(1, -2s), refusal, dist::InvalidArgument);
+  Replicas one{1};
+  CHECK_THROWS_WITH_AS((dist::ThreadCommunicator{one.group, 0}.with_timeout(-2s)), refusal, dist::InvalidArgument);
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/all_reduce_slices.hpp>
+#include <dist/comm/packing.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
@@ -198,6 +201,72 @@ void check_exchange(S& strategy) {
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
+/// Replica r gives r rows of two elements. Row i is [10 r + i, 1] and belongs to row (r + i) % 3, so that rows repeat.
+inline dist::IndexedSlices<float> slices_of(std::size_t rank) {
+  dist::IndexedSlices<float> slices(rank, {3, 2});
+  for (std::size_t row = 0; row < rank; ++row) {
+    slices.indices()[row] = static_cast<std::int64_t>((rank + row) % 3);
+    slices.values()(row, std::size_t{0}) = static_cast<float>(10 * rank + row);
+    slices.values()(row, std::size_t{1}) = 1;
+  }
+  return slices;
+}
+
+template <class S>
+void check_slices(S& strategy) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  std::vector<std::int64_t> indices;
+  std::vector<float> sums;
+  for (std::size_t rank = 0; rank < replicas; ++rank)
+    for (std::size_t row = 0; row < rank; ++row) {
+      indices.push_back(static_cast<std::int64_t>((rank + row) % 3));
+      sums.push_back(static_cast<float>(10 * rank + row));
+      sums.push_back(1);
+    }
+  std::vector<float> means;
+  for (const float value : sums) means.push_back(value / static_cast<float>(replicas));
+  const auto are = [&](const dist::IndexedSlices<float>& slices, const std::vector<float>& values) {
+    const auto given = slices.values().elements();
+    return slices.dense_shape() == dist::Shape{3, 2} && std::ranges::equal(slices.indices(), indices) &&
+           std::ranges::equal(given, values);
+  };
+  const auto wrong = strategy.run([&](auto& replica) {
+    const dist::IndexedSlices<float> mine = slices_of(replica.local_index());
+    const auto total = dist::all_reduce_slices(replica.collectives(), dist::sum, mine.view());
+    const auto average = dist::all_reduce_slices(replica.collectives(), dist::mean, mine.view());
+    return !are(total, sums) + 2 * !are(average, means);
+  });
+  for (const int which : wrong) CHECK(which == 0);
+}
+
+/// Three tensors and an empty one, which lie behind each other on odd replicas and apart on even ones.
+template <class S, class Packing>
+void check_packing(S& strategy, Packing packing) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  const auto wrong = strategy.run([&](auto& replica) {
+    const std::size_t rank = replica.local_index();
+    const std::size_t gap = rank % 2 == 0 ? 5 : 0;
+    constexpr std::size_t sizes[] = {300, 1, 0, 400};
+    std::vector<float> memory(701 + 4 * gap, -1.0f);
+    std::vector<std::span<float>> tensors;
+    std::size_t place = 0;
+    std::size_t elements = 0;
+    for (const std::size_t size : sizes) {
+      tensors.push_back(std::span{memory}.subspan(place, size));
+      for (float& value : tensors.back()) value = static_cast<float>(small_number(rank, elements++));
+      place += size + gap;
+    }
+    dist::batch_all_reduce(replica.collectives(), dist::sum, std::span<const std::span<float>>{tensors}, packing);
+    std::size_t mistakes = 0;
+    elements = 0;
+    for (const std::span<float> tensor : tensors)
+      for (const float value : tensor) mistakes += value != expected_reduction<float, dist::Sum>(replicas, elements++);
+    const auto untouched = static_cast<std::size_t>(std::count(memory.begin(), memory.end(), -1.0f));
+    return mistakes + (untouched != 4 * gap);
+  });
+  for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+}
+
 template <class S>
 void check_broadcast(S& strategy, std::size_t root, std::size_t count) {
   const auto results = strategy.run([&](auto& replica) {
@@ -301,9 +370,36 @@ inline auto broadcast_of(std::size_t root, std::size_t count) {
     replica.collectives().broadcast(root, std::span<float>{values});
   };
 }
+inline auto all_gather_of(std::vector<std::size_t> counts) {
+  return [counts](auto& replica) {
+    const std::vector<float> mine(counts[replica.local_index()]);
+    std::vector<float> all(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+    replica.collectives().all_gather(std::span<const float>{mine}, std::span<const std::size_t>{counts},
+                                     std::span<float>{all});
+  };
+}
+inline auto exchange_of(std::string_view operation) {
+  return [operation](auto& replica) {
+    std::vector<double> all(replica.num_replicas_in_sync());
+    replica.collectives().exchange(operation, 0.0, std::span<double>{all});
+  };
+}
 
 template <class S>
 void check_mismatches(S& strategy) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  const std::vector<std::size_t> twos(replicas, 2);
+  std::vector<std::size_t> one_more = twos;
+  ++one_more[0];
+  std::vector<std::size_t> as_many = one_more;
+  --as_many[1];
+  const std::string all_twos = dist::text("called all_gather of ", 2 * replicas, " f32");
+  check_mismatch(strategy, all_twos, dist::text("called all_gather of ", 2 * replicas + 1, " f32"), all_gather_of(twos),
+                 all_gather_of(one_more));
+  check_mismatch(strategy, "with other counts of the replicas' elements", all_twos, all_gather_of(twos),
+                 all_gather_of(as_many));
+  check_mismatch(strategy, "called shapes of 8 exchanged bytes", "called flags of 8 exchanged bytes",
+                 exchange_of("shapes"), exchange_of("flags"));
   const auto nothing = [](auto&) {};
   const auto twice = [](auto& replica) {
     all_reduce_of<float>(dist::sum, 3)(replica);
@@ -390,6 +486,21 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
       CAPTURE(replicas);
       dist::Mirrored<Ops> strategy{replicas};
       check_exchange(strategy);
+    }
+  }
+  SUBCASE("slices of all replicas stand behind each other in rank order, repetitions kept (spec H10)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      check_slices(strategy);
+    }
+  }
+  SUBCASE("packed or not, wherever they lie, tensors become the same sums (spec H07, H09, H12)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t packs : {0u, 1u, 2u, 1000u}) check_packing(strategy, dist::PackByCount{packs});
+      for (const std::size_t bytes : {0u, 1u, 1600u, 100000u}) check_packing(strategy, dist::PackByBytes{bytes});
     }
   }
   SUBCASE("all replicas may give one memory as mirror (spec A18)") {

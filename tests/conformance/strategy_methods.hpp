@@ -115,6 +115,9 @@ void check_strategy_methods(S& strategy) {
       return std::array{static_cast<float>(replica.local_index()), 1.0f};
     });
     CHECK(strategy.reduce(dist::sum, both) == std::array{ids, count});
+    const auto [first, second] = strategy.reduce(dist::max, std::tie(both[0], both[1]));
+    CHECK(first == count - 1);
+    CHECK(second == 1);
   }
   SUBCASE("local_results of a structure are the replicas' structures (C15)") {
     const auto both = strategy.run([](auto& replica) { return std::tuple{replica.local_index(), 'x'}; });
@@ -197,19 +200,26 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("all_gather gives every replica the same as gather (E06)") {
     for (const int axis : {0, 1, -1}) {
-      const auto wrong = strategy.run([&](auto& replica) {
-        const auto extent = [&](std::size_t r, int a) {
-          return a == axis || (axis == -1 && a == 1) ? r % 3 : std::size_t{2};
-        };
-        const auto of = [&](std::size_t r) {
-          return counting({extent(r, 0), extent(r, 1)}, static_cast<float>(100 * r));
-        };
-        const dist::Tensor<float> all = replica.all_gather(of(replica.local_index()), axis);
-        const dist::PerReplica<dist::Tensor<float>> parts(replicas, of);
-        const dist::Tensor<float> expected = strategy.gather(parts, axis);
-        return all.shape() != expected.shape() || elements_of(all) != elements_of(expected);
-      });
-      for (std::size_t r = 0; r < replicas; ++r) CHECK(!value_on(r, wrong));
+      const auto extent = [&](std::size_t r, int a) {
+        return a == axis || (axis == -1 && a == 1) ? r % 3 : std::size_t{2};
+      };
+      const auto of = [&](std::size_t r) {
+        return counting({extent(r, 0), extent(r, 1)}, static_cast<float>(100 * r));
+      };
+      const auto all = strategy.run([&](auto& replica) { return replica.all_gather(of(replica.local_index()), axis); });
+      const dist::Tensor<float> expected = strategy.gather(dist::PerReplica<dist::Tensor<float>>(replicas, of), axis);
+      for (std::size_t r = 0; r < replicas; ++r) {
+        CHECK(value_on(r, all).shape() == expected.shape());
+        CHECK(elements_of(value_on(r, all)) == elements_of(expected));
+      }
+    }
+    if (replicas > 1) {
+      const auto other_axis = [](auto& replica) {
+        static_cast<void>(replica.all_gather(counting({2, 2}), replica.local_index() == 1 ? 1 : 0));
+      };
+      CHECK(refusal<dist::CollectiveMismatch>([&] {
+              strategy.run(other_axis);
+            }).find("replica 0 called all_gather along axis 0, but replica 1 along axis 1") != std::string::npos);
     }
     if (replicas > 1) {
       const auto ragged = [](auto& replica) {
@@ -233,6 +243,27 @@ void check_strategy_methods(S& strategy) {
       CHECK(value_on(r, number) == ids);
       CHECK(elements_of(value_on(r, tensor)) == std::vector<float>{ids, ids + count, ids + 2 * count});
       CHECK(value_on(r, numbers[1]) == 2 * count);
+    }
+  }
+  SUBCASE("tensors of different shapes are not reduced, even of as many elements (H09)") {
+    if (replicas > 1) {
+      const auto turned = [](auto& replica) {
+        const bool last = replica.local_index() == 1;
+        static_cast<void>(replica.all_reduce(
+            dist::sum, counting({last ? std::size_t{3} : std::size_t{2}, last ? std::size_t{2} : std::size_t{3}})));
+      };
+      CHECK(refusal<dist::ShapeMismatch>([&] {
+              strategy.run(turned);
+            }).find("The tensors of replicas 0 and 1 cannot be reduced (shapes [2, 3] and [3, 2])") == 0);
+      const auto cut = [](auto& replica) {
+        dist::Tensor<float> memory = counting({5});
+        const std::size_t first = replica.local_index() == 1 ? 3 : 2;
+        const std::array tensors{memory.elements().first(first), memory.elements().subspan(first)};
+        replica.all_reduce(dist::sum, std::span<const std::span<float>>{tensors});
+      };
+      CHECK(refusal<dist::ShapeMismatch>([&] {
+              strategy.run(cut);
+            }).find("2 and 2 tensors, of which some differ in extent") != std::string::npos);
     }
   }
   SUBCASE("several tensors are reduced at once, in place, however they are packed (E03, H09, H12)") {
@@ -279,6 +310,51 @@ void check_strategy_methods(S& strategy) {
           replica.local_index());
     });
     for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, doubled) == 2 * r);
+  }
+  SUBCASE("of a structure that merge_call's function returns each replica gets its own, by value (E08)") {
+    const auto both = strategy.run([&](auto& replica) {
+      return replica.merge_call(
+          [&](auto&, const auto& given) {
+            const std::string shared = "shared";
+            return std::tuple{given, std::pair{given, shared}};
+          },
+          static_cast<int>(replica.local_index()));
+    });
+    const auto& [mine, inside] = both;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(value_on(r, mine) == static_cast<int>(r));
+      CHECK(value_on(r, std::get<0>(inside)) == static_cast<int>(r));
+      CHECK(value_on(r, std::get<1>(inside)) == "shared");
+    }
+  }
+  SUBCASE("replicas that merge other types, or make a variable of another type, do not agree (E08, B15)") {
+    if (replicas > 1) {
+      const auto other_type = [](auto& replica) {
+        if (replica.local_index() == 1)
+          replica.merge_call([](auto&, const auto&) {}, 1L);
+        else
+          replica.merge_call([](auto&, const auto&) {}, std::string("a"));
+      };
+      CHECK(refusal<dist::CollectiveMismatch>([&] {
+              strategy.run(other_type);
+            }).find("called merge_call(std::tuple<long") != std::string::npos);
+      const auto other_variable = [&](auto& replica) {
+        if (replica.local_index() == 1)
+          static_cast<void>(strategy.template variable<int>(replica, {2}));
+        else
+          static_cast<void>(strategy.template variable<float>(replica, {2}));
+      };
+      CHECK(refusal<dist::CollectiveMismatch>([&] { strategy.run(other_variable); }).find("DistributedVariable<int") !=
+            std::string::npos);
+    }
+  }
+  SUBCASE("a merge function that returns values for another number of replicas is refused (E08)") {
+    if constexpr (S::wraps_values)
+      CHECK(refusal<dist::WrongStrategy>([&] {
+              strategy.run([&](auto& replica) {
+                static_cast<void>(replica.merge_call([&](auto&) { return dist::PerReplica<float>(replicas + 1); }));
+              });
+            }).find("merge_call's function returned per-replica values of another strategy") == 0);
   }
   SUBCASE("an exception in a merge function surfaces once, and replicas that do not come are named (E08)") {
     CHECK(refusal<dist::InvalidArgument>([&] {
@@ -338,11 +414,14 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("in a replica function update acts on the replica's copy (D04, E11)") {
     auto variable = strategy.template variable<float>({}, 1.0f, "updated");
+    const auto given = strategy.run([](auto& replica) { return static_cast<float>(replica.local_index() + 2); });
     const auto seen = strategy.run([&](auto& replica) {
-      strategy.update(replica, variable, [&](auto& context) { variable.assign_add(context, 2.0f); });
+      strategy.update(
+          replica, variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
       return variable.value(replica);
     });
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, seen) == 3);
+    const bool one_copy = strategy.memory()->replicas() == 1;
+    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, seen) == 3 + (one_copy ? 0 : static_cast<float>(r)));
   }
   SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
     std::vector<std::size_t> order;
@@ -437,6 +516,12 @@ void check_strategy_methods(S& strategy) {
               static_cast<void>(strategy.template buffer<float>({2}));
             }).find("strategy.buffer was called inside a replica function") == 0);
       CHECK(inside([&] { strategy.run([](auto&) {}); }).find("run was called while a run") == 0);
+      CHECK(inside([&] {
+              static_cast<void>(strategy.reduce(dist::max, 1));
+            }).find("strategy.reduce was called inside a replica function") == 0);
+      CHECK(inside([&] { static_cast<void>(strategy.gather(counting({2}), 0)); }).find("use all_gather") !=
+            std::string::npos);
+      CHECK(inside([&] { static_cast<void>(strategy.broadcast_to(1)); }).find("strategy.broadcast_to was called") == 0);
     }
   }
   SUBCASE("arguments of another strategy are refused, also inside structures (B08, B14)") {

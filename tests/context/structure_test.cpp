@@ -27,6 +27,14 @@ struct WithConstructor {
   explicit WithConstructor(int) {}
 };
 
+struct Base {};
+struct Derived : Base {
+  int number;
+};
+struct Nine {
+  int a, b, c, d, e, f, g, h, i;
+};
+static_assert(!dist::Aggregate<Derived> && !dist::Aggregate<Nine>);
 static_assert(dist::Structure<std::tuple<int>> && dist::Structure<std::pair<int, int>>);
 static_assert(dist::Structure<const std::array<int, 2>> && dist::Structure<std::optional<int>>);
 static_assert(!dist::Structure<std::vector<int>> && !dist::Structure<Two> && !dist::Structure<PerReplica<int>>);

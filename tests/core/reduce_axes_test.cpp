@@ -52,13 +52,18 @@ TEST_CASE("what was combined before counts") {
   CHECK(combined[0] == 13);
 }
 
-TEST_CASE("16-bit elements are combined in single precision") {
-  // 2048 + 1 is 2048 in half precision.
+TEST_CASE("floating-point elements are combined in double precision, so that many can be added") {
+  // 2048 + 1 is 2048 in half precision, 2^24 + 1 is 2^24 in single precision.
   Tensor<dist::Float16> values{{3}};
   values[0] = dist::Float16{2048.0f}, values[1] = dist::Float16{1.0f}, values[2] = dist::Float16{1.0f};
-  Tensor<float> combined{Shape{}};
+  Tensor<double> combined{Shape{}};
   combined[0] = 0;
   dist::reduce_axes(dist::sum, dist::TensorView<const dist::Float16>{values}, Axes{0}.of(values.shape()),
                     combined.view());
   CHECK(combined[0] == 2050);
+  Tensor<float> floats{{2}};
+  floats[0] = 16777216, floats[1] = 1;
+  combined[0] = 0;
+  dist::reduce_axes(dist::sum, dist::TensorView<const float>{floats}, Axes{0}.of(floats.shape()), combined.view());
+  CHECK(combined[0] == 16777217);
 }

@@ -304,3 +304,12 @@ TEST_CASE("an operation of one's own takes part in a strategy's all_reduce (spec
   });
   for (const int value : one) CHECK(value == -3);
 }
+
+TEST_CASE("integers wrap around, also those that are computed in a wider type") {
+  CHECK(dist::sum(std::numeric_limits<std::int32_t>::max(), std::int32_t{1}) ==
+        std::numeric_limits<std::int32_t>::min());
+  CHECK(dist::prod(std::uint16_t{65535}, std::uint16_t{65535}) == 1);
+  CHECK(dist::prod(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) ==
+        std::numeric_limits<std::int64_t>::min());
+  CHECK(dist::sum(std::int8_t{127}, std::int8_t{1}) == -128);
+}

@@ -9,6 +9,8 @@
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/cache.hpp>
+#include <dist/data/concatenate.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/files.hpp>
 #include <dist/data/filter.hpp>
@@ -17,6 +19,7 @@
 #include <dist/data/prefetch.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/zip.hpp>
 
 using dist::InputContext;
 using dist::InvalidArgument;
@@ -147,6 +150,37 @@ TEST_CASE("hint: where the program says, and nowhere else (spec I11)") {
   CHECK(collect(auto_shard(Counting{5} | dist::data::shard(5, 4), AutoShardPolicy::hint, 2, 1)) == std::vector<int>{4});
   CHECK_THROWS_WITH_AS(collect(auto_shard(hinted, AutoShardPolicy::hint, 6, 0)),
                        doctest::Contains("5 elements for 6 workers"), InvalidArgument);
+}
+
+TEST_CASE("hint: in all datasets that a step joins, which may be joined again (spec I11)") {
+  const auto hinted = Counting{6} | dist::data::shard(shard_hint);
+  std::vector<int> pairs;
+  for (const auto& [first, second] : collect(auto_shard(
+           dist::data::zip(hinted, Counting{9} | dist::data::shard(shard_hint)), AutoShardPolicy::hint, 2, 1)))
+    pairs.insert(pairs.end(), {first, second});
+  CHECK(pairs == std::vector<int>{1, 1, 3, 3, 5, 5});
+  const auto joined = hinted | dist::data::concatenate(hinted | dist::data::concatenate(Counting{2}));
+  CHECK(collect(auto_shard(joined, AutoShardPolicy::hint, 3, 2)) == std::vector<int>{2, 5, 2, 5, 0, 1});
+}
+
+TEST_CASE("a cache is shared with its copies as long as nothing before it is divided (spec I11)") {
+  int made = 0;
+  const auto counted = [&](auto source) {
+    return std::move(source) | dist::data::map([&](int i) {
+             ++made;
+             return i;
+           }) |
+           dist::data::cache();
+  };
+  const auto plain = counted(Counting{4});
+  CHECK(collect(plain).size() == 4);
+  CHECK(collect(auto_shard(plain | dist::data::shard(shard_hint), AutoShardPolicy::hint, 2, 1)) == std::vector{1, 3});
+  CHECK(collect(auto_shard(plain, AutoShardPolicy::hint, 2, 1)).size() == 4);
+  CHECK(made == 4);
+  const auto hinted = counted(Counting{4} | dist::data::shard(shard_hint));
+  CHECK(collect(hinted).size() == 4);
+  CHECK(collect(auto_shard(hinted, AutoShardPolicy::hint, 2, 1)) == std::vector{1, 3});
+  CHECK(collect(hinted).size() == 4);
 }
 
 TEST_CASE("one worker reads everything under every policy (spec I14)") {

@@ -10,6 +10,7 @@
 #include <dist/data/map.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <support/allocations.hpp>
 
 using dist::InvalidArgument;
 using dist::Shape;
@@ -17,6 +18,7 @@ using dist::ShapeMismatch;
 using dist::Tensor;
 using dist::data::batch;
 using dist::data::Cardinality;
+using dist::data::Example;
 using dist::data::Remainder;
 using dist_test::collect;
 using dist_test::Counting;
@@ -68,6 +70,31 @@ TEST_CASE("a batch size beyond the dataset asks for no more memory than there ar
   const auto all = collect(Counting{3} | batch(std::numeric_limits<std::size_t>::max()));
   REQUIRE(all.size() == 1);
   CHECK(values(all[0]) == std::vector<int>{0, 1, 2});
+}
+
+TEST_CASE("a batch of a dataset of unknown size grows as its elements come, and keeps its memory") {
+  const Counting unknown{10000, Cardinality::unknown()};
+  const auto all = collect(unknown | batch(std::numeric_limits<std::size_t>::max()));
+  REQUIRE(all.size() == 1);
+  CHECK(values(all[0]) == collect(unknown));
+  const auto pairs = unknown | dist::data::map([](int i) { return std::pair{i, Example{-i, 2 * i}}; }) | batch(3000);
+  auto iterator = pairs.iterate(0);
+  decltype(pairs)::Element rows;
+  REQUIRE(iterator.next(rows));
+  const std::size_t before = allocations;
+  for (int first = 3000; iterator.next(rows); first += 3000)
+    for (std::size_t row = 0; row < rows.first.size(); ++row) {
+      REQUIRE(rows.first[row] == first + static_cast<int>(row));
+      REQUIRE(rows.second.x[row] == -rows.first[row]);
+      REQUIRE(rows.second.y[row] == 2 * rows.first[row]);
+    }
+  CHECK(allocations == before);
+  CHECK(rows.first.size() == 1000);
+}
+
+TEST_CASE("a dataset that gives more elements than it says is refused") {
+  CHECK_THROWS_WITH_AS(collect(Counting{5, Cardinality::known(3)} | batch(9)), doctest::Contains("it said 3"),
+                       InvalidArgument);
 }
 
 TEST_CASE("the caller's batch is filled again and again") {

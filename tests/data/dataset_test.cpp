@@ -64,6 +64,11 @@ struct Batches : Archetype {
 };
 static_assert(!dist::data::is_batched<Archetype> && dist::data::is_batched<Batches> && !dist::data::is_batched<int>);
 
+struct Lent : Archetype {
+  static constexpr bool lends_elements = true;
+};
+static_assert(!dist::data::lends_elements<Archetype> && dist::data::lends_elements<Lent>);
+
 static_assert(std::ranges::input_range<Counting>);
 static_assert(std::input_iterator<decltype(std::declval<Counting&>().begin())>);
 

@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <vector>
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/map.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
@@ -24,24 +26,10 @@ using dist::data::PipelinePerWorker;
 using dist::data::Remainder;
 using dist_test::Counting;
 using dist_test::iota;
+using dist_test::settles_at;
+using dist_test::Steps;
+using dist_test::steps_of;
 using dist_test::values;
-
-namespace {
-
-using Steps = std::vector<std::vector<std::vector<int>>>;
-
-template <class Distributed>
-Steps steps_of(Distributed& distributed) {
-  Steps all;
-  for (const auto& step : distributed) {
-    auto& received = all.emplace_back();
-    for (const auto& rows : step) received.push_back(values(rows));
-  }
-  if (distributed.cardinality().is_known()) CHECK(distributed.cardinality().count() == all.size());
-  return all;
-}
-
-}  // namespace
 
 TEST_CASE("the function is called once, and each replica takes one of its elements (spec I17)") {
   int calls = 0;
@@ -81,6 +69,31 @@ TEST_CASE("a function of one of several workers reads its part (spec I17, I20)")
       },
       2, InputContext{2, 1, 4});
   CHECK(steps_of(distributed) == Steps{{{1, 3}, {5, 7}}});
+}
+
+TEST_CASE(
+    "datasets of a worker's function are not made ahead, those of each replica as the options say (spec I15, I17)") {
+  std::atomic<int> made{0};
+  const auto counted = [&](const InputContext&) {
+    return Counting{100} | batch(2) | dist::data::map([&](const dist::Tensor<int>& rows) {
+             ++made;
+             return rows;
+           });
+  };
+  const auto one = distribute_datasets_from_function(counted, 2, {1, 0, 2});
+  auto steps = one.iterate(0);
+  CHECK(settles_at(made, 0));
+  CHECK(steps.get_next_as_optional().has_value());
+  CHECK(settles_at(made, 2));
+  for (const int ahead : {0, 2}) {
+    made = 0;
+    const auto each = distribute_datasets_from_function(
+        counted, 2, {1, 0, 2}, PipelinePerReplica{.fetch_ahead = static_cast<std::size_t>(ahead)});
+    auto of_each = each.iterate(0);
+    CHECK(settles_at(made, 2 * ahead));
+    CHECK(of_each.get_next_as_optional().has_value());
+    CHECK(settles_at(made, 2 * (1 + ahead)));
+  }
 }
 
 TEST_CASE("a pipeline for every replica, of different length (spec I18, I24)") {

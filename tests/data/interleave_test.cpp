@@ -2,16 +2,21 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/cache.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/take.hpp>
+#include <dist/data/tensor_slices.hpp>
 #include <support/allocations.hpp>
 
 using dist::InvalidArgument;
@@ -104,6 +109,41 @@ TEST_CASE("opening a dataset allocates nothing by itself") {
   while (iterator.next(element)) ++count;
   CHECK(allocations == before);
   CHECK(count == 150);
+}
+
+TEST_CASE("elements outlive the datasets they came from, in what keeps them: shuffle, prefetch, cache, batch") {
+  // Dataset n holds a tensor of its own, three rows of 1000 times n, which ends while its rows are held.
+  const auto rows = range(6) | interleave(
+                                   [](std::int64_t number) {
+                                     dist::Tensor<std::int64_t> tensor{dist::Shape{3, 1000}};
+                                     for (auto& element : tensor.elements()) element = number;
+                                     return dist::data::tensor_slices(std::move(tensor));
+                                   },
+                                   2);
+  static_assert(std::is_same_v<decltype(rows)::Element, dist::Tensor<std::int64_t>>);
+  const auto numbers_of = [](const auto& dataset) {
+    Numbers numbers;
+    std::vector<dist::Tensor<std::int64_t>> all = collect(dataset);
+    for (const auto& row : all) {
+      CHECK(row.shape() == dist::Shape{1000});
+      CHECK(row[0] == row[999]);
+      numbers.push_back(row[0]);
+    }
+    return numbers;
+  };
+  const Numbers in_turns{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5};
+  CHECK(numbers_of(rows) == in_turns);
+  CHECK(numbers_of(rows | dist::data::prefetch(3)) == in_turns);
+  const auto cached = rows | dist::data::cache();
+  CHECK(numbers_of(cached) == in_turns);
+  CHECK(numbers_of(cached) == in_turns);
+  Numbers shuffled = numbers_of(rows | dist::data::shuffle(8, 1));
+  std::sort(shuffled.begin(), shuffled.end());
+  CHECK(shuffled == Numbers{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5});
+  std::int64_t sum = 0;
+  for (const auto& batch : (collect(rows | dist::data::shuffle(8, 1) | dist::data::batch(2))))
+    sum += batch[0] + batch[1999];
+  CHECK(sum == 45);
 }
 
 TEST_CASE("lengths of 0 are refused") {

@@ -25,6 +25,21 @@ TEST_CASE("map applies a function to every element and may change its type") {
   CHECK((Counting{4, Cardinality::unknown()} | map([](int i) { return i; })).cardinality() == Cardinality::unknown());
 }
 
+TEST_CASE("a function that is said to keep the rows of a batch is held to it (spec I27)") {
+  using Rows = dist::Tensor<int>;
+  using dist::data::PartialBatches;
+  using dist::data::RowCount;
+  const auto batches = Counting{4} | batch(2);
+  const auto kept = batches | map([](const Rows& rows) { return rows; }, RowCount::kept);
+  CHECK(dist::data::partial_batches_of(kept) == PartialBatches::none);
+  CHECK(collect(kept).size() == 2);
+  const auto halve = [](const Rows&) { return Rows{dist::Shape{1}}; };
+  CHECK(dist::data::partial_batches_of(batches | map(halve)) == PartialBatches::any);
+  CHECK(collect(batches | map(halve)).size() == 2);
+  CHECK_THROWS_WITH_AS(collect(batches | map(halve, RowCount::kept)), doctest::Contains("it made 1 of 2"),
+                       dist::ShapeMismatch);
+}
+
 TEST_CASE("what is made of a batch stands for a batch, its size is known as long as it has rows (spec I02)") {
   const auto batches = Counting{4} | batch(2);
   const auto tensors = batches | map([](const dist::Tensor<int>& rows) { return rows; });

@@ -21,18 +21,7 @@ using dist::data::Cardinality;
 using dist::data::prefetch;
 using dist_test::collect;
 using dist_test::Counting;
-
-namespace {
-
-/// Whether `counter` reaches `value`, which may take its time, and then stays there for a while.
-bool settles_at(const std::atomic<int>& counter, int value) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-  while (counter < value && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds{20});
-  return counter == value;
-}
-
-}  // namespace
+using dist_test::settles_at;
 
 TEST_CASE("prefetched elements are the same in the same order") {
   for (const std::size_t ahead : {1U, 2U, 3U, 500U}) {

@@ -151,16 +151,18 @@ TEST_CASE("a share of 0 rows is an empty batch, before and behind the data (spec
 }
 
 TEST_CASE("rows are views of one batch, and copies only where they come from two (spec I03)") {
-  const auto batches = Counting{6} | batch(3);
+  const Tensor<int> known = iota<int>({6});
+  const auto batches = Counting{2} | dist::data::map([&](int i) { return known.view().rows(i == 0 ? 0U : 3U, 3); });
   CycledSteps<std::remove_const_t<decltype(batches)>> steps{batches.iterate(0),
                                                             RebatchPlan{.batch_size = 6, .local_replicas = 3}};
   PerReplica<TensorView<const int>> rows(3);
   REQUIRE(steps.next(rows));
-  CHECK(values(rows[0]) == std::vector<int>{0, 1});
+  CHECK(rows[0].data() == known.data());
+  CHECK(rows[0].shape() == Shape{2});
   CHECK(values(rows[1]) == std::vector<int>{2, 3});
-  CHECK(values(rows[2]) == std::vector<int>{4, 5});
-  CHECK(rows[1].data() != rows[0].data() + 2);
-  CHECK(rows[1].data() + 2 != rows[2].data());
+  CHECK(rows[1].data() != known.data() + 2);
+  CHECK(rows[2].data() == known.data() + 4);
+  CHECK(rows[2].shape() == Shape{2});
 }
 
 TEST_CASE("by slices, steps of several workers (spec I05, I09)") {
@@ -179,12 +181,32 @@ TEST_CASE("an incomplete last step can be dropped (spec I25)") {
         Batches{{0, 1}, {2, 3}, {0, 1}, {2, 3}});
 }
 
+TEST_CASE("without a batch size, a step that leaves a replica of any worker without rows is incomplete (spec I25)") {
+  // Of 7 rows in batches of 3 and 1: slices of 1, 1, 1 and of 1, 0, 0 rows; of 4 rows in batches of 4: 2, 2 and none.
+  RebatchPlan plan{.local_replicas = 3, .last_step = Remainder::drop};
+  CHECK(received<SlicedSteps>(Counting{7} | batch(3), plan) == Batches{{0}, {1}, {2}, {3}, {4}, {5}});
+  CHECK(received<SlicedSteps>(Counting{4} | batch(4), plan).empty());
+  plan.last_step = Remainder::keep;
+  CHECK(received<SlicedSteps>(Counting{4} | batch(4), plan) == Batches{{0, 1}, {2, 3}, {}});
+  // Worker 0 drops the step for the sake of worker 1, whether the two divide each batch or read batches of their own.
+  for (const auto sharding : {AutoShardPolicy::data, AutoShardPolicy::file}) {
+    const RebatchPlan first{
+        .workers = 2, .worker = 0, .local_replicas = 1, .sharding = sharding, .last_step = Remainder::drop};
+    CHECK(received<SlicedSteps>(Counting{3} | batch(2), first) ==
+          (sharding == AutoShardPolicy::data ? Batches{{0}} : Batches{{0}, {1}}));
+  }
+}
+
 TEST_CASE("how many steps follow from how many batches (spec I27)") {
   using enum PartialBatches;
   const auto steps = [](RebatchPlan plan) { return plan.steps_of(Cardinality::known(6), plan.rule()); };
   CHECK(steps({.batch_size = 4, .partial_batches = last, .local_replicas = 2}) == Cardinality::known(6));
   CHECK(steps({.batch_size = 4, .partial_batches = any, .local_replicas = 2}) == Cardinality::unknown());
-  CHECK(steps({.batch_size = 0, .partial_batches = any, .local_replicas = 2}) == Cardinality::known(6));
+  // Where any batch may be partial some may have no row, and make no step, under either rule.
+  CHECK(steps({.batch_size = 0, .partial_batches = any, .local_replicas = 2}) == Cardinality::unknown());
+  CHECK(steps({.batch_size = 4, .partial_batches = any, .sharding = AutoShardPolicy::data}) == Cardinality::unknown());
+  CHECK(steps({.batch_size = 0, .partial_batches = none, .local_replicas = 2}) == Cardinality::known(6));
+  CHECK(steps({.batch_size = 0, .partial_batches = none, .last_step = Remainder::drop}) == Cardinality::unknown());
   CHECK(steps({.batch_size = 4, .partial_batches = none, .workers = 3}) == Cardinality::known(18));
   CHECK(steps({.batch_size = 4, .partial_batches = last, .workers = 3}) == Cardinality::unknown());
   CHECK(steps({.batch_size = 4, .partial_batches = last, .workers = 3, .sharding = AutoShardPolicy::data}) ==

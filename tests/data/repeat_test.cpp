@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include <data/sequences.hpp>
+#include <dist/data/generator.hpp>
 
 using dist::data::Cardinality;
 using dist::data::repeat;
@@ -37,6 +40,21 @@ TEST_CASE("every round is an epoch of its own, in every outer epoch (spec I31)")
       CHECK(rounds.insert(number).second);
     }
   }
+}
+
+TEST_CASE("a round may be empty where another is not") {
+  // `rounds[e]` elements in epoch e, as far as there are any.
+  const auto of_rounds = [](std::vector<int> rounds) {
+    return dist::data::generator([rounds](std::uint64_t epoch) {
+      return [left = epoch < rounds.size() ? rounds[epoch] : 0, epoch]() mutable {
+        return left-- > 0 ? std::optional{static_cast<int>(epoch)} : std::nullopt;
+      };
+    });
+  };
+  CHECK(collect(of_rounds({0, 2, 0, 1}) | repeat(4)) == std::vector<int>{1, 1, 3});
+  CHECK(collect(of_rounds({0, 0, 1}) | repeat(2)).empty());
+  // For ever is until a round has nothing.
+  CHECK(collect(of_rounds({2, 1}) | repeat()) == std::vector<int>{0, 0, 1});
 }
 
 TEST_CASE("nothing repeated for ever is nothing") {

@@ -1,9 +1,14 @@
 /// Datasets and passes that the tests of this folder share.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -101,6 +106,28 @@ std::vector<T> values(dist::TensorView<const T> view) {
 template <class T>
 std::vector<T> values(const dist::Tensor<T>& tensor) {
   return values(tensor.view());
+}
+
+/// The values that each replica receives at each step.
+using Steps = std::vector<std::vector<std::vector<int>>>;
+
+template <class Distributed>
+Steps steps_of(Distributed& distributed) {
+  Steps all;
+  for (const auto& step : distributed) {
+    auto& received = all.emplace_back();
+    for (const auto& rows : step) received.push_back(values(rows));
+  }
+  if (distributed.cardinality().is_known()) CHECK(distributed.cardinality().count() == all.size());
+  return all;
+}
+
+/// Whether `counter` reaches `value`, which may take its time, and then stays there for a while.
+inline bool settles_at(const std::atomic<int>& counter, int value) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (counter < value && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  return counter == value;
 }
 
 }  // namespace dist_test

@@ -56,10 +56,19 @@ TEST_CASE("a replaced hint needs an element for every shard, on every worker (sp
     auto hinted = Counting{2} | shard(shard_hint);
     hinted.replace_hint(3, index);
     CHECK_THROWS_WITH_AS(collect(hinted), doctest::Contains("2 elements for 3 workers"), InvalidArgument);
+    // On no worker an element is used before that is seen.
+    auto iterator = hinted.iterate(0);
+    int element = 0;
+    CHECK_THROWS_AS(iterator.next(element), InvalidArgument);
   }
-  auto enough = Counting{3} | shard(shard_hint);
-  enough.replace_hint(3, 2);
-  CHECK(collect(enough) == std::vector<int>{2});
+  for (const int index : {0, 1, 2}) {
+    auto enough = Counting{3} | shard(shard_hint);
+    enough.replace_hint(3, static_cast<std::size_t>(index));
+    CHECK(collect(enough) == std::vector<int>{index});
+    auto twice = Counting{6} | shard(shard_hint);
+    twice.replace_hint(3, static_cast<std::size_t>(index));
+    CHECK(collect(twice) == std::vector<int>{index, index + 3});
+  }
 }
 
 TEST_CASE("a shard that is not there is refused (spec I07)") {

@@ -74,6 +74,23 @@ TEST_CASE("features and labels are stacked apart") {
   CHECK(batch.y.shape() == Shape{1});
 }
 
+TEST_CASE("a batch that grows keeps its elements, in every structure") {
+  using Element = std::tuple<int, Example<Tensor<float>, int>>;
+  Batched<Element> batch;
+  const Element first{5, {iota<float>({2}), 7}};
+  Stack<Element>::allocate(batch, first, 1);
+  Stack<Element>::place(batch, 0, first);
+  Stack<Element>::grow(batch, 3);
+  CHECK(std::get<0>(batch).shape() == Shape{3});
+  CHECK(std::get<1>(batch).x.shape() == Shape{3, 2});
+  Stack<Element>::place(batch, 2, Element{6, {iota<float>({2}), 8}});
+  CHECK(std::get<0>(batch)[0] == 5);
+  CHECK(std::get<0>(batch)[2] == 6);
+  CHECK(std::get<1>(batch).x.view()(0, 1) == 1);
+  CHECK(std::get<1>(batch).x.view()(2, 1) == 1);
+  CHECK(std::get<1>(batch).y[0] == 7);
+}
+
 TEST_CASE("elements of different shape are refused by index and shapes") {
   Tensor<float> batch;
   Stack<Tensor<float>>::allocate(batch, iota<float>({2, 3}), 4);

@@ -160,4 +160,5 @@ TEST_CASE("the CRC-32 of the digits 1 to 9") {
   CHECK(dist::io::crc32_of(digits) == 0xCBF43926);  // the check value of the catalogue of CRC algorithms
   CHECK(dist::io::crc32_of(std::span{digits}.subspan(4), dist::io::crc32_of(std::span{digits}.first(4))) == 0xCBF43926);
   CHECK(dist::io::crc32_of({}) == 0);
+  CHECK(dist::io::crc32_of({}, 0xCBF43926) == 0xCBF43926);
 }

@@ -94,6 +94,11 @@ TEST_CASE("a name that is not there, or a file that is none") {
   const Bytes content = zip({stored("a.npy", array), stored("b.npy", array)});
   CHECK_THROWS_WITH_AS(static_cast<void>(open(content).read<float>("x")),
                        "File 'file.npz' has no array 'x' (it holds 'a', 'b'). Use one of its names.", FileError);
+  std::vector<ZipFile> twelve;
+  for (char name = 'a'; name <= 'l'; ++name) twelve.push_back(stored(std::string(1, name) + ".npy", array));
+  const Bytes many = zip(twelve);
+  CHECK_THROWS_WITH_AS(static_cast<void>(open(many).read<float>("x")), doctest::Contains("'i', 'j' and 2 more)"),
+                       FileError);
   const Bytes empty = zip({});
   CHECK_THROWS_WITH_AS(static_cast<void>(open(empty).read<float>("x")), doctest::Contains("it is empty"), FileError);
   CHECK_THROWS_AS(Npz{"/nowhere.npz"}, FileError);

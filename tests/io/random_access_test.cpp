@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <limits>
 
 #include <io/bytes.hpp>
@@ -54,6 +56,14 @@ TEST_CASE("memory and files are read at any place, and in ranges") {
   check_letters(RandomAccessFile{path});
   CHECK(RandomAccessFile{path}.name() == path);
   CHECK(RandomAccessMemory{content, "x"}.name() == "x");
+}
+
+TEST_CASE("a pipe, which has no places to read at, is refused") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  CHECK_THROWS_WITH_AS(RandomAccessFile{dist::text("/proc/self/fd/", ends[0])},
+                       doctest::Contains("Give a file, not a pipe"), FileError);
+  for (const int end : ends) ::close(end);
 }
 
 TEST_CASE("a file that is missing or a folder is refused") {

@@ -70,6 +70,17 @@ TEST_CASE("the mean over the replicas is taken once, with and without the bias o
   }
 }
 
+TEST_CASE("outside replica functions what is read there moves, and every copy gets it (spec P23)") {
+  Mirrored strategy{2};
+  auto variable = strategy.variable<double>({});
+  strategy.run([&](auto& replica) { variable.assign(replica, 10.0 * static_cast<double>(replica.local_index())); });
+  dist::Tensor<double> value{dist::Shape{}};
+  value[0] = 4;
+  nn::assign_moving_average(strategy.scope(), variable, value, 0.5f);
+  CHECK(variable.component(strategy.scope(), 0)[0] == 2);  // half way from copy 0, which is 0, to 4
+  CHECK(variable.component(strategy.scope(), 1)[0] == 2);
+}
+
 TEST_CASE("the first value of an average without bias is the value") {
   dist::Default strategy;
   nn::ZeroDebiasedAverage<dist::Default, double> average{strategy, shape, 0.99f};

@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/allocations.hpp"
+
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
@@ -51,6 +53,24 @@ TEST_CASE("where the replicas share one copy, it becomes the mean of theirs (spe
     CHECK(state.read(replica)[16] == 1);
   });
   CHECK(state.variable().read(strategy.scope()).data()[0] == 2);
+}
+
+TEST_CASE("a step does not allocate, and every element of the one copy becomes the mean (spec P19, G45)") {
+  dist::CentralStorage<dist::Cpu> strategy{3};
+  using Wide = nn::Sequential<nn::Input<100>, nn::BatchNormalization<>>;
+  nn::NetworkState<Wide, float, dist::Cpu> state{strategy};
+  const auto step = [&](auto& replica) {
+    state.update(replica, [&](std::span<float> own) {
+      for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<float>(3 * i * (replica.local_index() + 1));
+      return 0;
+    });
+  };
+  strategy.run(step);
+  const std::size_t before = allocations;
+  strategy.run(step);
+  CHECK(allocations == before);
+  const auto mean = state.variable().component(strategy.scope(), 0);
+  for (std::size_t i = 0; i < mean.size(); ++i) REQUIRE(mean[i] == static_cast<float>(6 * i));
 }
 
 TEST_CASE("16-bit networks keep their state in float") {

@@ -175,6 +175,29 @@ TEST_CASE("hyper-parameters out of range are refused at construction") {
   CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::SGD{.learning_rate = -0.1f}}), dist::InvalidArgument);
 }
 
+TEST_CASE("parameters that are not trainable are refused (spec G03)") {
+  dist::Default strategy;
+  Parameters<dist::Default> net{strategy};
+  net.weights = strategy.variable<float, dist::OnWrite, dist::None>({count}, 0.0f, "frozen", dist::Trainable::no);
+  CHECK_THROWS_WITH_AS((nn::Optimizer{strategy, net, nn::SGD{}}),
+                       "An optimizer was given variable 'frozen', which is not trainable (it was made with "
+                       "Trainable::no, or OnRead). Make it with Trainable::yes to train it.",
+                       dist::InvalidArgument);
+}
+
+TEST_CASE("without aggregation each replica has whole slots of its own, and reading adds them up") {
+  Mirrored strategy{2};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.5f}};
+  strategy.run([&](auto& replica) {
+    for (float& slope : net.slopes.component(replica)) slope = static_cast<float>(replica.local_index() + 1);
+    optimizer.apply_gradients(replica, nn::skip_aggregation);
+  });
+  CHECK(optimizer.slots()[0].component(strategy.scope(), 0)[count - 1] == -0.5f);
+  CHECK(optimizer.slots()[0].component(strategy.scope(), 1)[count - 1] == -1.0f);
+  CHECK(optimizer.slots()[0].read(strategy.scope())[count - 1] == -1.5f);
+}
+
 TEST_CASE("a step does not allocate") {
   Mirrored strategy{2};
   Parameters<Mirrored> net{strategy};

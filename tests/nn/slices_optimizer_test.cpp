@@ -121,3 +121,28 @@ TEST_CASE("slices of another array and scalars are refused") {
   CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, scalar, nn::SGD{}}), dist::ShapeMismatch);
   CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, table, nn::SGD{.learning_rate = -1}}), dist::InvalidArgument);
 }
+
+TEST_CASE("variables that are not trainable are refused, assignments to them are not (spec G03)") {
+  dist::Default strategy;
+  auto fixed = strategy.variable<float, dist::OnWrite, dist::None>({4, 2}, 0.0f, "table", dist::Trainable::no);
+  CHECK_THROWS_WITH_AS((nn::SlicesOptimizer{strategy, fixed, nn::SGD{}}),
+                       "An optimizer was given variable 'table', which is not trainable (it was made with "
+                       "Trainable::no, or OnRead). Make it with Trainable::yes to train it.",
+                       dist::InvalidArgument);
+  fixed.assign(strategy.scope(), 2);
+  CHECK(fixed.read(strategy.scope())(3, 1) == 2);
+}
+
+TEST_CASE("owning slices do, and one copy of a variable is equal everywhere whatever its synchronization") {
+  dist::CentralStorage<dist::Cpu> strategy{2};
+  auto table = strategy.variable<float, dist::OnRead, dist::Sum>({4, 2}, 1.0f, "table", dist::Trainable::yes);
+  nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{.learning_rate = 0.5f}};
+  strategy.run([&](auto& replica) {
+    dist::IndexedSlices<float> slices{1, table.shape()};
+    slices.indices()[0] = 2;
+    for (float& value : slices.values().elements()) value = 3;
+    optimizer.apply_slices(replica, slices);
+  });
+  CHECK(table.read(strategy.scope())(2, 0) == 1 - 0.5f * (3 + 3));
+  CHECK(table.read(strategy.scope())(1, 0) == 1);
+}

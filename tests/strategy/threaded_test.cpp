@@ -146,6 +146,31 @@ TEST_CASE("the options of a call override those of the strategy, its deadline to
   CHECK(message.find("and waited 0.02") != std::string::npos);
 }
 
+TEST_CASE("the type says how collectives are done, options that ask for something else are refused (spec H14)") {
+  const dist::CommunicationOptions nccl{.implementation = dist::Implementation::nccl};
+  CHECK_THROWS_WITH_AS(
+      (Shared{dist::MirroredOptions{.replicas = 1, .communication = nccl}}),
+      "The options of a strategy ask for an implementation of collectives (its type says that they are done "
+      "by SharedMemoryAllReduce). Name the one you want in the type, as in Mirrored<RingAllReduce>.",
+      dist::InvalidArgument);
+}
+
+TEST_CASE("a timeout of 0 waits as long as it takes (spec H13)") {
+  Shared strategy{dist::MirroredOptions{.replicas = 2, .communication = {.timeout = std::chrono::nanoseconds{0}}}};
+  std::atomic<bool> running{false};
+  std::thread second([&] {
+    while (!running) std::this_thread::yield();
+    strategy.run([](auto&) {});
+  });
+  strategy.run([&](auto& replica) {
+    running = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    replica.barrier();
+  });
+  second.join();
+  CHECK(running);
+}
+
 TEST_CASE("TF_CONFIG in the environment changes nothing: these strategies are of one process (spec A03)") {
   setenv("TF_CONFIG", R"({"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}})", 1);
   const std::size_t replicas = Shared{3}.num_replicas_in_sync();

@@ -69,8 +69,13 @@ void compare(std::unique_ptr<S> owner) {
 
   // A replica's stream is the same whatever the strategy and the number of replicas.
   dist::Default alone;
+  const auto alone_scope = alone.scope();
   dist::Generator reference{alone, 42};
   CHECK(draw(alone, reference, count)[0] == first[0]);
+  strategy.run([&](auto& replica) {
+    const std::uint64_t stream = reference.state(alone_scope, 0).stream + replica.replica_id().index();
+    CHECK(random.state(replica).stream == stream);
+  });
 
   // Outside replica functions: replica 0's numbers, and every state goes on alike.
   dist::Generator a{strategy, 7};
@@ -184,5 +189,15 @@ TEST_CASE("ranges are half open in float as well") {
     REQUIRE(number == 1.0f);
   }
   CHECK(random.uniform(strategy.scope()) < 1.0f);
+  double one = 0;
+  const std::span<double> numbers{&one, 1};
+  random.uniform(strategy.scope(), numbers, 3.0, 3.0);
+  CHECK(one == 3.0);
+  CHECK_THROWS_WITH_AS(
+      random.uniform(strategy.scope(), numbers, 3.0, 1.0),
+      "Generator::uniform was given an empty range (from 3.000000 to below 1.000000). Give a high that "
+      "is not below low.",
+      dist::InvalidArgument);
+  CHECK_THROWS_AS(random.uniform(strategy.scope(), numbers, 0.0, std::nan("")), dist::InvalidArgument);
   CHECK(std::isfinite(random.normal<double>(strategy.scope())));
 }

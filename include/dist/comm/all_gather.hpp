@@ -2,34 +2,25 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <span>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 
 namespace dist {
 
-namespace detail {
-
-/// A number that differs for different counts, also where their sums are equal (FNV-1a, a word at a time).
-[[nodiscard]] constexpr std::uint64_t checksum_of(std::span<const std::size_t> counts) noexcept {
-  std::uint64_t checksum = 14695981039346656037u;
-  for (const std::size_t count : counts) checksum = (checksum ^ count) * 1099511628211u;
-  return checksum;
-}
-
-}  // namespace detail
-
-/// Gives every member the values of all members behind each other, in rank order (spec E06, H21). `counts[rank]` values are
-/// that member's; all members know all counts, and members that give different counts get a CollectiveMismatch. `mine` may
-/// be this member's part of `all`. A collective call.
+/// Gives every member the values of all members behind each other, in rank order (spec E06, H21). `counts[rank]` values
+/// are that member's; all members know all counts, and members that give different counts get a CollectiveMismatch.
+/// `mine` may be this member's part of `all`. A collective call.
 template <SharesMemory C, class T>
 void all_gather(const C& comm, std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) {
   DIST_EXPECT(counts.size() == comm.size() && mine.size() == counts[comm.rank()]);
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
+  const detail::Loan loan{comm};
   // Published as what may be written; the peers only read.
   comm.publish({.operation = "all_gather",
                 .elements = all.size(),

@@ -17,9 +17,9 @@
 
 namespace dist {
 
-/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica gave
-/// (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows, also none, of
-/// one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
+/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
+/// gave (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows,
+/// also none, of one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
 template <class Collectives, class Op, class T>
 [[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine) {
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
@@ -53,8 +53,8 @@ template <class Collectives, class Op, class T>
   return all;
 }
 
-/// The array that the slices are the rows of: rows of one index add up, rows without an index are zero (spec P14). Sums of
-/// 16-bit types are rounded once.
+/// The array that the slices are the rows of: rows of one index add up, rows without an index are zero (spec P14). Sums
+/// of 16-bit types are rounded once.
 template <class T>
 [[nodiscard]] Tensor<T> densify(const IndexedSlicesView<T>& slices) {
   detail::require_reduce_op<Sum, T>();
@@ -73,8 +73,8 @@ template <class T>
   }
 }
 
-/// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14). Sums of
-/// 16-bit types are rounded once.
+/// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14).
+/// Sums of 16-bit types are rounded once.
 template <class T>
 [[nodiscard]] IndexedSlices<T> deduplicate(const IndexedSlicesView<T>& slices) {
   detail::require_reduce_op<Sum, T>();

@@ -23,10 +23,10 @@ struct ChosenOps<C> {
 
 }  // namespace detail
 
-/// Chooses by what the members of the communicator can do (spec A04, H16, H23): SharedMemoryAllReduce where they see each
-/// other's memory, else the ring. The choice is made at compile time and is the same for every element type and every call:
-/// the reasons for which tf.distribute falls back to one device call by call (32-bit integers, other destinations; spec A05,
-/// H25) do not exist here.
+/// Chooses by what the members of the communicator can do (spec A04, H16, H23): SharedMemoryAllReduce where they see
+/// each other's memory, else the ring. The choice is made at compile time and is the same for every element type and
+/// every call: the reasons for which tf.distribute falls back to one device call by call (32-bit integers, other
+/// destinations; spec A05, H25) do not exist here.
 struct AutoAllReduce {
   static constexpr std::string_view name = "AutoAllReduce";
 

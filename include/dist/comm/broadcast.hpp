@@ -5,6 +5,7 @@
 #include <span>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 
@@ -14,6 +15,7 @@ namespace dist {
 template <SharesMemory C, class T>
 void broadcast(const C& comm, std::size_t root, std::span<T> values) {
   DIST_EXPECT(root < comm.size());
+  const detail::Loan loan{comm};
   comm.publish({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root},
                values.data());
   const T* const theirs = comm.template peer<T>(root, 0);

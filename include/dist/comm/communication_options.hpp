@@ -25,13 +25,14 @@ enum class Implementation : unsigned char { automatic, ring, nccl };
                         "Use one of these, or AUTO to let the library choose");
 }
 
-/// How collectives are done (spec H14). A value that equals its default means that nothing was chosen. Bytes are a number
-/// without sign and the implementation is an enumeration, so that negative sizes and wrong types do not compile (spec H12).
+/// How collectives are done (spec H14). A value that equals its default means that nothing was chosen. Bytes are a
+/// number without sign and the implementation is an enumeration, so that negative sizes and wrong types do not compile
+/// (spec H12).
 struct CommunicationOptions {
   /// Several tensors travel together until they are more than so many bytes; 0 packs all of them together (spec H12).
   std::size_t bytes_per_pack = 0;
-  /// The longest that a replica waits for another to come to a collective; 0 waits as long as it takes (spec H13). None: the
-  /// strategy's.
+  /// The longest that a replica waits for another to come to a collective; 0 waits as long as it takes (spec H13).
+  /// None: the strategy's.
   std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
   Implementation implementation = Implementation::automatic;
 

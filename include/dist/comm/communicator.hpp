@@ -1,5 +1,5 @@
-/// What a group of replicas can do together. A communicator is a cheap handle of one member of the group; a collective is
-/// called by every member, in the same order (spec E12).
+/// What a group of replicas can do together. A communicator is a cheap handle of one member of the group; a collective
+/// is called by every member, in the same order (spec E12).
 #pragma once
 
 #include <concepts>
@@ -31,18 +31,21 @@ concept Communicator = std::copyable<C> && requires(const C comm) {
   comm.barrier();
 };
 
-/// The members read and write each other's memory. `publish` tells the peers where this member's operands are and returns
-/// when all have published (so all may touch the operands of all); `peer<T>(rank, which)` is where a peer's are;
-/// `barrier` ends the access.
+/// The members read and write each other's memory. `publish` tells the peers where this member's operands are and
+/// returns when all have published (so all may touch the operands of all); `peer<T>(rank, which)` is where a peer's
+/// are; `barrier` ends the access. `reclaim` is for a member that leaves before: it waits until no peer uses its
+/// operands.
 template <class C>
 concept SharesMemory = Communicator<C> && requires(const C comm, const CollectiveCall& call, float* operand) {
   comm.publish(call, operand);
   comm.publish(call, operand, operand);
   { comm.template peer<float>(std::size_t{0}, 0) } -> std::same_as<float*>;
+  { comm.reclaim() }
+  noexcept;
 };
 
-/// The members exchange a few elements in one step: after `exchange(call, values)`, `received<T>(rank)` points to a copy of
-/// that member's values until this member's next call. At most `C::exchange_capacity` bytes.
+/// The members exchange a few elements in one step: after `exchange(call, values)`, `received<T>(rank)` points to a
+/// copy of that member's values until this member's next call. At most `C::exchange_capacity` bytes.
 template <class C>
 concept ExchangesSmall = Communicator<C> &&
     requires(const C comm, const CollectiveCall& call, std::span<const float> values) {

@@ -17,9 +17,9 @@ struct ApplyNothing {
 };
 }  // namespace detail
 
-/// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`) or the
-/// values of one of them (`broadcast`), or those of all behind each other (`all_gather`, and `exchange` of one small value), and
-/// gradients are reduced and applied in one pass (`reduce_and_apply`).
+/// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
+/// values of one of them (`broadcast`), or those of all behind each other (`all_gather`, and `exchange` of one small
+/// value), and gradients are reduced and applied in one pass (`reduce_and_apply`).
 template <class B>
 concept Collectives = requires(const B ops, std::span<float> values, std::span<const std::size_t> counts,
                                detail::ApplyNothing update) {
@@ -32,9 +32,9 @@ concept Collectives = requires(const B ops, std::span<float> values, std::span<c
 };
 
 /// A policy that says how collectives are done between the members of a communicator (spec H02): an empty struct with a
-/// `name`, whose nested template `On<Communicator>` holds the state. Every policy gives the same bits on every replica and in
-/// every run. Values are combined in rank order, so that the bits are those of any other policy, unless
-/// `static constexpr bool sums_in_rank_order = false` says that the policy has an order of its own.
+/// `name`, whose nested template `On<Communicator>` holds the state. Every policy gives the same bits on every replica
+/// and in every run. Values are combined in rank order, so that the bits are those of any other policy, unless `static
+/// constexpr bool sums_in_rank_order = false` says that the policy has an order of its own.
 template <class Ops, class C>
 concept CrossDeviceOps = std::is_empty_v<Ops> && requires {
   { Ops::name } -> std::convertible_to<std::string_view>;

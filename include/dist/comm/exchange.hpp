@@ -6,12 +6,13 @@
 #include <type_traits>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/core/contract.hpp>
 
 namespace dist {
 
-/// Gives every member the value of every member, `of_all[rank]`: shapes, counts, flags. `operation` is how messages call it.
-/// A collective call.
+/// Gives every member the value of every member, `of_all[rank]`: shapes, counts, flags. `operation`, a literal, is how
+/// messages call it. A collective call.
 template <SharesMemory C, class T>
   requires std::is_trivially_copyable_v<T>
 void exchange(const C& comm, std::string_view operation, const T& mine, std::span<T> of_all) {
@@ -24,6 +25,7 @@ void exchange(const C& comm, std::string_view operation, const T& mine, std::spa
       return;
     }
   }
+  const detail::Loan loan{comm};
   T copy = mine;  // operands are published as what may be written
   comm.publish(call, &copy);
   for (std::size_t rank = 0; rank < of_all.size(); ++rank) of_all[rank] = *comm.template peer<T>(rank, 0);

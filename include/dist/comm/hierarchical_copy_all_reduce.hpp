@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -16,12 +17,12 @@
 
 namespace dist {
 
-/// Reduction in two groups of replicas that lie near each other, as on machines whose devices are linked in two groups (spec
-/// H06): in each group one replica combines the group's values, the two exchange what they have, and each group copies from
-/// its own. The replicas that combine change from one tensor of a step to the next, so that all take part.
+/// Reduction in two groups of replicas that lie near each other, as on machines whose devices are linked in two groups
+/// (spec H06): in each group one replica combines the group's values, the two exchange what they have, and each group
+/// copies from its own. The replicas that combine change from one tensor of a step to the next, so that all take part.
 ///
-/// Sums are made group by group, so the bits differ from those of other policies; they are the same on every replica and in
-/// every run.
+/// Sums are made group by group, so the bits differ from those of other policies; they are the same on every replica
+/// and in every run.
 struct HierarchicalCopyAllReduce {
   static constexpr std::string_view name = "HierarchicalCopyAllReduce";
   static constexpr bool sums_in_rank_order = false;
@@ -39,18 +40,22 @@ struct HierarchicalCopyAllReduce {
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       const std::size_t main = tensors_++ % comm_.size();
-      AlignedBuffer<Accumulator<T>> sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
       const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(total[i]);
       comm_.barrier();
     }
 
     /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer:
-    /// `update(first, mirror, reduced)` changes the elements from `first` on; the other mirrors are copies. All replicas may
-    /// give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    /// `update(first, mirror, reduced)` changes the elements from `first` on; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
-      AlignedBuffer<Accumulator<T>> sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
       const std::span<const Accumulator<T>> total = across_groups<T>(op, 0, sums, mirror);
       if (comm_.rank() == 0) {
         T block[detail::block_elements<T>];
@@ -82,7 +87,12 @@ struct HierarchicalCopyAllReduce {
     template <class T, class Op>
     [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
                                                                  std::span<T> values, std::span<T> second) const {
-      comm_.publish({.operation = operation, .reduction = Op::name, .elements = second.size(), .dtype = dtype_name<T>},
+      // Who combines is a part of the call: replicas that have reduced different numbers of tensors do not agree.
+      comm_.publish({.operation = operation,
+                     .reduction = Op::name,
+                     .elements = second.size(),
+                     .dtype = dtype_name<T>,
+                     .root = main},
                     values.data(), second.data());
       if (!combines(main)) return {};
       AlignedBuffer<Accumulator<T>> sums(values.size());
@@ -101,8 +111,9 @@ struct HierarchicalCopyAllReduce {
                                                                 std::span<T> values) const {
       using Wide = Accumulator<T>;
       const CollectiveCall call{.operation = "exchange of groups", .elements = values.size(), .dtype = dtype_name<T>};
-      comm_.publish(call, sums.data());
       AlignedBuffer<Wide> total(combines(main) ? values.size() : 0);
+      const detail::Loan loan{comm_};  // of `total`, which goes first
+      comm_.publish(call, sums.data());
       if (combines(main)) {
         const Wide* const first =
             first_group().size() == 0 ? nullptr : comm_.template peer<Wide>(main_of(first_group(), main), 0);

@@ -12,19 +12,19 @@
 
 namespace dist {
 
-/// All tensors behind each other are cut into `packs` packs of equal size, of which the last takes the remainder too; with 0
-/// each tensor travels alone (spec H07).
+/// All tensors behind each other are cut into `packs` packs of equal size, of which the last takes the remainder too;
+/// with 0 each tensor travels alone (spec H07).
 struct PackByCount {
   std::size_t packs = 1;
 };
-/// Whole tensors travel together, from the last to the first as gradients become ready, until a pack is more than `bytes`; 0
-/// makes one pack (spec H12).
+/// Whole tensors travel together, from the last to the first as gradients become ready, until a pack is more than
+/// `bytes`; 0 makes one pack (spec H12).
 struct PackByBytes {
   std::size_t bytes = 0;
 };
 
-/// The packs of `elements` elements: size elements / packs, the last one with the remainder. Packs without elements are left
-/// out.
+/// The packs of `elements` elements: size elements / packs, the last one with the remainder. Packs without elements are
+/// left out.
 [[nodiscard]] inline std::vector<IndexRange> packs_by_count(std::size_t elements, std::size_t packs) {
   std::vector<IndexRange> ranges;
   const std::size_t size = elements / packs;
@@ -35,8 +35,8 @@ struct PackByBytes {
   return ranges;
 }
 
-/// The packs of tensors that take so many bytes each, as ranges of tensors, the last tensors first. A pack is closed once it
-/// is more than `limit` bytes; a limit of 0 closes none.
+/// The packs of tensors that take so many bytes each, as ranges of tensors, the last tensors first. A pack is closed
+/// once it is more than `limit` bytes; a limit of 0 closes none.
 [[nodiscard]] inline std::vector<IndexRange> packs_by_bytes(std::span<const std::size_t> bytes, std::size_t limit) {
   std::vector<IndexRange> packs;
   std::size_t in_pack = 0;
@@ -53,8 +53,8 @@ struct PackByBytes {
 
 namespace detail {
 
-/// Calls `use(elements)` with the elements of all tensors behind each other: where they lie, if they lie so, else in a copy
-/// that is copied back.
+/// Calls `use(elements)` with the elements of all tensors behind each other: where they lie, if they lie so, else in a
+/// copy that is copied back.
 template <class T, class Use>
 void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
   std::size_t elements = 0;
@@ -81,10 +81,10 @@ void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
 
 }  // namespace detail
 
-/// `all_reduce` of every tensor, in place, packed. Tensors that lie behind each other in memory are reduced there; others are
-/// copied together and back. The result does not depend on where the tensors lie on which replica; nor on the packing,
-/// but for the last bits under a policy that does not sum in rank order. A collective call: the same extents and the same
-/// packing on every replica.
+/// `all_reduce` of every tensor, in place, packed. Tensors that lie behind each other in memory are reduced there;
+/// others are copied together and back. The result does not depend on where the tensors lie on which replica; nor on
+/// the packing, but for the last bits under a policy that does not sum in rank order. A collective call: the same
+/// extents and the same packing on every replica.
 template <class Collectives, class T, ReduceOp<T> Op>
 void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std::span<T>> tensors,
                       PackByBytes packing) {

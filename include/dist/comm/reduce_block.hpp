@@ -36,15 +36,15 @@ void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& valu
   for (std::size_t i = 0; i < result.size(); ++i) sums[i] = Op::finish(sums[i], members);
 }
 
-/// combined[i] = combined[i] (+) values[i]. A function of its own, as inlined in a loop over the members it is fused with
-/// the next member's, and then GCC does not vectorise it.
+/// combined[i] = combined[i] (+) values[i]. A function of its own, as inlined in a loop over the members it is fused
+/// with the next member's, and then GCC does not vectorise it.
 template <class Op, class Wide, class T>
 [[gnu::noinline]] void combine(Op op, std::span<Wide> combined, const T* values) {
   for (std::size_t i = 0; i < combined.size(); ++i) combined[i] = op(combined[i], static_cast<Wide>(values[i]));
 }
 
-/// The same for elements that are combined in a wider type, which round once: one pass over all members for each part of
-/// the block whose combined values stay in the first-level cache.
+/// The same for elements that are combined in a wider type, which round once: one pass over all members for each part
+/// of the block whose combined values stay in the first-level cache.
 template <class Op, class T, class Values>
   requires(!std::same_as<Accumulator<T>, T>)
 void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {

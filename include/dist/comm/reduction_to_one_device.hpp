@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/dtype.hpp>
@@ -13,8 +14,8 @@
 
 namespace dist {
 
-/// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than SharedMemoryAllReduce
-/// and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
+/// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than
+/// SharedMemoryAllReduce and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
 struct ReductionToOneDevice {
   static constexpr std::string_view name = "ReductionToOneDevice";
   static constexpr std::size_t device = 0;
@@ -32,6 +33,7 @@ struct ReductionToOneDevice {
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
+      const detail::Loan loan{comm_};
       comm_.publish(
           {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
           values.data());
@@ -46,6 +48,7 @@ struct ReductionToOneDevice {
     /// `first` on; the other mirrors are copies. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
           gradient.data(), mirror.data());

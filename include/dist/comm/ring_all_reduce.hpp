@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/dtype.hpp>
@@ -17,8 +18,8 @@ namespace dist {
 
 namespace detail {
 
-/// Into how many parts a ring divides what it reduces, one after the other: enough that what a member passes on at a time is
-/// at most 4 MiB, but at most two (spec H18).
+/// Into how many parts a ring divides what it reduces, one after the other: enough that what a member passes on at a
+/// time is at most 4 MiB, but at most two (spec H18).
 [[nodiscard]] constexpr std::size_t ring_subdivisions(std::size_t bytes, std::size_t members) {
   constexpr std::size_t most_bytes = std::size_t{4} << 20;
   return bytes > most_bytes * members ? 2 : 1;
@@ -26,13 +27,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009; spec
-/// H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and in as many
-/// steps the finished chunks go round. Every member talks to its neighbour only, which is what a network wants; between
-/// replicas in one memory SharedMemoryAllReduce is faster.
+/// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009;
+/// spec H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and
+/// in as many steps the finished chunks go round. Every member talks to its neighbour only, which is what a network
+/// wants; between replicas in one memory SharedMemoryAllReduce is faster.
 ///
-/// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on every
-/// replica and in every run.
+/// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on
+/// every replica and in every run.
 struct RingAllReduce {
   static constexpr std::string_view name = "RingAllReduce";
   static constexpr bool sums_in_rank_order = false;
@@ -53,12 +54,14 @@ struct RingAllReduce {
       const CollectiveCall call{
           .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       if constexpr (std::same_as<Accumulator<T>, T>) {
+        const detail::Loan loan{comm_};
         reduce_chunks(call, op, values, values);
         pass_round(call, values, values, values.size_bytes());
         comm_.barrier();
       } else {
         AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{values});
         const std::span<Accumulator<T>> wide{work.data(), values.size()};
+        const detail::Loan loan{comm_};
         reduce_chunks(call, op, wide, wide);
         pass_round(call, wide, wide, wide.size_bytes());
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide[i]);
@@ -67,14 +70,15 @@ struct RingAllReduce {
     }
 
     /// Reduces the gradients and applies them, in one pass: of its chunks of the reduced gradients each replica calls
-    /// `update(first, mirror, reduced)`, which changes the replica's own elements from `first` on, and the results go round.
-    /// All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    /// `update(first, mirror, reduced)`, which changes the replica's own elements from `first` on, and the results go
+    /// round. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
       const CollectiveCall call{
           .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
       AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{gradient});
       const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
+      const detail::Loan loan{comm_};
       reduce_chunks(call, op, wide, mirror);
       for_each_part(wide.size_bytes(), wide.size(), [&](IndexRange part) {
         const IndexRange mine = chunk(part, comm_.rank() + 1);
@@ -115,8 +119,8 @@ struct RingAllReduce {
       return wide;
     }
 
-    /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in each
-    /// step, so that nobody leaves while its neighbour reads.
+    /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in
+    /// each step, so that nobody leaves while its neighbour reads.
     template <class Op, class W, class T>
     void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work, std::span<T> result) const {
       publish(call, work, result);

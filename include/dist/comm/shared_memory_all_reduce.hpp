@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/dtype.hpp>
@@ -14,8 +15,8 @@
 namespace dist {
 
 /// All-reduce between replicas that see each other's memory, in place and without staging: each replica reduces one
-/// shard of the elements straight from all replicas' operands and writes it straight into them, so every byte is read and
-/// written once. A few elements travel with the announcement instead, in one step.
+/// shard of the elements straight from all replicas' operands and writes it straight into them, so every byte is read
+/// and written once. A few elements travel with the announcement instead, in one step.
 struct SharedMemoryAllReduce {
   static constexpr std::string_view name = "SharedMemoryAllReduce";
 
@@ -40,6 +41,7 @@ struct SharedMemoryAllReduce {
                              [&](std::size_t rank) { return comm_.template received<T>(rank); });
         return;
       }
+      const detail::Loan loan{comm_};
       comm_.publish(call, values.data());
       detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), [&](std::size_t first, std::span<const T> sums) {
         for (std::size_t rank = 0; rank < comm_.size(); ++rank)
@@ -48,28 +50,25 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first, mirror,
-    /// reduced)` changes the replica's own elements from `first` on, and the result is copied into the mirrors of the
-    /// others. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first,
+    /// mirror, reduced)` changes the replica's own elements from `first` on, and the result is copied into the mirrors
+    /// of the others. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective
+    /// call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
           gradient.data(), mirror.data());
-      try {
-        detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
-                                [&](std::size_t first, std::span<const T> reduced) {
-                                  const std::span<T> mine = mirror.subspan(first, reduced.size());
-                                  update(first, mine, reduced);
-                                  for (std::size_t rank = 0; rank < comm_.size(); ++rank) {
-                                    T* const theirs = comm_.template peer<T>(rank, 1) + first;
-                                    if (theirs != mine.data()) std::copy_n(mine.data(), mine.size(), theirs);
-                                  }
-                                });
-      } catch (...) {
-        comm_.barrier();  // the update threw: peers may still use this replica's operands, and this one theirs
-        throw;
-      }
+      detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
+                              [&](std::size_t first, std::span<const T> reduced) {
+                                const std::span<T> mine = mirror.subspan(first, reduced.size());
+                                update(first, mine, reduced);
+                                for (std::size_t rank = 0; rank < comm_.size(); ++rank) {
+                                  T* const theirs = comm_.template peer<T>(rank, 1) + first;
+                                  if (theirs != mine.data()) std::copy_n(mine.data(), mine.size(), theirs);
+                                }
+                              });
       comm_.barrier();
     }
 

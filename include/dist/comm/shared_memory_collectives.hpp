@@ -11,7 +11,8 @@
 
 namespace dist {
 
-/// The collectives that members with shared memory do alike, whatever the policy: each reads where its peers' operands are.
+/// The collectives that members with shared memory do alike, whatever the policy: each reads where its peers' operands
+/// are.
 template <SharesMemory C>
 class SharedMemoryCollectives {
  public:
@@ -24,8 +25,8 @@ class SharedMemoryCollectives {
   void broadcast(std::size_t root, std::span<T> values) const {
     dist::broadcast(comm_, root, values);
   }
-  /// Gives every replica the values of all, behind each other in rank order, of which `counts[rank]` are that replica's. A
-  /// collective call.
+  /// Gives every replica the values of all, behind each other in rank order, of which `counts[rank]` are that
+  /// replica's. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     dist::all_gather(comm_, mine, counts, all);

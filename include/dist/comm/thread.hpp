@@ -31,11 +31,12 @@ struct PeerFailed {};
 }  // namespace detail
 
 /// What the threads of one sync group share: for each a sequence number of the collectives it has entered, and two
-/// mailboxes used in turn. A member that has entered collective n has left n - 1, so the mailbox of n - 1 is free for n + 1.
+/// mailboxes used in turn. A member that has entered collective n has left n - 1, so the mailbox of n - 1 is free for n
+/// + 1.
 class ThreadGroup {
  public:
-  /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded; with 0
-  /// only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
+  /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
+  /// with 0 only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout)
       : status_(status), budget_(budget), timeout_(longest_wait(timeout)), members_(new Member[status.replicas()]) {}
 
@@ -45,6 +46,7 @@ class ThreadGroup {
   void reset() noexcept {
     for (std::size_t rank = 0; rank < size(); ++rank) {
       members_[rank].entered.store(0, std::memory_order_relaxed);
+      members_[rank].left.store(false, std::memory_order_relaxed);
       for (Mailbox& mailbox : members_[rank].mailboxes) mailbox.lent = false;
     }
   }
@@ -70,20 +72,23 @@ class ThreadGroup {
   };
   struct alignas(cache_line) Member {
     std::atomic<std::uint32_t> entered{0};
+    std::atomic<bool> left{false};  // its collective by an exception, and uses nobody's operands
     alignas(cache_line) Mailbox mailboxes[2];
   };
 
-  /// Announces that `rank` has entered collective `sequence` and returns when all have. `check(peer)` is called for each
-  /// peer that has come.
+  /// Announces that `rank` has entered collective `sequence` and returns when all have. `check(peer)` is called for
+  /// each peer that has come.
   ///
-  /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches its
-  /// operands. Who gives up takes its announcement back and looks once more whether the others have come; who has seen all
-  /// come looks once more whether one has given up. The operations on `entered` are sequentially consistent for that.
+  /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches
+  /// its operands. Who gives up takes its announcement back and looks once more whether the others have come; who has
+  /// seen all come looks once more whether one has given up. The operations on `entered` are sequentially consistent
+  /// for that.
   template <class Check>
   void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, Check&& check) {
-    const bool lent = mailbox(rank, sequence - 1).lent;
+    std::atomic<bool>& left = members_[rank].left;
+    if (left.load(std::memory_order_relaxed)) left.store(false);  // it has caught its exception, and goes on
     members_[rank].entered.store(sequence);
-    if (lent) await_return_of_operands(rank, sequence);
+    await_return_of_operands(rank, sequence);
     do {
       for (std::size_t peer = 0; peer < size(); ++peer) {
         if (peer == rank) continue;
@@ -125,8 +130,8 @@ class ThreadGroup {
     }
   }
 
-  /// Takes the announcement back and calls `refuse`, which throws; unless all have come in the meantime. One at a time, so
-  /// that no member takes another's brief absence for its leaving.
+  /// Takes the announcement back and calls `refuse`, which throws; unless all have come in the meantime. One at a time,
+  /// so that no member takes another's brief absence for its leaving.
   template <class Refuse>
   void give_up(std::size_t rank, std::uint32_t sequence, Refuse&& refuse) {
     const std::lock_guard one_at_a_time{giving_up_};
@@ -135,12 +140,22 @@ class ThreadGroup {
     members_[rank].entered.store(sequence);
   }
 
-  /// Waits until no peer uses the operands that `rank` has published any more: it has entered the next collective, or left
-  /// its replica function. No deadline can end this wait, as the operands would go while they are used.
-  void await_return_of_operands(std::size_t rank, std::uint32_t sequence) const {
+  /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
+  /// has entered the next one, or left its own or its replica function. No deadline can end this wait, as the operands
+  /// would go while they are used.
+  void await_return_of_operands(std::size_t rank, std::uint32_t sequence) noexcept {
+    bool& lent = mailbox(rank, sequence - 1).lent;
+    if (!lent) return;
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank && !arrives_soon(peer, sequence))
-        while (!arrived(peer, sequence) && !status_.has_returned(peer)) sched_yield();
+        while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) sched_yield();
+    lent = false;
+  }
+
+  /// For a member that leaves the collective it is in by an exception.
+  void leave(std::size_t rank) noexcept {
+    members_[rank].left.store(true);
+    await_return_of_operands(rank, entered(rank) + 1);
   }
 
   [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
@@ -159,7 +174,7 @@ class ThreadGroup {
     if (!call.reduction.empty()) line += text("(", call.reduction, ")");
     if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
     if (call.operation == "broadcast") line += text(" from replica ", call.root);
-    return line + text(" as its collective number ", sequence);
+    return line + text(" as step ", sequence, " of its collectives");
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
     throw CollectiveMismatch("The replicas did not issue the same collectives",
@@ -189,16 +204,16 @@ class ThreadGroup {
   std::unique_ptr<Member[]> members_;
 };
 
-/// One thread's membership of a ThreadGroup. Every call is checked against the peers' calls, so replicas that disagree get
-/// a CollectiveMismatch that names both sides instead of garbage or a hang.
+/// One thread's membership of a ThreadGroup. Every call is checked against the peers' calls, so replicas that disagree
+/// get a CollectiveMismatch that names both sides instead of garbage or a hang.
 class ThreadCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadGroup::payload_capacity;
 
   ThreadCommunicator(ThreadGroup& group, std::size_t rank) : group_(&group), rank_(rank), timeout_(group.timeout_) {}
 
-  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a negative
-  /// timeout.
+  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a
+  /// negative timeout.
   [[nodiscard]] ThreadCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
     ThreadCommunicator changed = *this;
     changed.timeout_ = ThreadGroup::longest_wait(timeout);
@@ -225,6 +240,9 @@ class ThreadCommunicator {
     return static_cast<T*>(group_->mailbox(rank, group_->entered(rank_)).operands[which]);
   }
 
+  /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
+  void reclaim() const noexcept { group_->leave(rank_); }
+
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
     DIST_EXPECT(values.size_bytes() <= exchange_capacity);
@@ -246,9 +264,14 @@ class ThreadCommunicator {
     mine.call = call;
     mine.lent = false;
     fill(mine);
-    group_->enter(rank_, sequence, timeout_, [&](std::size_t peer) {
-      if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer, sequence);
-    });
+    try {
+      group_->enter(rank_, sequence, timeout_, [&](std::size_t peer) {
+        if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer, sequence);
+      });
+    } catch (...) {
+      mine.lent = false;  // either all members go on or none does: no peer uses the operands
+      throw;
+    }
   }
 
   ThreadGroup* group_;

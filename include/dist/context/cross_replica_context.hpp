@@ -5,8 +5,8 @@
 
 namespace dist {
 
-/// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at once:
-/// variables are read aggregated, and written on every replica.
+/// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at
+/// once: variables are read aggregated, and written on every replica.
 template <class S>
 class CrossReplicaContext {
  public:

@@ -16,8 +16,8 @@ struct InputContext {
   std::size_t input_pipeline_id = 0;
   std::size_t num_replicas_in_sync = 1;
 
-  /// The rows that a replica takes of `global_batch_size`: what to batch by in the function. Throws InvalidArgument when
-  /// the replicas do not divide it.
+  /// The rows that a replica takes of `global_batch_size`: what to batch by in the function. Throws InvalidArgument
+  /// when the replicas do not divide it.
   [[nodiscard]] std::size_t get_per_replica_batch_size(std::size_t global_batch_size) const {
     if (num_replicas_in_sync == 0 || global_batch_size % num_replicas_in_sync != 0)
       throw InvalidArgument("The global batch size is not divisible by the number of replicas",

@@ -9,8 +9,8 @@
 
 namespace dist {
 
-/// One value per replica of this process, value `i` belonging to local replica `i` (spec F01). What `run` returns and what
-/// a distributed dataset hands out; given back to `run`, each replica receives its own value.
+/// One value per replica of this process, value `i` belonging to local replica `i` (spec F01). What `run` returns and
+/// what a distributed dataset hands out; given back to `run`, each replica receives its own value.
 ///
 /// Up to eight values live in the object itself, so that a training step does not touch the heap.
 template <class T>

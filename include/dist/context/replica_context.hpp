@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -10,11 +12,13 @@
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/core/checksum.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -22,11 +26,12 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/type_name.hpp>
 
 namespace dist {
 
-/// Where a replica function runs: `run` hands one to each replica (spec B04, E). It says which replica this is, and does
-/// what replicas do together. Collective calls must be made by every replica in the same order (spec E12).
+/// Where a replica function runs: `run` hands one to each replica (spec B04, E). It says which replica this is, and
+/// does what replicas do together. Collective calls must be made by every replica in the same order (spec E12).
 ///
 /// All calls resolve at compile time. Under a strategy with one replica `num_replicas_in_sync()` is a constant and the
 /// collectives are identities.
@@ -62,9 +67,12 @@ class ReplicaContext {
     collectives_.all_reduce(op, values);
   }
 
-  /// The same of a tensor, which must have the same number of elements on every replica.
+  /// The same of a tensor. Throws ShapeMismatch when replicas give different shapes (spec H09).
   template <Reducible T, class Op>
   [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values) const {
+    PerReplica<Shape> shapes(num_replicas_in_sync());
+    collectives_.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+    require_equal_shapes(shapes);
     all_reduce(op, values.elements());
     return values;
   }
@@ -79,25 +87,20 @@ class ReplicaContext {
     return values;
   }
 
-  /// The same of several tensors at once, in place: packed together as `options.bytes_per_pack` says, where nothing is said as
-  /// the strategy's options do, and with the deadline of `options` (spec E03, H09, H12, H13). Tensors that lie behind each
-  /// other in memory are not copied.
+  /// The same of several tensors at once, in place, with the same extents on every replica: packed together as
+  /// `options.bytes_per_pack` says, where nothing is said as the strategy's options do, and with the deadline of
+  /// `options` (spec E03, H09, H12, H13). Tensors that lie behind each other in memory are not copied.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
     detail::require_reduce_op<Op, T>();
     const CommunicationOptions merged = strategy_->communication().merge(options);
-    const auto comm = collectives_.communicator();
-    if constexpr (requires { comm.with_timeout(*merged.timeout); }) {
-      if (merged.timeout) {
-        batch_all_reduce(Collectives{comm.with_timeout(*merged.timeout)}, op, tensors,
-                         PackByBytes{merged.bytes_per_pack});
-        return;
-      }
-    }
-    batch_all_reduce(collectives_, op, tensors, PackByBytes{merged.bytes_per_pack});
+    const Collectives collectives = waiting(merged.timeout);
+    require_equal_extents(collectives, tensors);
+    batch_all_reduce(collectives, op, tensors, PackByBytes{merged.bytes_per_pack});
   }
 
-  /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec E04, G25).
+  /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
+  /// E04, G25).
   template <class Op, class Variable>
     requires requires(const Variable& variable, const ReplicaContext& replica) { variable.component(replica); }
   [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable) const {
@@ -107,15 +110,26 @@ class ReplicaContext {
     return all_reduce(op, std::move(values));
   }
 
-  /// The values of all replicas, behind each other along `axis` in replica order, the same on every replica (spec E06). They
-  /// may differ in extent along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that
-  /// they do not have. A collective call.
+  /// The values of all replicas, behind each other along `axis` in replica order, the same on every replica (spec E06).
+  /// They may differ in extent along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an
+  /// axis that they do not have. A collective call.
   template <class T>
     requires Reducible<std::remove_const_t<T>>
   [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis) const {
     using Element = std::remove_const_t<T>;
-    PerReplica<Shape> shapes(num_replicas_in_sync());
-    collectives_.exchange("all_gather", mine.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+    struct Extent {
+      Shape shape;
+      int axis;
+    };
+    PerReplica<Extent> extents(num_replicas_in_sync());
+    collectives_.exchange("all_gather", Extent{mine.shape(), axis}, std::span<Extent>{extents.begin(), extents.size()});
+    for (std::size_t rank = 1; rank < extents.size(); ++rank)
+      if (extents[rank].axis != extents[0].axis)
+        throw CollectiveMismatch("The replicas did not issue the same collectives",
+                                 text("replica 0 called all_gather along axis ", extents[0].axis, ", but replica ",
+                                      rank, " along axis ", extents[rank].axis),
+                                 "Gather along the same axis on every replica");
+    const PerReplica<Shape> shapes(extents.size(), [&](std::size_t rank) { return extents[rank].shape; });
     Tensor<Element> whole{concatenated_shape("replica", shapes.values(), axis)};
     const std::size_t along = Axes::resolve(axis, whole.shape());
     const PerReplica<std::size_t> counts(shapes.size(), [&](std::size_t rank) { return shapes[rank].elements(); });
@@ -146,12 +160,12 @@ class ReplicaContext {
     static_assert(!Reducible<T>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
   }
 
-  /// Brings all replicas together and calls `fn(scope, args...)` once, in the cross-replica context, on replica 0's thread;
-  /// each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without threads, the
-  /// arguments are plain (spec E09).
+  /// Brings all replicas together and calls `fn(scope, args...)` once, in the cross-replica context, on replica 0's
+  /// thread; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without
+  /// threads, the arguments are plain (spec E09).
   ///
-  /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call; what `fn`
-  /// throws ends the run.
+  /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call;
+  /// what `fn` throws ends the run.
   template <class Fn, class... Args>
   auto merge_call(Fn&& fn, Args&&... args) const {
     CrossReplicaContext<S> scope{*strategy_};
@@ -177,17 +191,26 @@ class ReplicaContext {
         }
         (std::index_sequence_for<Args...>{});
       };
+      // The types are a part of the calls: replicas that give other types do not agree.
       Mine mine{std::forward<Args>(args)...};
-      comm.publish({.operation = "merge_call", .elements = sizeof...(Args), .dtype = "arguments"}, &mine);
+      const detail::Loan loan_of_mine{comm};
+      comm.publish({.operation = "merge_call",
+                    .reduction = detail::type_name<Mine>(),
+                    .elements = sizeof...(Args),
+                    .dtype = "arguments"},
+                   &mine);
       if constexpr (std::is_void_v<Result>) {
         if (comm.rank() == 0) merged();
         comm.barrier();
       } else {
         std::optional<Result> result;
-        if (comm.rank() == 0) result.emplace(merged());
-        comm.publish({.operation = "merge_call"}, &result);
-        auto own = std::decay_t<decltype(select_replica(0, *result))>(
-            select_replica(comm.rank(), **comm.template peer<std::optional<Result>>(0, 0)));
+        const detail::Loan loan_of_result{comm};
+        if (comm.rank() == 0) {
+          result.emplace(merged());
+          require_value_per_replica(comm.size(), *result, "merge_call's function returned");
+        }
+        comm.publish({.operation = "merge_call", .reduction = detail::type_name<Result>()}, &result);
+        auto own = select_copy(comm.rank(), **comm.template peer<std::optional<Result>>(0, 0));
         comm.barrier();  // until then replica 0 keeps the result
         return own;
       }
@@ -200,12 +223,13 @@ class ReplicaContext {
     return select_replica(local_index(), value);
   }
 
-  /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory, each replica doing a share.
+  /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory, each replica doing a
+  /// share.
   ///
-  /// `update(first, mine, reduced)` is called with consecutive blocks: `mine` are this replica's elements from `first` on,
-  /// to be changed in place, `reduced` the reduced gradients for them. Every replica's `mirror` must hold the same values
-  /// before, and holds the same bits after. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A
-  /// collective call.
+  /// `update(first, mine, reduced)` is called with consecutive blocks: `mine` are this replica's elements from `first`
+  /// on, to be changed in place, `reduced` the reduced gradients for them. Every replica's `mirror` must hold the same
+  /// values before, and holds the same bits after. Throws ShapeMismatch when `gradient` and `mirror` differ in length.
+  /// A collective call.
   template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
     detail::require_reduce_op<Op, T>();
@@ -219,8 +243,8 @@ class ReplicaContext {
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
   void barrier() const { collectives_.communicator().barrier(); }
 
-  /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must not
-  /// depend on each other.
+  /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must
+  /// not depend on each other.
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) const {
     Device::for_each(range, std::forward<Body>(body));
@@ -230,8 +254,8 @@ class ReplicaContext {
     Device::for_each(IndexRange{0, count}, std::forward<Body>(body));
   }
 
-  /// `op` over `body(i)` for every index of `range`, on this replica's device. Not a collective: `all_reduce` the result for
-  /// the value over all replicas.
+  /// `op` over `body(i)` for every index of `range`, on this replica's device. Not a collective: `all_reduce` the
+  /// result for the value over all replicas.
   template <class Op, class Body>
   [[nodiscard]] DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) const {
     return Device::transform_reduce(op, range, std::forward<Body>(body));
@@ -243,6 +267,37 @@ class ReplicaContext {
   }
 
  private:
+  static void require_equal_shapes(const PerReplica<Shape>& shapes) {
+    for (std::size_t rank = 1; rank < shapes.size(); ++rank)
+      if (shapes[rank] != shapes[0])
+        throw ShapeMismatch(text("The tensors of replicas 0 and ", rank, " cannot be reduced"),
+                            text("shapes ", to_string(shapes[0]), " and ", to_string(shapes[rank])),
+                            "Give tensors of one shape on every replica");
+  }
+  /// The collectives, with a deadline of their own if there is one.
+  [[nodiscard]] Collectives waiting([[maybe_unused]] std::optional<std::chrono::nanoseconds> timeout) const {
+    const auto comm = collectives_.communicator();
+    if constexpr (requires { comm.with_timeout(*timeout); })
+      if (timeout) return Collectives{comm.with_timeout(*timeout)};
+    return collectives_;
+  }
+
+  template <class T>
+  static void require_equal_extents(const Collectives& collectives, std::span<const std::span<T>> tensors) {
+    struct Extents {
+      std::size_t count;
+      std::uint64_t checksum;
+    } mine{tensors.size(), 0};
+    for (const std::span<T> tensor : tensors) mine.checksum = detail::extended_checksum(mine.checksum, tensor.size());
+    PerReplica<Extents> all(collectives.communicator().size());
+    collectives.exchange("all_reduce of tensors", mine, std::span<Extents>{all.begin(), all.size()});
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+      if (all[rank].count != all[0].count || all[rank].checksum != all[0].checksum)
+        throw ShapeMismatch(text("The tensors of replicas 0 and ", rank, " cannot be reduced"),
+                            text(all[0].count, " and ", all[rank].count, " tensors, of which some differ in extent"),
+                            "Give tensors of the same extents, in the same order, on every replica");
+  }
+
   S* strategy_;
   Collectives collectives_;
 };

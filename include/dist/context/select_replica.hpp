@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
@@ -17,9 +18,10 @@ namespace detail {
 template <class T>
 inline constexpr bool holds_per_replica = is_per_replica<T>;
 template <class... Ts>
-inline constexpr bool holds_per_replica<std::tuple<Ts...>> = (holds_per_replica<Ts> || ...);
+inline constexpr bool holds_per_replica<std::tuple<Ts...>> = (holds_per_replica<std::remove_cvref_t<Ts>> || ...);
 template <class A, class B>
-inline constexpr bool holds_per_replica<std::pair<A, B>> = holds_per_replica<A> || holds_per_replica<B>;
+inline constexpr bool holds_per_replica<std::pair<A, B>> =
+    holds_per_replica<std::remove_cvref_t<A>> || holds_per_replica<std::remove_cvref_t<B>>;
 template <class T, std::size_t Size>
 inline constexpr bool holds_per_replica<std::array<T, Size>> = holds_per_replica<T>;
 template <class T>
@@ -46,18 +48,32 @@ template <class Argument>
   }
 }
 
-/// Throws WrongStrategy when `argument` holds values of another number of replicas than `replicas`.
+/// The same by value, also inside structures.
+template <class Value>
+[[nodiscard]] constexpr auto select_copy([[maybe_unused]] std::size_t index, const Value& value) {
+  if constexpr (is_per_replica<Value>) {
+    return typename Value::Value(value[index]);
+  } else if constexpr (Structure<Value> && detail::holds_per_replica<Value>) {
+    return map_structure(value, [&](const auto& member) { return select_copy(index, member); });
+  } else {
+    return Value(value);
+  }
+}
+
+/// Throws WrongStrategy when `argument`, which `giver` gave, holds values of another number of replicas than
+/// `replicas`.
 template <class Argument>
-void require_value_per_replica([[maybe_unused]] std::size_t replicas, [[maybe_unused]] const Argument& argument) {
+void require_value_per_replica([[maybe_unused]] std::size_t replicas, [[maybe_unused]] const Argument& argument,
+                               [[maybe_unused]] std::string_view giver = "run was given") {
   if constexpr (is_per_replica<Argument>) {
     if (argument.size() != replicas)
-      throw WrongStrategy("run was given per-replica values of another strategy",
+      throw WrongStrategy(text(giver, " per-replica values of another strategy"),
                           text(argument.size(), " values for ", replicas, " replicas"),
-                          "Give run what this strategy's run or distribute_dataset returned");
+                          "Use what this strategy's run or distribute_dataset returned");
   } else if constexpr (detail::is_optional<Argument> && detail::holds_per_replica<Argument>) {
-    if (argument) require_value_per_replica(replicas, *argument);
+    if (argument) require_value_per_replica(replicas, *argument, giver);
   } else if constexpr (detail::holds_per_replica<Argument>) {
-    std::apply([&](const auto&... members) { (require_value_per_replica(replicas, members), ...); }, argument);
+    std::apply([&](const auto&... members) { (require_value_per_replica(replicas, members, giver), ...); }, argument);
   }
 }
 

@@ -77,7 +77,16 @@ template <class T, std::size_t... I>
 constexpr bool takes_initialisers(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), AnyValue{})...}; };
 }
-template <class T, std::size_t Count = 8>
+/// Converts to the bases of T only, which stand before its members.
+template <class T>
+struct AnyBaseOf {
+  template <class Base>
+    requires(std::is_base_of_v<Base, T> && !std::same_as<Base, T>)
+  operator Base() const;
+};
+
+inline constexpr std::size_t most_members = 8;
+template <class T, std::size_t Count = most_members + 1>
 constexpr std::size_t member_count() {
   if constexpr (Count == 0) {
     return 0;
@@ -92,7 +101,10 @@ constexpr std::size_t member_count() {
 
 /// A plain struct of 1 to 8 members, without bases.
 template <class T>
-concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !Structure<T> && detail::member_count<T>() > 0;
+concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !Structure<T> && detail::member_count<T>() > 0 &&
+                    detail::member_count<T>() <= detail::most_members && !requires {
+  T{detail::AnyBaseOf<T>{}};
+};
 
 /// References to the members of an aggregate, as a tuple.
 template <class T>

@@ -5,8 +5,8 @@
 
 namespace dist {
 
-/// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06). A
-/// variable operation that takes this context acts on that one copy, without aggregation.
+/// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06).
+/// A variable operation that takes this context acts on that one copy, without aggregation.
 template <class S>
 class UpdateContext {
  public:

@@ -10,8 +10,8 @@ namespace dist {
 /// Bytes per cache line, and the alignment of every buffer that the library owns: one vector register of AVX-512.
 inline constexpr std::size_t cache_line = 64;
 
-/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy. More bytes
-/// than can be counted are a std::bad_array_new_length, as from `new T[size]`.
+/// Owns `size()` value-initialised elements of a trivial type, aligned to a cache line. Moves, does not copy. More
+/// bytes than can be counted are a std::bad_array_new_length, as from `new T[size]`.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,

@@ -24,8 +24,8 @@ class Axes {
     for (const int axis : axes) axes_[count_++] = axis;
   }
 
-  /// For each axis of a value of shape `shape` whether it is among these. Throws InvalidArgument for one that the value does
-  /// not have (spec C09).
+  /// For each axis of a value of shape `shape` whether it is among these. Throws InvalidArgument for one that the value
+  /// does not have (spec C09).
   struct Chosen {
     bool axis[Shape::max_rank] = {};
     [[nodiscard]] bool operator[](std::size_t index) const noexcept { return axis[index]; }

@@ -9,9 +9,9 @@
 
 namespace dist {
 
-/// The upper half of a float: 1 sign bit, 8 of exponent, 7 of mantissa. A type to store numbers in: it converts to float,
-/// which every operation computes in. Conversion to it rounds to the nearest, ties to even; a NaN stays one and becomes
-/// quiet.
+/// The upper half of a float: 1 sign bit, 8 of exponent, 7 of mantissa. A type to store numbers in: it converts to
+/// float, which every operation computes in. Conversion to it rounds to the nearest, ties to even; a NaN stays one and
+/// becomes quiet.
 class BFloat16 : public detail::SmallFloat<BFloat16> {
  public:
   BFloat16() = default;

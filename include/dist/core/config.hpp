@@ -18,8 +18,8 @@
 /// For the few functions whose whole point is to vanish into the caller's loop.
 #define DIST_ALWAYS_INLINE inline __attribute__((always_inline))
 
-/// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it checks
-/// for overlap at run time by itself, and would warn about every loop that it cannot vectorise.
+/// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it
+/// checks for overlap at run time by itself, and would warn about every loop that it cannot vectorise.
 #if defined(__GNUC__) && !defined(__clang__)
 #define DIST_INDEPENDENT_LOOP _Pragma("GCC ivdep")
 #else

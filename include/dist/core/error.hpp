@@ -13,8 +13,8 @@ namespace dist {
 
 /// Every mistake of a user, a file, the environment or a peer that the library reports.
 ///
-/// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file, a
-/// replica), the reason gives the values that disagree, the suggestion says what to change. Catch a derived type to
+/// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file,
+/// a replica), the reason gives the values that disagree, the suggestion says what to change. Catch a derived type to
 /// react to one kind of mistake.
 class Error : public std::runtime_error {
  public:

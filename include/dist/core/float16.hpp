@@ -9,9 +9,9 @@
 
 namespace dist {
 
-/// IEEE 754 binary16: 1 sign bit, 5 of exponent, 10 of mantissa. A type to store numbers in: it converts to float, which
-/// every operation computes in. Conversion to it rounds to the nearest, ties to even; from 65520 on it is infinity; a NaN
-/// stays one and becomes quiet.
+/// IEEE 754 binary16: 1 sign bit, 5 of exponent, 10 of mantissa. A type to store numbers in: it converts to float,
+/// which every operation computes in. Conversion to it rounds to the nearest, ties to even; from 65520 on it is
+/// infinity; a NaN stays one and becomes quiet.
 class Float16 : public detail::SmallFloat<Float16> {
  public:
   Float16() = default;
@@ -39,8 +39,8 @@ class Float16 : public detail::SmallFloat<Float16> {
   }
 
  private:
-  /// A conditional expression that stays free of branches where an operand is the result of floating-point arithmetic, so
-  /// that loops over conversions vectorise.
+  /// A conditional expression that stays free of branches where an operand is the result of floating-point arithmetic,
+  /// so that loops over conversions vectorise.
   DIST_HD static constexpr std::uint32_t chosen(bool condition, std::uint32_t yes, std::uint32_t no) noexcept {
     const std::uint32_t mask = 0U - static_cast<std::uint32_t>(condition);
     return (yes & mask) | (no & ~mask);

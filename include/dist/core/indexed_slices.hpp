@@ -52,13 +52,10 @@ class IndexedSlices {
  public:
   using Element = T;
 
-  /// Room for `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch for a scalar shape.
+  /// Room for `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch for a scalar shape,
+  /// InvalidArgument for more elements than can be counted.
   IndexedSlices(std::size_t rows, Shape dense_shape)
-      : indices_(Shape{rows}), values_(dense_shape.with_rows(rows)), dense_shape_(dense_shape) {
-    if (dense_shape.rank() == 0)
-      throw ShapeMismatch("A scalar has no slices", "an array of rank 1 or more was expected",
-                          "Give the shape of an array with an outermost axis");
-  }
+      : indices_(Shape{rows}), values_(rows_of(dense_shape, rows)), dense_shape_(dense_shape) {}
   /// Copies what `view` shows.
   explicit IndexedSlices(const IndexedSlicesView<T>& view) : IndexedSlices(view.rows(), view.dense_shape()) {
     for (std::size_t row = 0; row < view.rows(); ++row) indices_[row] = view.indices()[row];
@@ -76,6 +73,13 @@ class IndexedSlices {
   [[nodiscard]] IndexedSlicesView<T> view() const { return {indices(), values(), dense_shape_}; }
 
  private:
+  static Shape rows_of(const Shape& dense_shape, std::size_t rows) {
+    if (dense_shape.rank() == 0)
+      throw ShapeMismatch("A scalar has no slices", "an array of rank 1 or more was expected",
+                          "Give the shape of an array with an outermost axis");
+    return dense_shape.row().stacked(rows);
+  }
+
   Tensor<std::int64_t> indices_;
   Tensor<T> values_;
   Shape dense_shape_;

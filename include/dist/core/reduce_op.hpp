@@ -1,7 +1,7 @@
-/// How values of several replicas become one. An operation is an empty type with a `name` for messages, an `identity`, a
-/// call that combines two values, and `finish`, which sees the number of values once all are combined and leaves a single
-/// value as it is. Any such type takes part wherever Sum does. A combining call must be associative up to rounding; values
-/// come in rank order. For example, the value of largest magnitude:
+/// How values of several replicas become one. An operation is an empty type with a `name` for messages, an `identity`,
+/// a call that combines two values, and `finish`, which sees the number of values once all are combined and leaves a
+/// single value as it is. Any such type takes part wherever Sum does. A combining call must be associative up to
+/// rounding; values come in rank order. For example, the value of largest magnitude:
 ///
 ///   struct LargestMagnitude {
 ///     static constexpr std::string_view name = "largest_magnitude";  // names the operation: another one, another name
@@ -44,6 +44,19 @@ namespace detail {
 template <class T>
 concept Number = Reducible<T> && !std::same_as<T, bool>;
 
+/// The type in which numbers of type `T` are added and multiplied: of integers an unsigned one, so that they wrap
+/// around, which is undefined in a signed type.
+template <class T>
+struct ArithmeticOf {
+  using Type = T;
+};
+template <std::integral T>
+struct ArithmeticOf<T> {
+  using Type = std::make_unsigned_t<decltype(T{} + T{})>;
+};
+template <class T>
+using Arithmetic = typename ArithmeticOf<T>::Type;
+
 /// For operations whose combined values are the result.
 struct FinishesAsIs {
   template <class T>
@@ -54,13 +67,15 @@ struct FinishesAsIs {
 
 }  // namespace detail
 
+/// Integers wrap around.
 struct Sum : detail::FinishesAsIs {
   static constexpr std::string_view name = "sum";
   template <detail::Number T>
   static constexpr T identity = T{0};
   template <detail::Number T>
   DIST_HD constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    using Wide = detail::Arithmetic<T>;
+    return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
   }
 };
 
@@ -102,13 +117,15 @@ struct Max : detail::FinishesAsIs {
   }
 };
 
+/// Integers wrap around.
 struct Prod : detail::FinishesAsIs {
   static constexpr std::string_view name = "prod";
   template <detail::Number T>
   static constexpr T identity = T{1};
   template <detail::Number T>
   DIST_HD constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    using Wide = detail::Arithmetic<T>;
+    return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
   }
 };
 
@@ -165,8 +182,8 @@ concept Combines = requires(const Op op, T value, std::size_t count) {
 
 }  // namespace detail
 
-/// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`, the last three
-/// for `T` and for its Accumulator.
+/// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`, the last
+/// three for `T` and for its Accumulator.
 template <class Op, class T>
 concept ReduceOp = Reducible<T> && std::is_empty_v<Op> && requires {
   { Op::name } -> std::convertible_to<std::string_view>;

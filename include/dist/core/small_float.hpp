@@ -19,8 +19,8 @@ template <class To, class From>
 template <class Number>
 concept Narrowable = std::is_arithmetic_v<Number> && sizeof(Number) <= 8;
 
-/// `number` as a float whose last bit says whether anything was cut off (round to odd), so that rounding the float to 16
-/// bits gives what rounding `number` itself would.
+/// `number` as a float whose last bit says whether anything was cut off (round to odd), so that rounding the float to
+/// 16 bits gives what rounding `number` itself would.
 DIST_HD constexpr float to_sticky_float(double number) noexcept {
   const float nearest = static_cast<float>(number);
   const double back = nearest;
@@ -42,9 +42,9 @@ requires std::is_integral_v<Integer> DIST_HD constexpr float to_sticky_float(Int
   return to_sticky_float(negative ? -exact : exact);
 }
 
-/// Arithmetic of a 16-bit type `T` that converts to float and is made from it. A float is wide enough for each operation
-/// to round as if it were done exactly. Comparisons are those of float, by the implicit conversion, and so are operations
-/// with another number, whose result is a float.
+/// Arithmetic of a 16-bit type `T` that converts to float and is made from it. A float is wide enough for each
+/// operation to round as if it were done exactly. Comparisons are those of float, by the implicit conversion, and so
+/// are operations with another number, whose result is a float.
 template <class T>
 struct SmallFloat {
   friend DIST_HD constexpr T operator+(T a, T b) noexcept { return T(float{a} + float{b}); }

@@ -86,8 +86,8 @@ class TensorView {
   Shape shape_;
 };
 
-/// An owning dense row-major array, aligned to a cache line. `resize` keeps its memory when it is large enough, so that a
-/// tensor that is filled again and again does not allocate in a steady state.
+/// An owning dense row-major array, aligned to a cache line. `resize` keeps its memory when it is large enough, so that
+/// a tensor that is filled again and again does not allocate in a steady state.
 template <class T>
 class Tensor {
  public:

@@ -17,13 +17,16 @@ class AsBatchesDataset : public DatasetRange<AsBatchesDataset<D>> {
   using Element = ElementOf<D>;
   using Iterator = IteratorOf<D>;
   static constexpr bool is_batched = true;
+  static constexpr bool lends_elements = data::lends_elements<D>;
 
   AsBatchesDataset(D dataset, std::size_t batch_size) : dataset_(std::move(dataset)), batch_size_(batch_size) {}
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return dataset_.iterate(epoch); }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
   [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
-  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const {
+    return known_batch_size(dataset_) == batch_size_ ? partial_batches_of(dataset_) : PartialBatches::any;
+  }
   [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
@@ -31,8 +34,9 @@ class AsBatchesDataset : public DatasetRange<AsBatchesDataset<D>> {
   std::size_t batch_size_;
 };
 
-/// Says that the elements are batches already, as a generator may make them, so that they can be distributed. `batch_size`
-/// is what the full ones have; 0, when it is not known, has every batch divided for itself (spec I02, I05).
+/// Says that the elements are batches already, as a generator may make them, so that they can be distributed.
+/// `batch_size` is what the full ones have; 0, when it is not known, has every batch divided for itself (spec I02,
+/// I05).
 [[nodiscard]] inline auto as_batches(std::size_t batch_size = 0) {
   return Pipe{[=]<Dataset D>(D dataset) {
     constexpr bool has_rows = HasRows<ElementOf<D>>;

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -13,9 +14,10 @@
 
 namespace dist::data {
 
-/// A source that reads files and can be told to read some of them only (spec I08): `shard_files(n, i)` is the same source
-/// with files i, i + n, i + 2n, … of its `num_files()`. It is found through all steps that have one dataset before them.
-/// Of a list of names that `interleave` opens it is the list that is divided: `files({...}) | interleave(...)`.
+/// A source that reads files and can be told to read some of them only (spec I08): `shard_files(n, i)` is the same
+/// source with files i, i + n, i + 2n, … of its `num_files()`. It is found through all steps that have one dataset
+/// before them. Of a list of names that `interleave` opens it is the list that is divided: `files({...}) |
+/// interleave(...)`.
 template <class D>
 concept ShardableByFile = Dataset<D> && std::movable<D> && requires(const D& source, std::size_t number) {
   { source.num_files() } -> std::same_as<std::size_t>;
@@ -23,14 +25,6 @@ concept ShardableByFile = Dataset<D> && std::movable<D> && requires(const D& sou
 };
 
 namespace detail {
-
-/// Calls `visit` with the dataset and all it was made of, down to the source. A step says what it was made of by a member
-/// `upstream()`.
-template <class D, class Visit>
-void for_each_step(D& dataset, Visit& visit) {
-  visit(dataset);
-  if constexpr (requires { dataset.upstream(); }) for_each_step(dataset.upstream(), visit);
-}
 
 template <class D>
 [[nodiscard]] auto& source_of(D& dataset) {
@@ -46,6 +40,19 @@ template <class T>
 inline constexpr bool is_shard_dataset = false;
 template <class D>
 inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
+
+/// Whether `D` is a `shard`, or made of one. A step says what it was made of by a member `upstream()`, or
+/// `upstreams()` that gives a tuple of references where these are several.
+template <class D>
+inline constexpr bool has_shard = is_shard_dataset<D>;
+template <class... Ds>
+inline constexpr bool has_shard<std::tuple<Ds&...>> = (has_shard<Ds> || ...);
+template <class D>
+  requires requires(D& dataset) { dataset.upstreams(); }
+inline constexpr bool has_shard<D> = has_shard<decltype(std::declval<D&>().upstreams())>;
+template <class D>
+  requires(!is_shard_dataset<D> && requires(D & dataset) { dataset.upstream(); })
+inline constexpr bool has_shard<D> = has_shard<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>;
 
 /// The compiler's name of a type, for messages.
 template <class T>
@@ -73,18 +80,22 @@ void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
   }
 }
 
-/// Replaces every `shard(shard_hint)` in the dataset.
+/// Replaces every `shard(shard_hint)` in the dataset. Where there can be none it does not look: a `cache` that
+/// may change is one of its own from then on.
 template <Dataset D>
 void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
-  const auto replace = [&](auto& step) {
-    if constexpr (is_shard_dataset<std::remove_cvref_t<decltype(step)>>)
-      if (step.is_hint()) step.replace_hint(num_workers, index);
-  };
-  for_each_step(dataset, replace);
+  if constexpr (is_shard_dataset<D>)
+    if (dataset.is_hint()) dataset.replace_hint(num_workers, index);
+  if constexpr (!has_shard<D>)
+    return;
+  else if constexpr (requires { dataset.upstreams(); })
+    std::apply([&](auto&... each) { (shard_by_hint(each, num_workers, index), ...); }, dataset.upstreams());
+  else
+    shard_by_hint(dataset.upstream(), num_workers, index);
 }
 
-/// The shard goes before prefetches at the end, so that they run ahead by what is used, and before a shuffle there, whose
-/// buffer then holds nothing but the worker's own elements (spec I09).
+/// The shard goes before prefetches at the end, so that they run ahead by what is used, and before a shuffle there,
+/// whose buffer then holds nothing but the worker's own elements (spec I09).
 template <Dataset D>
 [[nodiscard]] auto shard_by_data(D dataset, std::size_t num_workers, std::size_t index) {
   const auto shard_upstream = [&](auto upstream) { return shard_by_data(std::move(upstream), num_workers, index); };
@@ -96,10 +107,9 @@ template <Dataset D>
 
 }  // namespace detail
 
-/// Makes `dataset` read what worker `index` of `num_workers` is to read of it, as far as that is decided at its source or at
-/// a hint. Returns what was done: `off` if nothing was to be done; `data` when it is left to the caller to keep every W-th
-/// element.
-/// As `auto_shard` throws.
+/// Makes `dataset` read what worker `index` of `num_workers` is to read of it, as far as that is decided at its source
+/// or at a hint. Returns what was done: `off` if nothing was to be done; `data` when it is left to the caller to keep
+/// every W-th element. As `auto_shard` throws.
 template <Dataset D>
 AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num_workers, std::size_t index) {
   detail::require_shard(num_workers, index);
@@ -121,8 +131,8 @@ AutoShardPolicy shard_source(D& dataset, AutoShardPolicy policy, std::size_t num
                         "Use AutoShardPolicy::off, automatic, file, data or hint");
 }
 
-/// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). Every worker passes over it in the
-/// same order, as that depends on nothing but the seed and the epoch, so that the parts are disjoint.
+/// The part of `dataset` that worker `index` of `num_workers` reads (spec I07 to I14). Every worker passes over it in
+/// the same order, as that depends on nothing but the seed and the epoch, so that the parts are disjoint.
 ///
 /// Throws InvalidArgument for a worker that is not among them and, under `file`, and under `automatic` where the source
 /// reads files, when there are fewer files than workers; under `file` when the source reads none. One worker reads

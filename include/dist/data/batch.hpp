@@ -29,7 +29,8 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     Iterator(const BatchDataset& dataset, std::uint64_t epoch)
         : upstream_(dataset.dataset_.iterate(epoch)),
           batch_size_(dataset.batch_size_),
-          capacity_(dataset.capacity()),
+          most_(dataset.most_rows()),
+          capacity_(dataset.first_capacity()),
           remainder_(dataset.remainder_) {}
 
     bool next(Element& batch) {
@@ -37,9 +38,7 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
       Rows::allocate(batch, row_, capacity_);
       std::size_t rows = 0;
       do {
-        if (rows == capacity_)
-          throw InvalidArgument("A dataset gives more elements than its cardinality says", text("it said ", capacity_),
-                                "Let cardinality() tell the number of elements, or unknown");
+        if (rows == capacity_) grow(batch);
         Rows::place(batch, rows++, row_);
       } while (rows < batch_size_ && upstream_.next(row_));
       if (rows < batch_size_ && remainder_ == Remainder::drop) return false;
@@ -50,10 +49,19 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
    private:
     using Rows = Stack<ElementOf<D>>;
 
+    void grow(Element& batch) {
+      if (capacity_ == most_)
+        throw InvalidArgument("A dataset gives more elements than its cardinality says", text("it said ", capacity_),
+                              "Let cardinality() tell the number of elements, or unknown");
+      capacity_ = capacity_ < most_ / 2 ? 2 * capacity_ : most_;
+      Rows::grow(batch, capacity_);
+    }
+
     IteratorOf<D> upstream_;
     ElementOf<D> row_{};
     std::size_t batch_size_;
-    std::size_t capacity_;
+    std::size_t most_;
+    std::size_t capacity_;  // of the batches to come
     Remainder remainder_;
   };
 
@@ -75,9 +83,15 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
  private:
   /// The rows of the largest batch: a batch size beyond the dataset's must not ask for memory that is never
   /// filled.
-  [[nodiscard]] std::size_t capacity() const {
+  [[nodiscard]] std::size_t most_rows() const {
     const Cardinality rows = dataset_.cardinality();
     return rows.is_known() && rows.count() < batch_size_ ? rows.count() : batch_size_;
+  }
+  /// The rows that a batch has room for at first. Where nobody knows how many there will be it grows as they come.
+  [[nodiscard]] std::size_t first_capacity() const {
+    constexpr std::size_t guess = 1024;
+    const bool is_guessed = dataset_.cardinality() == Cardinality::unknown();
+    return is_guessed && most_rows() > guess ? guess : most_rows();
   }
 
   D dataset_;

@@ -14,7 +14,7 @@ template <class D>
   return 0;
 }
 
-/// Which batches may have fewer rows than the batch size.
+/// Which batches may have fewer rows than the batch size. Where `any` may, some may have no row at all.
 enum class PartialBatches : unsigned char { none, last, any };
 
 /// What a dataset's member `partial_batches()` says; any may be partial where there is no such member.

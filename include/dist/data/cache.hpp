@@ -70,6 +70,10 @@ class CacheFill {
 /// The elements of one pass over `D`, kept in memory. Made by `cache`.
 template <Dataset D>
 class CacheDataset : public DatasetRange<CacheDataset<D>> {
+  static_assert(!data::lends_elements<D>,
+                "cache keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
+                "distributed");
+
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
@@ -134,8 +138,8 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
 /// pass that is broken off keeps nothing. Copies of the dataset share the memory, which is that of all elements, and of
 /// none of those that are views. Passes may run at the same time, on any threads.
 ///
-/// Every pass gives epoch 0 of what comes before: shuffle after the cache, not before it, to have another order in every
-/// epoch. Throws InvalidArgument for an infinite dataset.
+/// Every pass gives epoch 0 of what comes before: shuffle after the cache, not before it, to have another order in
+/// every epoch. Throws InvalidArgument for an infinite dataset.
 [[nodiscard]] inline auto cache() {
   return Pipe{[]<Dataset D>(D dataset) {
     constexpr bool copyable = std::copyable<ElementOf<D>>;

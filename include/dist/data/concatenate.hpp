@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -18,6 +19,7 @@ class ConcatenateDataset : public DatasetRange<ConcatenateDataset<First, Second>
  public:
   using Element = ElementOf<First>;
   static constexpr bool is_batched = data::is_batched<First> && data::is_batched<Second>;
+  static constexpr bool lends_elements = data::lends_elements<First> || data::lends_elements<Second>;
 
   ConcatenateDataset(First first, Second second) : first_(std::move(first)), second_(std::move(second)) {}
 
@@ -59,6 +61,7 @@ class ConcatenateDataset : public DatasetRange<ConcatenateDataset<First, Second>
   [[nodiscard]] PartialBatches partial_batches() const {
     return partial_batches_of(first_) == PartialBatches::none ? partial_batches_of(second_) : PartialBatches::any;
   }
+  [[nodiscard]] std::tuple<First&, Second&> upstreams() noexcept { return std::tie(first_, second_); }
 
  private:
   First first_;

@@ -28,10 +28,11 @@ concept ElementIterator = std::movable<I> && requires(I iterator, Element& eleme
 /// A sequence of elements that can be passed over any number of times.
 ///
 /// `iterate(epoch)` starts a pass; its iterator refers to the dataset, which must neither move nor end before
-/// it. An element is a value, or holds views that stay valid as long as the dataset.
+/// it. An element is a value, or holds views that stay valid as long as the dataset, unless it `lends_elements`.
 ///
-/// A dataset may say more of itself: `is_batched` below, `batch_size()` and `partial_batches()` of its batches (see
-/// batch_size.hpp), and the dataset it was made of by `upstream()` (see auto_shard.hpp).
+/// A dataset may say more of itself: `is_batched` and `lends_elements` below, `batch_size()` and `partial_batches()` of
+/// its batches (see batch_size.hpp), and what it was made of by `upstream()`, or `upstreams()` where that is several
+/// datasets (see auto_shard.hpp).
 template <class D>
 concept Dataset = std::move_constructible<D> && std::default_initializable<typename D::Element> &&
     std::movable<typename D::Element> && requires(const D& dataset, std::uint64_t epoch) {
@@ -49,6 +50,14 @@ using IteratorOf = decltype(std::declval<const D&>().iterate(std::uint64_t{}));
 template <class D>
 inline constexpr bool is_batched = [] {
   if constexpr (requires { D::is_batched; }) return bool{D::is_batched};
+  return false;
+}();
+
+/// Whether the elements of `D` are views that end at the next element of the pass, so that no step may hold two of
+/// them. A dataset says so by a member `lends_elements`; the elements of one that does not stay.
+template <class D>
+inline constexpr bool lends_elements = [] {
+  if constexpr (requires { D::lends_elements; }) return bool{D::lends_elements};
   return false;
 }();
 

@@ -30,7 +30,8 @@ struct InputOptions {
   Remainder last_step = Remainder::keep;
 };
 
-/// For `distribute_datasets_from_function`: one pipeline per worker, whose replicas take its elements in turn (spec I17).
+/// For `distribute_datasets_from_function`: one pipeline per worker, whose replicas take its elements in turn (spec
+/// I17).
 struct PipelinePerWorker {
   Remainder last_step = Remainder::keep;
 };

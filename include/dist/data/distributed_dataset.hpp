@@ -19,11 +19,12 @@
 
 namespace dist::data {
 
-/// A batched dataset whose global batches are divided among the replicas of this worker. An element is a step: one value
-/// per replica, views of its rows that stay valid until the next step. Made by `distribute_dataset`.
+/// A batched dataset whose global batches are divided among the replicas of this worker. An element is a step: one
+/// value per replica, views of its rows that stay valid until the next step. Made by `distribute_dataset`.
 ///
-/// Where the batch size is known, the rows of all batches are cut by the cycle of `batch_sizes_for_worker`, and rows of a
-/// partial batch in the middle are joined by those of the next. Otherwise every batch is cut for itself. See RebatchRule.
+/// Where the batch size is known, the rows of all batches are cut by the cycle of `batch_sizes_for_worker`, and rows of
+/// a partial batch in the middle are joined by those of the next. Otherwise every batch is cut for itself. See
+/// RebatchRule.
 template <class D>
 class DistributedDataset {
   static_assert(is_batched<D>,
@@ -44,6 +45,7 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
  public:
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;
+  static constexpr bool lends_elements = true;
 
   /// For the only worker. Throws InvalidArgument for zero replicas.
   DistributedDataset(D dataset, std::size_t replicas, const InputOptions& options = {})
@@ -88,8 +90,8 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass: partial
-  /// batches that are not at the end, batches that a filter leaves.
+  /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass:
+  /// partial batches that are not at the end, batches that a filter leaves.
   [[nodiscard]] Cardinality cardinality() const {
     return plan_.steps_of(dataset_.cardinality(), RebatchedSteps<D>::rule(plan_));
   }
@@ -107,8 +109,8 @@ DistributedDataset(D, std::size_t, const InputOptions& = {}) -> DistributedDatas
 template <class D>
 DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&) -> DistributedDataset<D>;
 
-/// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches ahead
-/// of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
+/// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches
+/// ahead of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
 ///
 /// Called once, outside the loop over epochs: every loop over the result is a new epoch of `dataset`, which is shuffled
 /// anew (spec I31). Throws as DistributedDataset does.

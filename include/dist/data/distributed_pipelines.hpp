@@ -19,8 +19,8 @@
 
 namespace dist::data {
 
-/// Datasets whose batches are those of replicas: each step gives every local replica one batch, as views that stay valid
-/// until the next step. Either one dataset serves all replicas in turn, or each has its own. Made by
+/// Datasets whose batches are those of replicas: each step gives every local replica one batch, as views that stay
+/// valid until the next step. Either one dataset serves all replicas in turn, or each has its own. Made by
 /// `distribute_datasets_from_function`.
 ///
 /// A step runs if any replica has a batch; the others receive 0 rows of the same extents (spec I24).
@@ -30,6 +30,7 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
  public:
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;
+  static constexpr bool lends_elements = true;
 
   /// One pipeline, or as many as there are replicas. Throws InvalidArgument for another number, and for zero replicas.
   DistributedPipelines(std::vector<D> pipelines, std::size_t replicas, Remainder last_step)
@@ -131,15 +132,15 @@ template <class Fn>
 }  // namespace detail
 
 /// Calls `fn` for datasets that are batched by the batch size of one replica:
-/// `batch(context.get_per_replica_batch_size(global_batch_size))`. Each step takes one element for every local replica; the
-/// datasets are neither divided among workers nor batched again (spec I17).
+/// `batch(context.get_per_replica_batch_size(global_batch_size))`. Each step takes one element for every local replica;
+/// the datasets are neither divided among workers nor batched again (spec I17).
 ///
-/// With PipelinePerWorker `fn` is called once, with `context`, and its dataset is not made ahead of its use unless it ends
-/// in `prefetch`. With PipelinePerReplica it is called once for each replica, in their order, with the replica's number as
-/// `input_pipeline_id` (spec I18).
+/// With PipelinePerWorker `fn` is called once, with `context`, and its dataset is not made ahead of its use unless it
+/// ends in `prefetch`. With PipelinePerReplica it is called once for each replica, in their order, with the replica's
+/// number as `input_pipeline_id` (spec I18).
 ///
-/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). Throws InvalidArgument
-/// for zero replicas and for a pipeline per replica of several workers, and what `fn` throws.
+/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). Throws
+/// InvalidArgument for zero replicas and for a pipeline per replica of several workers, and what `fn` throws.
 template <class Fn, class Options = PipelinePerWorker>
 [[nodiscard]] auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, const InputContext& context,
                                                      const Options& options = {}) {

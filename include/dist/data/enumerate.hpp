@@ -13,6 +13,7 @@ template <Dataset D>
 class EnumerateDataset : public DatasetRange<EnumerateDataset<D>> {
  public:
   using Element = std::tuple<std::int64_t, ElementOf<D>>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
 
   EnumerateDataset(D dataset, std::int64_t start) : dataset_(std::move(dataset)), start_(start) {}
 

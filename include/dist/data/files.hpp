@@ -8,6 +8,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/shard.hpp>
 
 namespace dist::data {
 
@@ -16,9 +17,7 @@ namespace detail {
 /// Files `shard`, `shard + shards`, ... of the list, as `FilesDataset::shard_files` promises.
 [[nodiscard]] inline std::vector<std::string> files_of_shard(const std::vector<std::string>& files, std::size_t shards,
                                                              std::size_t shard) {
-  if (shard >= shards)
-    throw InvalidArgument("There is no such shard", text("shard ", shard, " of ", shards),
-                          "Number the shards from 0 to one less than there are");
+  require_shard(shards, shard);
   if (files.size() < shards)
     throw InvalidArgument("There are fewer files than shards", text(files.size(), " files, ", shards, " shards"),
                           "Write the data to more files, or shard the elements instead of the files");

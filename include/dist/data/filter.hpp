@@ -16,6 +16,7 @@ class FilterDataset : public DatasetRange<FilterDataset<D, Predicate>> {
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
 
   FilterDataset(D dataset, Predicate predicate) : dataset_(std::move(dataset)), predicate_(std::move(predicate)) {}
 

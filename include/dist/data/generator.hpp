@@ -78,14 +78,14 @@ class GeneratorDataset : public DatasetRange<GeneratorDataset<Factory>> {
   Cardinality cardinality_;
 };
 
-/// A dataset whose elements a function makes (spec I30). Every pass calls `factory`, with the epoch if it takes one, for
-/// a generator: a function that gives the next element as a std::optional, and an empty one at the end.
+/// A dataset whose elements a function makes (spec I30). Every pass calls `factory`, with the epoch if it takes one,
+/// for a generator: a function that gives the next element as a std::optional, and an empty one at the end.
 ///
 ///   generator([] { return [i = 0]() mutable { return i < 3 ? std::optional{i++} : std::nullopt; }; })
 ///
-/// What it throws reaches the loop unchanged. `cardinality` is what the dataset says of itself; a generator that depends
-/// on the epoch alone keeps the promise of a dataset, the same elements in the same epoch. An element that owns memory
-/// is made anew every time: a dataset class of your own can reuse it.
+/// What it throws reaches the loop unchanged. `cardinality` is what the dataset says of itself; a generator that
+/// depends on the epoch alone keeps the promise of a dataset, the same elements in the same epoch. An element that owns
+/// memory is made anew every time: a dataset class of your own can reuse it.
 template <class Factory>
 [[nodiscard]] auto generator(Factory factory, Cardinality cardinality = Cardinality::unknown()) {
   constexpr bool is_factory = detail::is_generator_factory<Factory>;

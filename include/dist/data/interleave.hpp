@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,17 +10,23 @@
 
 #include <dist/core/error.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/owned.hpp>
 
 namespace dist::data {
 
 /// The elements of the datasets that a function makes of the elements of `D`, taken in turns. Made by `interleave`.
 template <Dataset D, class MakeDataset>
 class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>> {
+  static_assert(!data::lends_elements<D>,
+                "interleave keeps elements beyond the next one, these are lent for one step: put it before the dataset "
+                "is distributed");
   using Inner = std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>;
 
  public:
-  using Element = ElementOf<Inner>;
+  /// Owns what the elements of the datasets view, as these end before the pass does.
+  using Element = Owned<ElementOf<Inner>>;
   static constexpr bool is_batched = data::is_batched<Inner>;
+  static constexpr bool lends_elements = data::lends_elements<Inner> && std::same_as<Element, ElementOf<Inner>>;
 
   InterleaveDataset(D dataset, MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length)
       : dataset_(std::move(dataset)),
@@ -40,7 +47,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
       while (!exhausted_ || open_ > 0) {
         Slot& slot = slots_[current_];
         if (slot.iterator) {
-          if (slot.iterator->next(element)) {
+          if (read(*slot.iterator, element)) {
             if (++in_block_ == block_length_) turn();
             return true;
           }
@@ -76,6 +83,16 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
       }
     };
 
+    bool read(IteratorOf<Inner>& inner, Element& element) {
+      if constexpr (std::same_as<Element, ElementOf<Inner>>) {
+        return inner.next(element);
+      } else {
+        if (!inner.next(viewed_)) return false;
+        Owning<ElementOf<Inner>>::copy(element, viewed_);
+        return true;
+      }
+    }
+
     void turn() {
       in_block_ = 0;
       if (++current_ == slots_.size()) current_ = 0;
@@ -86,6 +103,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
     std::size_t block_length_;
     IteratorOf<D> upstream_;
     std::vector<Slot> slots_;
+    ElementOf<Inner> viewed_{};
     std::size_t current_ = 0;
     std::size_t in_block_ = 0;
     std::size_t open_ = 0;
@@ -111,7 +129,8 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
 /// again, the next dataset takes its place. This is the order of tf.data (spec I08, I30).
 ///
 /// `make_dataset` is called as a constant. What it makes may refer to its argument, and is passed over with the number
-/// of the outer epoch. Throws InvalidArgument when either length is 0.
+/// of the outer epoch. Elements that are views are copied, as their dataset ends before the pass does. Throws
+/// InvalidArgument when either length is 0.
 template <class MakeDataset>
 [[nodiscard]] auto interleave(MakeDataset make_dataset, std::size_t cycle_length, std::size_t block_length = 1) {
   if (cycle_length == 0 || block_length == 0)

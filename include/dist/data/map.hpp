@@ -5,11 +5,15 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
+
+/// Whether a function of batches gives batches with as many rows.
+enum class RowCount : bool { changes, kept };
 
 /// Every element of `D` passed through a function. Made by `map`.
 template <Dataset D, class Function>
@@ -19,45 +23,61 @@ class MapDataset : public DatasetRange<MapDataset<D, Function>> {
   /// What a function makes of a batch stands for a batch. Whether it has rows to divide is another question.
   static constexpr bool is_batched = data::is_batched<D>;
 
-  MapDataset(D dataset, Function function) : dataset_(std::move(dataset)), function_(std::move(function)) {}
+  MapDataset(D dataset, Function function, RowCount rows)
+      : dataset_(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
 
   class Iterator {
    public:
     Iterator(const MapDataset& dataset, std::uint64_t epoch)
-        : function_(&dataset.function_), upstream_(dataset.dataset_.iterate(epoch)) {}
+        : function_(&dataset.function_), rows_(dataset.rows_), upstream_(dataset.dataset_.iterate(epoch)) {}
 
     bool next(Element& element) {
       if (!upstream_.next(argument_)) return false;
       element = (*function_)(std::as_const(argument_));
+      if constexpr (HasRows<ElementOf<D>> && HasRows<Element>)
+        if (rows_ == RowCount::kept) require_rows(row_count(element), row_count(argument_));
       return true;
     }
 
    private:
+    static void require_rows(std::size_t rows, std::size_t expected) {
+      if (rows != expected)
+        throw ShapeMismatch("The function of map was said to keep the rows of a batch",
+                            text("it made ", rows, " of ", expected), "Leave out RowCount::kept");
+    }
+
     const Function* function_;
+    RowCount rows_;
     IteratorOf<D> upstream_;
     ElementOf<D> argument_{};
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  /// That before the function, which is taken to keep the number of rows.
+  /// That before the function: rows are joined to batches of this size again when they are distributed.
   [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(dataset_) : 0; }
-  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
+  [[nodiscard]] PartialBatches partial_batches() const {
+    return rows_ == RowCount::kept ? partial_batches_of(dataset_) : PartialBatches::any;
+  }
   [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   D dataset_;
   Function function_;
+  RowCount rows_;
 };
 
 /// Passes every element through `function`, which is called as a constant and gives a value that does not
 /// refer to its argument.
+///
+/// After `batch`, RowCount::kept says that the function changes no batch's number of rows, so that the number of steps
+/// of a distributed dataset is known (spec I27). Throws, while iterating, ShapeMismatch when it does.
 template <class Function>
-[[nodiscard]] auto map(Function function) {
-  return Pipe{[function = std::move(function)]<Dataset D>(D dataset) {
+[[nodiscard]] auto map(Function function, RowCount rows = RowCount::changes) {
+  return Pipe{[function = std::move(function), rows]<Dataset D>(D dataset) {
     constexpr bool callable = std::is_invocable_v<const Function&, const ElementOf<D>&>;
     if constexpr (callable)
-      return MapDataset<D, Function>{std::move(dataset), function};
+      return MapDataset<D, Function>{std::move(dataset), function, rows};
     else
       static_assert(callable, "map: the function must be callable, as a constant, with an element of the dataset");
   }};

@@ -31,8 +31,8 @@ void check_rows(const std::string& x_file, const Tensor<X>& x, const std::string
 
 }  // namespace detail
 
-/// A dataset of the rows of the array in the NPY file at `path` (spec I29). Throws FileError as `io::read_npy` does, and
-/// for an array without rows.
+/// A dataset of the rows of the array in the NPY file at `path` (spec I29). Throws FileError as `io::read_npy` does,
+/// and for a scalar, which has no rows.
 template <class X>
 [[nodiscard]] TensorSlices<Tensor<X>> npy_slices(const std::string& path,
                                                  std::size_t max_elements = io::npy_default_max_elements) {
@@ -40,8 +40,8 @@ template <class X>
   detail::check_rows(path, x);
   return tensor_slices(std::move(x));
 }
-/// A dataset of the examples whose features and labels are the rows of the arrays in two NPY files. Throws FileError also
-/// when their numbers differ.
+/// A dataset of the examples whose features and labels are the rows of the arrays in two NPY files. Throws FileError
+/// also when their numbers differ.
 template <class X, class Y>
 [[nodiscard]] TensorSlices<Example<Tensor<X>, Tensor<Y>>> npy_slices(
     const std::string& x_path, const std::string& y_path, std::size_t max_elements = io::npy_default_max_elements) {

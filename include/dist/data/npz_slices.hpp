@@ -12,7 +12,7 @@
 namespace dist::data {
 
 /// A dataset of the rows of the array `x` in the NPZ file at `path` (spec I29): `npz_slices<float>("data.npz", "x")`.
-/// Throws FileError as `io::Npz` does, and for an array without rows.
+/// Throws FileError as `io::Npz` does, and for a scalar, which has no rows.
 template <class X>
 [[nodiscard]] TensorSlices<Tensor<X>> npz_slices(const std::string& path, const std::string& x,
                                                  std::size_t max_elements = io::npy_default_max_elements) {
@@ -20,8 +20,8 @@ template <class X>
   detail::check_rows(text(path, ":", x), features);
   return tensor_slices(std::move(features));
 }
-/// A dataset of the examples whose features and labels are the rows of the arrays `x` and `y`. Throws FileError also when
-/// their numbers differ.
+/// A dataset of the examples whose features and labels are the rows of the arrays `x` and `y`. Throws FileError also
+/// when their numbers differ.
 template <class X, class Y>
 [[nodiscard]] TensorSlices<Example<Tensor<X>, Tensor<Y>>> npz_slices(
     const std::string& path, const std::string& x, const std::string& y,

@@ -112,10 +112,6 @@ class Prefetcher {
   std::thread producer_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 inline void require_ring_size(std::size_t elements, std::size_t least) {
   constexpr std::size_t most = std::size_t{1} << 31;  // what the ring's counters can tell apart
   if (elements < least || elements > most)
@@ -129,12 +125,17 @@ inline void require_ring_size(std::size_t elements, std::size_t least) {
 /// The elements of `D`, made by a background thread ahead of their use. Made by `prefetch`.
 template <Dataset D>
 class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
+  static_assert(
+      !data::lends_elements<D>,
+      "prefetch keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
+      "distributed");
+
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
 
-  /// With a ring of 0 elements every element is made when it is asked for, in the thread that asks. Throws InvalidArgument
-  /// for a ring that is too large.
+  /// With a ring of 0 elements every element is made when it is asked for, in the thread that asks. Throws
+  /// InvalidArgument for a ring that is too large.
   PrefetchDataset(D dataset, std::size_t ring_size) : dataset_(std::move(dataset)), ring_size_(ring_size) {
     detail::require_ring_size(ring_size, 0);
   }

@@ -47,22 +47,25 @@ struct RebatchPlan {
     return batch_size > 0 && !by_element ? RebatchRule::by_cycle : RebatchRule::by_slices;
   }
 
-  /// How many steps so many global batches make, under `applied`: a number as long as it follows from theirs (spec I27).
+  /// How many steps so many global batches make, under `applied`: a number as long as it follows from theirs (spec
+  /// I27).
   [[nodiscard]] constexpr Cardinality steps_of(Cardinality batches, RebatchRule applied) const {
     if (!batches.is_known() || batches.count() == 0) return batches;
-    const bool drops = last_step == Remainder::drop && batch_size > 0;
+    const bool drops = last_step == Remainder::drop;
     const bool by_slices = applied == RebatchRule::by_slices;
-    const bool all_count =
-        partial_batches == PartialBatches::none
-            ? by_slices || workers == 1 || batch_size >= workers * local_replicas  // no step without a row
-            : !drops && (by_slices || (partial_batches == PartialBatches::last && workers == 1));
+    bool all_count = false;  // every batch gives each worker's step a row
+    if (partial_batches == PartialBatches::none)
+      all_count = by_slices ? !drops || batch_size > 0 : workers == 1 || batch_size >= workers * local_replicas;
+    else if (partial_batches == PartialBatches::last)
+      all_count = !drops && (by_slices || workers == 1);
     const std::size_t parts = sharding == AutoShardPolicy::data ? 1 : workers;
     if (!all_count || batches.count() > std::numeric_limits<std::size_t>::max() / parts) return Cardinality::unknown();
     return Cardinality::known(batches.count() * parts);
   }
 };
 
-/// A batch of which rows can be joined with rows of the next one: a copy of them is a batch with the same kind of views.
+/// A batch of which rows can be joined with rows of the next one: a copy of them is a batch with the same kind of
+/// views.
 template <class Batch>
 concept JoinableRows = HasRows<Batch> && Stackable<RowOf<Batch>> && HasRows<Batched<RowOf<Batch>>> &&
     std::same_as<RowsOf<Batched<RowOf<Batch>>>, RowsOf<Batch>>;
@@ -73,10 +76,7 @@ template <Dataset D>
   requires HasRows<ElementOf<D>>
 class SlicedSteps {
  public:
-  SlicedSteps(IteratorOf<D> upstream, const RebatchPlan& plan)
-      : upstream_(std::move(upstream)),
-        plan_(plan),
-        least_rows_(plan.last_step == Remainder::drop && plan.batch_size > 1 ? plan.batch_size : 1) {}
+  SlicedSteps(IteratorOf<D> upstream, const RebatchPlan& plan) : upstream_(std::move(upstream)), plan_(plan) {}
 
   /// Gives `values`, one for each local replica, its rows. False at the end.
   bool next(PerReplica<RowsOf<ElementOf<D>>>& values) {
@@ -98,20 +98,27 @@ class SlicedSteps {
     do {
       if (!upstream_.next(batch_)) return false;
       rows_ = row_count(batch_);
-    } while (rows_ < least_rows_);
+    } while (!is_step(rows_));
     return true;
+  }
+  /// Whether a batch of so many rows is divided. An incomplete one has fewer than the batch size or, where that is not
+  /// known, leaves a replica of any worker without rows.
+  [[nodiscard]] bool is_step(std::size_t rows) const {
+    if (rows == 0 || plan_.last_step == Remainder::keep) return rows > 0;
+    if (plan_.batch_size > 0) return rows >= plan_.batch_size;
+    const std::size_t slices = plan_.workers * plan_.local_replicas;
+    return rows_of_replica(rows, slices - 1, slices).size() > 0;
   }
 
   IteratorOf<D> upstream_;
   RebatchPlan plan_;
-  std::size_t least_rows_;
   ElementOf<D> batch_{};
   std::size_t rows_ = 0;
   std::size_t part_ = 0;  // which of the batch's steps is next
 };
 
-/// One pass over `D` under RebatchRule::by_cycle. The rows of a replica are a view where they lie in one batch of `D`, and
-/// are copied where they come from several.
+/// One pass over `D` under RebatchRule::by_cycle. The rows of a replica are a view where they lie in one batch of `D`,
+/// and are copied where they come from several.
 template <Dataset D>
   requires JoinableRows<ElementOf<D>>
 class CycledSteps {

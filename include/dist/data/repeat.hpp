@@ -16,6 +16,7 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
   static constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
 
   RepeatDataset(D dataset, std::size_t rounds) : dataset_(std::move(dataset)), rounds_(rounds) {}
@@ -34,10 +35,11 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
           empty_ = false;
           return true;
         }
-        if (empty_)
-          round_ = rounds_;  // nothing to repeat, for ever
+        if (empty_ && rounds_ == forever)
+          round_ = rounds_;  // the search for an element might never end
         else if (++round_ < rounds_)
           upstream_ = dataset_->iterate(first_epoch_ + round_);
+        empty_ = true;
       }
       return false;
     }
@@ -48,7 +50,7 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
     std::size_t rounds_;
     IteratorOf<D> upstream_;
     std::size_t round_ = 0;
-    bool empty_ = true;
+    bool empty_ = true;  // this round, so far
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
@@ -77,7 +79,7 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
 [[nodiscard]] inline auto repeat(std::size_t rounds) {
   return Pipe{[=]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), rounds}; }};
 }
-/// Repeats the dataset for ever. An empty one stays empty.
+/// Repeats the dataset for ever, or until a round has no element.
 [[nodiscard]] inline auto repeat() {
   return Pipe{[]<Dataset D>(D dataset) { return RepeatDataset<D>{std::move(dataset), RepeatDataset<D>::forever}; }};
 }

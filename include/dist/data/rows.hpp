@@ -17,8 +17,8 @@ namespace dist::data {
 template <class Batch>
 struct Rowwise;
 
-/// A batch whose rows can be divided: a Tensor, a TensorView, and an Example, std::tuple, std::pair or std::array of such
-/// (spec I30).
+/// A batch whose rows can be divided: a Tensor, a TensorView, and an Example, std::tuple, std::pair or std::array of
+/// such (spec I30).
 template <class Batch>
 concept HasRows = requires {
   typename Rowwise<Batch>::View;
@@ -29,8 +29,8 @@ using RowsOf = typename Rowwise<Batch>::View;
 template <HasRows Batch>
 using RowOf = typename Rowwise<Batch>::Row;
 
-/// How many rows a batch has. Throws ShapeMismatch for an array without axes, and for a batch whose parts differ in their
-/// number.
+/// How many rows a batch has. Throws ShapeMismatch for an array without axes, and for a batch whose parts differ in
+/// their number.
 template <HasRows Batch>
 [[nodiscard]] std::size_t row_count(const Batch& batch) {
   return Rowwise<Batch>::count(batch);

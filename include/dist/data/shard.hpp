@@ -20,6 +20,7 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
 
   ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
       : dataset_(std::move(dataset)), num_shards_(num_shards), index_(index) {}
@@ -39,13 +40,22 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
         if (!read(element)) return false;
       if (!read(element)) return false;
       skip_ = num_shards_ - 1;
+      if (must_reach_all_) reach_all();
       return true;
     }
 
    private:
+    /// Reads ahead to the first element of the last shard, so that a worker learns that another one gets nothing before
+    /// it uses its own.
+    void reach_all() {
+      Element of_others{};
+      for (; seen_ < num_shards_; --skip_) read(of_others);
+      must_reach_all_ = false;
+    }
+
     bool read(Element& element) {
       if (upstream_.next(element)) {
-        if (must_reach_all_ && ++seen_ == num_shards_) must_reach_all_ = false;
+        ++seen_;
         return true;
       }
       if (must_reach_all_)
@@ -79,7 +89,7 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
   void replace_hint(std::size_t num_shards, std::size_t index) {
     num_shards_ = num_shards;
     index_ = index;
-    must_reach_all_ = true;
+    must_reach_all_ = num_shards_ > 1;  // one worker reads everything (spec I14)
   }
 
  private:

@@ -18,6 +18,10 @@ enum class Reshuffle : bool { never, each_epoch };
 /// The elements of `D` in random order. Made by `shuffle`.
 template <Dataset D>
 class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
+  static_assert(!data::lends_elements<D>,
+                "shuffle keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
+                "distributed");
+
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;

@@ -15,15 +15,16 @@
 
 namespace dist::data {
 
-/// How elements of one type become a batch. A specialisation has the type `Batch` and three functions:
+/// How elements of one type become a batch. A specialisation has the type `Batch` and four functions:
 /// `allocate(batch, like, rows)` gives the batch room for `rows` elements such as `like`, reusing its memory;
 /// `place(batch, row, element)` copies an element to its row and throws ShapeMismatch when its shape differs;
-/// `trim(batch, rows)` keeps the first rows only.
+/// `grow(batch, rows)` gives it room for more, and keeps those that it has; `trim(batch, rows)` keeps the first
+/// rows only.
 template <class Element>
 struct Stack;
 
-/// An element that can be batched: a number, a Tensor, a TensorView, and an Example, std::tuple, std::pair or std::array
-/// of such.
+/// An element that can be batched: a number, a Tensor, a TensorView, and an Example, std::tuple, std::pair or
+/// std::array of such.
 template <class Element>
 concept Stackable = requires {
   typename Stack<Element>::Batch;
@@ -58,6 +59,13 @@ struct StackRows {
           "Bring them to one shape with map, or use batches of one element");
     const std::size_t count = expected.elements();
     if (count > 0) std::memcpy(batch.data() + row * count, elements, count * sizeof(T));
+  }
+
+  static void grow(Batch& batch, std::size_t rows) {
+    Batch larger;
+    allocate(larger, batch.shape().row(), rows);
+    if (batch.size() > 0) std::memcpy(larger.data(), batch.data(), batch.size() * sizeof(T));
+    batch = std::move(larger);
   }
 
   static void trim(Batch& batch, std::size_t rows) { batch.resize(batch.shape().with_rows(rows)); }
@@ -113,6 +121,10 @@ struct Stack<Example<X, Y>> {
     Stack<X>::place(batch.x, row, element.x);
     Stack<Y>::place(batch.y, row, element.y);
   }
+  static void grow(Batch& batch, std::size_t rows) {
+    Stack<X>::grow(batch.x, rows);
+    Stack<Y>::grow(batch.y, rows);
+  }
   static void trim(Batch& batch, std::size_t rows) {
     Stack<X>::trim(batch.x, rows);
     Stack<Y>::trim(batch.y, rows);
@@ -131,6 +143,9 @@ struct StackParts {
   }
   static void place(Batch& batch, std::size_t row, const Element& element) {
     each_part([&]<std::size_t I, class Part>() { Part::place(std::get<I>(batch), row, std::get<I>(element)); });
+  }
+  static void grow(Batch& batch, std::size_t rows) {
+    each_part([&]<std::size_t I, class Part>() { Part::grow(std::get<I>(batch), rows); });
   }
   static void trim(Batch& batch, std::size_t rows) {
     each_part([&]<std::size_t I, class Part>() { Part::trim(std::get<I>(batch), rows); });

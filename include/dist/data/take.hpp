@@ -15,6 +15,7 @@ class TakeDataset : public DatasetRange<TakeDataset<D>> {
  public:
   using Element = ElementOf<D>;
   static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
 
   TakeDataset(D dataset, std::size_t count) : dataset_(std::move(dataset)), count_(count) {}
 

@@ -1,5 +1,5 @@
-/// Takes serialized tf.train.Example messages apart, the usual content of TFRecord files: named lists of bytes, floats or
-/// integers. Knows as much of the wire format of protocol buffers as that takes.
+/// Takes serialized tf.train.Example messages apart, the usual content of TFRecord files: named lists of bytes, floats
+/// or integers. Knows as much of the wire format of protocol buffers as that takes.
 #pragma once
 
 #include <bit>
@@ -17,8 +17,8 @@ namespace dist::data {
 
 namespace detail {
 
-/// The fields of one message of protocol buffers, in the order of its bytes. Fields of wire types that are not asked for
-/// are passed over. Throws InvalidArgument where the bytes are none.
+/// The fields of one message of protocol buffers, in the order of its bytes. Fields of wire types that are not asked
+/// for are passed over. Throws InvalidArgument where the bytes are none.
 class WireReader {
  public:
   enum class Type : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -110,8 +110,8 @@ class TfExample {
         example.skip();
   }
 
-  /// The list of that name. Throws InvalidArgument when there is none, which the message answers with the names there are,
-  /// and when it holds values of another kind. A feature of no kind is an empty list of any.
+  /// The list of that name. Throws InvalidArgument when there is none, which the message answers with the names there
+  /// are, and when it holds values of another kind. A feature of no kind is an empty list of any.
   [[nodiscard]] std::span<const std::string_view> bytes(std::string_view name) const {
     return list(name, Kind::bytes, bytes_);
   }

@@ -19,6 +19,7 @@ class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
   using Element = std::tuple<ElementOf<Ds>...>;
   /// Batches side by side are a batch.
   static constexpr bool is_batched = (data::is_batched<Ds> && ...);
+  static constexpr bool lends_elements = (data::lends_elements<Ds> || ...);
 
   explicit ZipDataset(Ds... datasets) : datasets_(std::move(datasets)...) {}
 
@@ -60,6 +61,9 @@ class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
     PartialBatches most = PartialBatches::none;
     std::apply([&](const Ds&... each) { ((most = std::max(most, partial_batches_of(each))), ...); }, datasets_);
     return most;
+  }
+  [[nodiscard]] std::tuple<Ds&...> upstreams() noexcept {
+    return std::apply([](Ds&... each) { return std::tie(each...); }, datasets_);
   }
 
  private:

@@ -49,9 +49,9 @@ class ProcessorMask {
 
 }  // namespace detail
 
-/// The processors that this process may run on, in ascending order: what a launcher or a container left it. They are those
-/// of the main thread, so that a thread that was pinned sees the same; a main thread that an OpenMP runtime has bound
-/// (OMP_PROC_BIND) sees its own place only.
+/// The processors that this process may run on, in ascending order: what a launcher or a container left it. They are
+/// those of the main thread, so that a thread that was pinned sees the same; a main thread that an OpenMP runtime has
+/// bound (OMP_PROC_BIND) sees its own place only.
 [[nodiscard]] inline std::vector<std::size_t> allowed_processors() { return detail::processors_of_thread(getpid()); }
 
 /// Asks that the calling thread stay on `processor`. A refusal is not an error: placement is advice.

@@ -36,13 +36,15 @@ class Arena {
                           text(capacity_, " bytes: ", std::strerror(code)),
                           "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
       }
-      // Collectives stream through all regions at once; with small pages they wait for address translation. Advice only.
+      // Collectives stream through all regions at once; with small pages they wait for address translation. Advice
+      // only.
       static_cast<void>(madvise(region, capacity_, MADV_HUGEPAGE));
       regions_.push_back(static_cast<std::byte*>(region));
     }
     free_.push_back({0, capacity_});
   }
-  /// With room for all memory of the machine, in equal shares: regions fill alike, so together they can never hold more.
+  /// With room for all memory of the machine, in equal shares: regions fill alike, so together they can never hold
+  /// more.
   explicit Arena(std::size_t replicas) : Arena(replicas, physical_memory() / std::max<std::size_t>(replicas, 1)) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -27,17 +27,17 @@ struct Cpu {
   /// "/cpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
 
-  /// Calls `body(i)` for every index of the range, in one loop that the compiler may vectorise: the calls must not depend
-  /// on each other.
+  /// Calls `body(i)` for every index of the range, in one loop that the compiler may vectorise: the calls must not
+  /// depend on each other.
   template <class Body>
   static DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) {
     DIST_INDEPENDENT_LOOP
     for (std::size_t i = range.begin; i < range.end; ++i) body(i);
   }
 
-  /// `op` over `body(i)` for every index of the range. Eight interleaved partial results, so that the loop vectorises; the
-  /// order depends on the range only, so the same range gives the same bits. 16-bit floating-point values are combined as
-  /// floats and rounded once.
+  /// `op` over `body(i)` for every index of the range. Eight interleaved partial results, so that the loop vectorises;
+  /// the order depends on the range only, so the same range gives the same bits. 16-bit floating-point values are
+  /// combined as floats and rounded once.
   template <class Op, class Body>
   [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
     using T = std::decay_t<std::invoke_result_t<Body&, std::size_t>>;

@@ -23,9 +23,9 @@ struct DeviceName {
   return text("/", device.type, ":", device.index);
 }
 
-/// Reads a device's name in any of the forms that tf.distribute takes (spec A02, R08): "/cpu:0", "CPU:0", "/device:CPU:0",
-/// "/job:localhost/replica:0/task:0/device:CPU:0". Throws InvalidArgument for anything else, and for the device of
-/// another job or task (spec A01).
+/// Reads a device's name in any of the forms that tf.distribute takes (spec A02, R08): "/cpu:0", "CPU:0",
+/// "/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0". Throws InvalidArgument for anything else, and for
+/// the device of another job or task (spec A01).
 [[nodiscard]] inline DeviceName parse_device_name(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
     throw InvalidArgument(text("'", name, "' does not name a device of this process"), why,

@@ -20,8 +20,8 @@
 
 namespace dist {
 
-/// What the replicas of one `run` know of each other: who failed, and who has already returned. A replica that waits for
-/// a peer looks here, so that it never waits for one that will not come.
+/// What the replicas of one `run` know of each other: who failed, and who has already returned. A replica that waits
+/// for a peer looks here, so that it never waits for one that will not come.
 class RunStatus {
  public:
   explicit RunStatus(std::size_t replicas) : replicas_(replicas), returned_(new Flag[replicas]) {}
@@ -45,9 +45,9 @@ class RunStatus {
   std::atomic<bool> failed_{false};
 };
 
-/// One thread per replica: the thread that calls `run` is replica 0, the others are persistent workers, each pinned to a
-/// processor of its own where it is given one. A `run` costs about a microsecond when cores are free: one store
-/// that the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
+/// One thread per replica: the thread that calls `run` is replica 0, the others are persistent workers, each pinned to
+/// a processor of its own where it is given one. A `run` costs about a microsecond when cores are free: one store that
+/// the spinning workers see. Workers that find nothing to do sleep after a bounded spin.
 class ReplicaThreads {
   struct Nothing {
     void operator()() const noexcept {}
@@ -56,11 +56,11 @@ class ReplicaThreads {
  public:
   static constexpr std::size_t most_replicas = 4096;
 
-  /// `processors` are one for each replica, or none when replicas share processors and the system places them. A run waits
-  /// at most `timeout` for another thread's run to end.
+  /// `processors` are one for each replica, or none when replicas share processors and the system places them. A run
+  /// waits at most `timeout` for another thread's run to end, and with 0 as long as it takes.
   ///
-  /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives no
-  /// threads for them.
+  /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives
+  /// no threads for them.
   explicit ReplicaThreads(std::size_t replicas, std::span<const std::size_t> processors = {},
                           std::chrono::nanoseconds timeout = std::chrono::minutes{10})
       : status_(checked(replicas)), timeout_(timeout.count()) {
@@ -104,11 +104,11 @@ class ReplicaThreads {
 
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
-  /// The first exception that leaves a task becomes a ReplicaError here, after a call of `after_failure`, which puts in order
-  /// what the failed run left behind while no other can start.
+  /// The first exception that leaves a task becomes a ReplicaError here, after a call of `after_failure`, which puts in
+  /// order what the failed run left behind while no other can start.
   ///
-  /// Runs of several threads follow each other (spec H20): one waits for the other's end, and throws DeadlineExceeded when it
-  /// does not come in time. Throws WrongStrategy when a replica function of these replicas calls it.
+  /// Runs of several threads follow each other (spec H20): one waits for the other's end, and throws DeadlineExceeded
+  /// when it does not come in time. Throws WrongStrategy when a replica function of these replicas calls it.
   template <class Task, class AfterFailure = Nothing>
   void run(Task&& task, AfterFailure&& after_failure = {}) {
     if (busy_.exchange(true, std::memory_order_acquire)) await_turn();
@@ -140,13 +140,14 @@ class ReplicaThreads {
   /// Takes over from the thread whose run is going on.
   void await_turn() {
     if (runs_here())
-      throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
-                          "Call run outside replica functions, or use merge_call inside them");
+      throw WrongStrategy(
+          "run was called while a run of the same strategy is going on", "a replica function called it",
+          "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
     const std::int64_t start = detail::monotonic_nanoseconds();
     while (busy_.exchange(true, std::memory_order_acquire)) {
-      if (detail::monotonic_nanoseconds() - start > timeout_)
+      if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
         throw DeadlineExceeded("run waited too long for the run of another thread to end",
-                               text("it has been going on for ", static_cast<double>(timeout_) * 1e-9, " s"),
+                               text("it waited ", static_cast<double>(timeout_) * 1e-9, " s"),
                                "Find out what that replica function waits for, or give the strategy a longer timeout");
       std::this_thread::sleep_for(std::chrono::microseconds{50});
     }

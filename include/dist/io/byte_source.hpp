@@ -73,6 +73,7 @@ class OpenFile {
     const char* suggestion = "Check the disk and the file system that hold it";
     if (error == ENOENT || error == ENOTDIR) suggestion = "Check the path, and that the file is installed";
     if (error == EACCES || error == EPERM) suggestion = "Check the permissions of the file and of its folders";
+    if (error == ESPIPE) suggestion = "Give a file, not a pipe";
     if (error == EISDIR) suggestion = "Give the path of a file in that folder";
     if (error == EMFILE || error == ENFILE) suggestion = "Close files, or raise the limit on open files (ulimit -n)";
     throw FileError(name_, problem, std::strerror(error), suggestion);

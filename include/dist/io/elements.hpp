@@ -15,8 +15,8 @@ namespace dist::io {
 
 /// Reads the rest of `source` as the elements of an array of `shape`, byte by byte as they are in memory.
 ///
-/// Throws FileError when there are fewer bytes than that, or more. Memory follows the data: never more than about three
-/// times what was really read, whatever a header announced.
+/// Throws FileError when there are fewer bytes than that, or more. Memory follows the data, whatever a header
+/// announced: room for 65536 elements at first, then never more than about three times what was really read.
 template <class T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_elements(Source& source, const Shape& shape) {
   constexpr std::size_t first_capacity = std::size_t{1} << 16;

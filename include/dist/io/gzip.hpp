@@ -175,6 +175,7 @@ class InflateSource {
 
 /// The CRC-32 of gzip and ZIP, of `bytes` behind those whose checksum is `before`.
 [[nodiscard]] inline std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  if (bytes.empty()) return before;  // zlib gives its initial value for a null pointer
   return static_cast<std::uint32_t>(::crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 

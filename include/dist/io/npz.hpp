@@ -71,8 +71,8 @@ class Npz {
     return names;
   }
 
-  /// Reads the array `name`. Throws FileError when there is none of that name (the message lists those there are), when
-  /// its data do not match its checksum, and as `read_npy` does; errors call it "<file>:<name>.npy".
+  /// Reads the array `name`. Throws FileError when there is none of that name (the message lists the first ten
+  /// there are), when its data do not match its checksum, and as `read_npy` does; errors call it "<file>:<name>.npy".
   template <class T>
   [[nodiscard]] Tensor<T> read(std::string_view name, std::size_t max_elements = npy_default_max_elements) const {
     const ZipEntry& entry = entry_of(name);
@@ -94,14 +94,21 @@ class Npz {
     return read_npy<T>(checked, max_elements);
   }
 
+  /// For a message: the first names, and how many more there are.
+  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
+    constexpr std::size_t listed = 10;
+    if (names.empty()) return "it is empty";
+    std::string list = text("it holds '", names[0], "'");
+    for (std::size_t i = 1; i < names.size() && i < listed; ++i) list += text(", '", names[i], "'");
+    if (names.size() > listed) list += text(" and ", names.size() - listed, " more");
+    return list;
+  }
+
   [[nodiscard]] const ZipEntry& entry_of(std::string_view name) const {
     const ZipEntry* entry = archive_.find(text(name, extension));
     if (entry == nullptr) entry = archive_.find(name);
     if (entry == nullptr) {
-      std::string held;
-      for (const std::string& each : names()) held += text(held.empty() ? "'" : ", '", each, "'");
-      throw FileError(archive_.name(), text("has no array '", name, "'"),
-                      held.empty() ? std::string("it is empty") : text("it holds ", held), "Use one of its names");
+      throw FileError(archive_.name(), text("has no array '", name, "'"), list_of(names()), "Use one of its names");
     }
     if (entry->encrypted || (entry->method != 0 && entry->method != deflated))
       throw FileError(archive_.name(), text("holds '", name, "' in a way that cannot be read"),

@@ -1,5 +1,5 @@
-/// TFRecord files: records of bytes behind each other. Each is its length (64 bits, little-endian), the masked CRC-32C of
-/// the length, the bytes, and the masked CRC-32C of the bytes.
+/// TFRecord files: records of bytes behind each other. Each is its length (64 bits, little-endian), the masked CRC-32C
+/// of the length, the bytes, and the masked CRC-32C of the bytes.
 #pragma once
 
 #include <algorithm>

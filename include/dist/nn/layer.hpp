@@ -41,7 +41,7 @@ namespace dist::nn {
 
 /// One tensor that a layer learns.
 struct ParameterSpec {
-  std::string_view name;  ///< "kernel" or "bias"
+  std::string_view name;  ///< "kernel", "bias", "gamma" or "beta"
   Shape shape;
 };
 
@@ -96,10 +96,6 @@ template <class L>
     return no_state;
   }
 }
-
-/// False, but only once a template with this argument is used.
-template <class>
-inline constexpr bool never = false;
 
 }  // namespace detail
 

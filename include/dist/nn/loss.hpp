@@ -79,7 +79,8 @@ template <class T, class Weights>
 }  // namespace detail
 
 /// Each row's loss, unscaled, which `compute_average_loss` makes one number of: a loss without reduction (spec P04).
-/// Values only: for gradients use `compute_loss`, with sample weights where rows weigh differently. Throws ShapeMismatch.
+/// Values only: for gradients use `compute_loss`, with sample weights where rows weigh differently. Throws
+/// ShapeMismatch.
 template <class L, Values Outputs, Values Targets, class T>
 void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
   const auto values = values_of(outputs);

@@ -31,9 +31,8 @@ concept MetricFunction = std::copyable<M> && requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
 };
 
-/// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum)
-/// without communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective
-/// call.
+/// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum) without
+/// communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective call.
 ///
 ///     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
 template <class S, MetricFunction M>
@@ -52,9 +51,9 @@ class Metric {
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
 
-  /// Measures a batch of this replica: accuracy and losses take outputs and targets, MeanValue a value and
-  /// its weight. A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17):
-  /// give it unscaled ones, as MeanOf does.
+  /// Measures a batch of this replica: accuracy and losses take outputs and targets, MeanValue a value and its weight.
+  /// A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17): give it
+  /// unscaled ones, as MeanOf does.
   void update(const InReplica auto& replica, const auto&... given) { add(replica, measure_(given...)); }
   /// Adds what has been measured already.
   void add(const InReplica auto& replica, Tally tally) {

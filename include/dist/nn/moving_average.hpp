@@ -43,8 +43,9 @@ void move_towards(std::span<const T> variable, std::span<T> value, float decay) 
 
 }  // namespace detail
 
-/// variable = decay variable + (1 - decay) value, where `value` is the mean of the replicas' values, so that all copies get
-/// the same one (spec P23). A collective call. Throws ShapeMismatch, and InvalidArgument for a decay that is not in [0, 1).
+/// variable = decay variable + (1 - decay) value, where `value` is the mean of the replicas' values, so that all copies
+/// get the same one (spec P23). A collective call. Throws ShapeMismatch, and InvalidArgument for a decay that is not in
+/// [0, 1).
 template <class Variable>
 void assign_moving_average(const InReplica auto& replica, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {
@@ -61,7 +62,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
   }
   if constexpr (one_for_all) replica.barrier();
 }
-/// Outside replica functions there is one value, which every copy moves towards.
+/// Outside replica functions: what `read` gives there, moved towards the one value, is assigned to every copy.
 template <class Variable>
 void assign_moving_average(const InCrossReplica auto& context, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {

@@ -65,8 +65,8 @@ class Network {
   /// Name, shape and offset of every parameter in both variables.
   [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
 
-  /// A replica's copy of parameter `Which` (0 the kernel, 1 the bias) of layer `Layer`, counted without the
-  /// Input.
+  /// A replica's copy of parameter `Which` (0 the kernel or gamma, 1 the bias or beta) of layer `Layer`, counted
+  /// without the Input.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element> parameter(const InReplica auto& replica) const {
     return Net::template layer_parameters<Layer>(parameters_.component(replica).data())[Which];

@@ -7,6 +7,7 @@
 
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -18,7 +19,8 @@ namespace dist::nn {
 /// What the layers of a network keep but do not learn, such as moving statistics: one variable that each replica
 /// changes for itself in training, and whose value outside replica functions is the mean of the copies (spec P19).
 ///
-/// 16-bit floating-point networks keep it in float, where small steps of a moving average do not vanish.
+/// A network of a 16-bit type keeps it in float, where small steps of a moving average do not vanish; no back end
+/// computes with such a type yet.
 template <class Net, class T, class Device>
 class NetworkState {
  public:
@@ -49,7 +51,11 @@ class NetworkState {
       const std::span<Element> own = own_->component(replica);
       std::ranges::copy(read(replica), own.begin());
       auto result = change(own);
-      variable_.assign(replica, TensorView<const Element>{own.data(), variable_.shape()});
+      replica.all_reduce(mean, own);
+      // All have entered the collective, so none reads the one copy any more; each replica writes a part.
+      const IndexRange part = replica.shard(own.size());
+      std::copy_n(own.data() + part.begin, part.size(), variable_.component(replica).data() + part.begin);
+      replica.barrier();
       return result;
     } else {
       return change(variable_.component(replica));

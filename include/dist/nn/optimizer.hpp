@@ -19,11 +19,11 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/layer.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/variable/given_value.hpp>
@@ -32,6 +32,14 @@
 namespace dist::nn {
 
 namespace detail {
+
+/// Throws InvalidArgument.
+template <class Variable>
+void require_trainable(const Variable& variable) {
+  if (!variable.trainable())
+    throw InvalidArgument(text("An optimizer was given variable '", variable.name(), "', which is not trainable"),
+                          "it was made with Trainable::no, or OnRead", "Make it with Trainable::yes to train it");
+}
 
 struct IgnoreUpdate {
   template <class Update>
@@ -78,9 +86,10 @@ inline constexpr SkipAggregation skip_aggregation{};
 
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
-/// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all
-/// (OnRead, Sum: read outside replica functions they are whole). Every parameter has a gradient, zero where
-/// nothing flowed, so that none is ever missing (spec P09). Refers to the network, which must outlive it.
+/// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnRead,
+/// Sum: read outside replica functions they are whole, but not after steps with `skip_aggregation`, see `slots`). Every
+/// parameter has a gradient, zero where nothing flowed, so that none is ever missing (spec P09). Refers to the network,
+/// which must outlive it.
 template <class S, class Network, OptimizerFunction O>
 class Optimizer {
   static_assert(
@@ -93,13 +102,15 @@ class Optimizer {
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
   using Slot = decltype(std::declval<S&>().template variable<Element, OnRead, Sum>(Shape{}, 0, std::string{}));
 
-  /// Throws InvalidArgument for hyper-parameters out of range, OutOfMemory.
+  /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
+  /// OutOfMemory.
   Optimizer(S& strategy, Network& network, O function)
       : function_(checked(std::move(function))),
         network_(&network),
         iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
                                                                                         text(O::name, "/iterations"))),
         progress_(strategy.template buffer<std::int64_t>(Shape{2}, text(O::name, "/progress"))) {
+    detail::require_trainable(network.parameters());
     const std::size_t parameters = network.parameters().size();
     function_.template with_update<Element>(1, [&](auto update) {
       slots_.reserve(update.slots.size());
@@ -139,7 +150,7 @@ class Optimizer {
 
   template <InCrossReplica Context>
   void apply_gradients(const Context&, auto&&...) {
-    static_assert(detail::never<Context>,
+    static_assert(dist::detail::never<Context>,
                   "apply_gradients is called in a replica function, where gradients are computed (spec P07): use "
                   "strategy.run to enter one");
   }
@@ -175,8 +186,10 @@ class Optimizer {
   }
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
-  /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's
-  /// `slots` (spec P13).
+  /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's `slots`
+  /// (spec P13). Outside replica functions `read` gives it whole after steps that aggregate, by adding up the replicas'
+  /// shares. After steps with `skip_aggregation` each replica has a whole one of its own, and `read` would add these
+  /// up: take `component(strategy.scope(), replica)` then.
   [[nodiscard]] std::span<const Slot> slots() const noexcept { return slots_; }
 
  private:

@@ -102,9 +102,13 @@ auto regularization_loss(const InReplica auto& replica, Network& network, const 
   return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
 }
 
-/// A loss of Model with a regulariser of the network's kernels: `nn::Regularized{nn::MeanSquaredError{}, nn::L2{1e-4f}}`.
+/// A loss of Model with a regulariser of the network's kernels: `nn::Regularized{nn::MeanSquaredError{},
+/// nn::L2{1e-4f}}`.
 template <class L, Regularizer R>
 struct Regularized {
+  static_assert(!detail::FitLoss<L>::is_regularized,
+                "an nn::Regularized inside another would lose its regularizer: give one with the sum of both, such as "
+                "nn::L1L2");
   static constexpr std::string_view name = L::name;
 
   L loss;

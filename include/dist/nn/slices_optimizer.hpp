@@ -32,25 +32,32 @@ namespace dist::nn {
 ///     strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices); });
 ///
 /// Rows without a gradient keep their values and their slots. That is the step of a dense gradient with zeros for an
-/// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the other
-/// rows: to let old moments go on, densify the gradient and use Optimizer. Refers to the variable, which must outlive it.
+/// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the
+/// other rows: to let old moments go on, densify the gradient and use Optimizer. Refers to the variable, which must
+/// outlive it.
 template <class S, class Variable, OptimizerFunction O>
 class SlicesOptimizer {
   static_assert(
       !detail::is_with<O>,
       "nn::SlicesOptimizer takes an optimizer without options: they look at all of a gradient, not at some rows; "
       "densify the gradient and use nn::Optimizer");
+  static_assert(std::same_as<typename Variable::Synchronization, OnWrite> ||
+                    std::same_as<typename S::Placement, OnParameterDevice>,
+                "nn::SlicesOptimizer changes every copy alike, which an OnRead variable would aggregate once more on "
+                "reading: make the variable OnWrite");
 
  public:
   using Element = typename Variable::Element;
 
-  /// Throws InvalidArgument for hyper-parameters out of range, ShapeMismatch for a variable without rows, OutOfMemory.
+  /// Throws InvalidArgument for hyper-parameters out of range and for a variable that is not trainable (spec G03),
+  /// ShapeMismatch for a variable without rows, OutOfMemory.
   SlicesOptimizer(S& strategy, Variable& variable, O function)
       : function_(std::move(function)),
         variable_(&variable),
         iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
                                                                                         text(O::name, "/iterations"))) {
     function_.check();
+    detail::require_trainable(variable);
     if (variable.shape().rank() == 0)
       throw ShapeMismatch(text("Variable '", variable.name(), "' has no rows"), "it is a scalar",
                           "Give a SlicesOptimizer a variable of rank 1 or more");
@@ -62,9 +69,10 @@ class SlicesOptimizer {
     });
   }
 
-  /// Puts the slices of all replicas behind each other in rank order, adds up the rows of one index, and updates the rows
-  /// that are named, in every copy alike (spec H10, P07, P14). Counts one iteration. Replicas may give different numbers
-  /// of rows, also none. A collective call. Throws ShapeMismatch for slices of an array of another shape than the variable.
+  /// Puts the slices of all replicas behind each other in rank order, adds up the rows of one index, and updates the
+  /// rows that are named, in every copy alike (spec H10, P07, P14). Counts one iteration. Replicas may give different
+  /// numbers of rows, also none. A collective call. Throws ShapeMismatch for slices of an array of another shape than
+  /// the variable.
   template <InReplica Replica>
   void apply_slices(const Replica& replica, const IndexedSlicesView<Element>& gradient) {
     if (gradient.dense_shape() != variable_->shape())
@@ -79,6 +87,10 @@ class SlicesOptimizer {
       update_rows(replica, update, rows, std::make_index_sequence<decltype(update)::slots.size()>{});
     });
     iterations_.assign(replica, same(iteration));
+  }
+
+  void apply_slices(const InReplica auto& replica, const IndexedSlices<Element>& gradient) {
+    apply_slices(replica, gradient.view());
   }
 
   /// Global steps so far (spec P12).

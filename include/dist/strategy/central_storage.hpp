@@ -19,16 +19,16 @@ using CentralStorageOptions = ThreadedOptions;
 /// Synchronous training on several devices of one process with one copy of every variable, in the host's memory, that
 /// all replicas read (spec A18). Takes less memory than Mirrored, and an update writes each element once.
 ///
-/// A write in a replica function is aggregated and applied once, so a variable that is written there needs an aggregation
-/// (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
+/// A write in a replica function is aggregated and applied once, so a variable that is written there needs an
+/// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
 template <class DeviceType>
 class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryAllReduce, DeviceType> {
  public:
   using Placement = OnParameterDevice;
   using Memory = typename DeviceType::Memory;
 
-  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
-  /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
+  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
+  /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
   explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.

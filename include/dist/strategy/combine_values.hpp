@@ -37,29 +37,28 @@ template <TensorLike V>
   return TensorView<const ElementOf<V>>{value};
 }
 
+template <class T>
+inline constexpr bool is_tensor_view = false;
+template <class T>
+inline constexpr bool is_tensor_view<TensorView<T>> = true;
+
 /// For each replica its part of a structure of PerReplicas.
 template <class S>
 [[nodiscard]] auto each_replica(const S& structure, std::size_t replicas) {
-  const auto copy_of = [&](std::size_t replica) {
-    const auto copy = [&](const auto& self, const auto& member) {
-      using Member = std::remove_cvref_t<decltype(member)>;
-      if constexpr (is_per_replica<Member>) {
-        return typename Member::Value(member[replica]);
-      } else if constexpr (Structure<Member>) {
-        return map_structure(member, [&](const auto& inner) { return self(self, inner); });
-      } else {
-        return Member(member);
-      }
-    };
-    return copy(copy, structure);
-  };
-  return PerReplica<decltype(copy_of(0))>(replicas, copy_of);
+  const auto part = [&](std::size_t replica) { return select_copy(replica, structure); };
+  return PerReplica<decltype(part(0))>(replicas, part);
 }
 
 /// `fn` of the PerReplica of each member of an aggregate, put together as that aggregate.
 template <class A, class Fn>
 [[nodiscard]] A each_member_of(const PerReplica<A>& values, Fn&& fn) {
   using Members = decltype(members_of(std::declval<const A&>()));
+  []<class... Ms>(const std::tuple<Ms...>*) {
+    static_assert(
+        (!is_tensor_view<std::remove_cvref_t<Ms>> && ...),
+        "a plain struct is reduced into another one, whose members own their values: give it a Tensor instead of a "
+        "TensorView");
+  }(static_cast<const Members*>(nullptr));
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return A{fn(PerReplica<std::remove_cvref_t<std::tuple_element_t<I, Members>>>(
         values.size(),
@@ -102,8 +101,8 @@ template <class Op>
 inline constexpr bool is_idempotent = std::same_as<Op, Mean> || std::same_as<Op, Min> || std::same_as<Op, Max> ||
                                       std::same_as<Op, BitAnd> || std::same_as<Op, BitOr>;
 
-/// A value that is the same on all of `replicas` replicas: it stays as it is under a mean or a maximum, and of one replica
-/// (spec C11, C12). Throws InvalidArgument for a sum: it would count the value once for each replica, or once.
+/// A value that is the same on all of `replicas` replicas: it stays as it is under a mean or a maximum, and of one
+/// replica (spec C11, C12). Throws InvalidArgument for a sum: it would count the value once for each replica, or once.
 template <class Op, class Value>
 void require_reducible_as_is(std::size_t replicas, const Value& value) {
   if constexpr (!is_idempotent<Op>) {
@@ -157,8 +156,9 @@ template <class T, class Op, class Parts>
   const TensorView<const T> first = parts(std::size_t{0});
   const Axes::Chosen chosen = axes.of(first.shape());
   const Shape reduced_shape = without_axes(first.shape(), chosen);
-  Tensor<Accumulator<T>> combined{reduced_shape};
-  for (Accumulator<T>& element : combined.elements()) element = Op::template identity<Accumulator<T>>;
+  using Wide = AxesAccumulator<Op, T>;
+  Tensor<Wide> combined{reduced_shape};
+  for (Wide& element : combined.elements()) element = Op::template identity<Wide>;
   std::size_t elements = 0;
   for (std::size_t replica = 0; replica < count; ++replica) {
     const TensorView<const T> part = parts(replica);

@@ -9,8 +9,8 @@
 
 namespace dist {
 
-/// The strategy of a program that is not distributed (spec A21): one replica, datasets pass unchanged. Code written once
-/// against a strategy runs under it as if it had been written without one.
+/// The strategy of a program that is not distributed (spec A21): one replica, datasets pass unchanged. Code written
+/// once against a strategy runs under it as if it had been written without one.
 class Default : public SingleReplica<Default, Cpu> {
  public:
   Default() = default;

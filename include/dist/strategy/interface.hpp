@@ -62,11 +62,13 @@ class StrategyInterface {
     return CrossReplicaContext<Derived>{derived()};
   }
 
-  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value (spec G06).
+  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value (spec
+  /// G06).
   ///
   /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`.
-  /// `trainable` says whether optimizers change the variable; left out, OnWrite variables are (spec G03). Throws
-  /// ShapeMismatch, InvalidArgument for a number that T cannot hold, OutOfMemory, and WrongStrategy inside a replica function.
+  /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
+  /// left out, OnWrite variables are (spec G03). Throws ShapeMismatch, InvalidArgument for a number that T cannot hold,
+  /// OutOfMemory, and WrongStrategy inside a replica function.
   template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
   [[nodiscard]] DistributedVariable<T, Sync, Agg, DeviceType> variable(
       Shape shape, Initial&& initial = T{}, std::string name = "Variable",
@@ -107,8 +109,9 @@ class StrategyInterface {
     return made;
   }
 
-  /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same variable, with
-  /// replica 0's initial value. Throws CollectiveMismatch when the replicas ask for different shapes or names.
+  /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same
+  /// variable, with replica 0's initial value. Throws CollectiveMismatch when the replicas ask for different shapes or
+  /// names.
   template <class T, class Sync = OnWrite, class Agg = None, InReplica Context, class Initial = T>
   [[nodiscard]] std::shared_ptr<DistributedVariable<T, Sync, Agg, DeviceType>> variable(
       const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
@@ -129,26 +132,28 @@ class StrategyInterface {
     return variable.memory() == derived().memory() || variable.memory() == derived().replica_memory();
   }
 
-  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy inside
-  /// a replica function.
+  /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy
+  /// inside a replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, DeviceType> buffer(Shape shape, std::string name = "Buffer") {
     require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
     return {derived().replica_memory(), shape, std::move(name)};
   }
 
-  /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor, and
-  /// the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is what `run`
-  /// returns where there is one replica, is returned as it is (spec C11).
+  /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor,
+  /// and the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
+  /// what `run` returns where there is one replica, is returned as it is (spec C11).
   ///
   /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
-  /// several replicas: it could mean the value, or that many times the value.
+  /// several replicas: it could mean the value, or that many times the value. All that see several replicas at once
+  /// throw WrongStrategy inside a replica function.
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value) const {
+    require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return detail::reduce_values(op, value, derived().num_replicas_in_sync());
   }
-  /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies are equal:
-  /// the value, under a mean or a maximum (spec C12, E04).
+  /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
+  /// are equal: the value, under a mean or a maximum (spec C12, E04).
   template <class Op, class T, class Sync, class Agg>
   [[nodiscard]] Tensor<T> reduce(Op op, const DistributedVariable<T, Sync, Agg, DeviceType>& variable) {
     static_assert(
@@ -164,26 +169,30 @@ class StrategyInterface {
                                      }),
                                  1);
   }
-  /// Also along axes of the values (spec C09): of `{0, 1}` the elements of rows and columns of all replicas are combined, and
-  /// the result is a tensor without these axes. The values may differ in extent along them; the mean is that of all elements,
-  /// whichever replica holds how many (spec C10). A plain tensor is reduced along its axes.
+  /// Also along axes of the values (spec C09): of `{0, 1}` the elements of rows and columns of all replicas are
+  /// combined, and the result is a tensor without these axes. The values may differ in extent along them; the mean is
+  /// that of all elements, whichever replica holds how many (spec C10). A plain tensor is reduced along its axes.
   ///
   /// Throws InvalidArgument for an axis that the values do not have, ShapeMismatch for other differences.
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes) const {
+    require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync());
   }
 
-  /// The values of all replicas behind each other along `axis`, in replica order (spec C14). They may differ in extent along
-  /// that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not have.
+  /// The values of all replicas behind each other along `axis`, in replica order (spec C14). They may differ in extent
+  /// along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not
+  /// have.
   template <class Value>
   [[nodiscard]] auto gather(const Value& value, int axis) const {
+    require_outside("gather", "use all_gather");
     return detail::gather_values(value, axis);
   }
 
   /// A copy of `value` for each replica of this process (spec D03).
   template <class Value>
   [[nodiscard]] PerReplica<Value> broadcast_to(const Value& value) const {
+    require_outside("broadcast_to", "every replica has its own value already");
     return PerReplica<Value>(derived().num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
   }
   /// `reduce`, and a copy of the result for each replica of this process (spec D01).
@@ -207,12 +216,12 @@ class StrategyInterface {
     (reduce_to(op, std::get<0>(pairs), std::get<1>(pairs)), ...);
   }
 
-  /// Calls `fn(context, args...)` for each copy of `variable`, with an UpdateContext in which variable operations act on that
-  /// copy; of PerReplica arguments the value that belongs to it (spec D04). Under CentralStorage there is one copy, and the
-  /// arguments are those of replica 0. Returns the results as a PerReplica, or nothing.
+  /// Calls `fn(context, args...)` for each copy of `variable`, with an UpdateContext in which variable operations act
+  /// on that copy; of PerReplica arguments the value that belongs to it (spec D04). Under CentralStorage there is one
+  /// copy, and the arguments are those of replica 0. Returns the results as a PerReplica, or nothing.
   ///
-  /// Throws WrongStrategy for a variable of another strategy, and inside a replica function, where one replica's copy is
-  /// updated by the overload that takes its context.
+  /// Throws WrongStrategy for a variable of another strategy, and inside a replica function, where one replica's copy
+  /// is updated by the overload that takes its context.
   template <class Variable, class Fn, class... Args>
     requires(!InReplica<Variable>)
   auto update(const Variable& variable, Fn&& fn, Args&&... args) {
@@ -236,21 +245,22 @@ class StrategyInterface {
   template <InReplica Context, class Variable, class Fn, class... Args>
   void update(const Context& replica, const Variable& variable, Fn&& fn, Args&&... args) {
     static_cast<void>(variable.component(replica));
+    (require_value_per_replica(derived().num_local_replicas(), args), ...);
     if constexpr (std::same_as<typename Derived::Placement, OnParameterDevice>) {
       replica.barrier();  // nobody reads the old value any more
       if (replica.local_index() == 0) {
         UpdateContext<Derived> context{derived(), 0};
-        fn(context, args...);
+        fn(context, select_replica(0, args)...);
       }
       replica.barrier();
     } else {
       UpdateContext<Derived> context{derived(), replica.local_index()};
-      fn(context, args...);
+      fn(context, select_replica(replica.local_index(), args)...);
     }
   }
 
-  /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are threads, the
-  /// plain value under Default and OneDevice.
+  /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are
+  /// threads, the plain value under Default and OneDevice.
   template <std::invocable<ValueContext> Fn>
   [[nodiscard]] auto values_from_function(Fn&& fn) const {
     const auto value_of = [&](std::size_t replica) {
@@ -263,8 +273,8 @@ class StrategyInterface {
     }
   }
 
-  /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of each
-  /// replica's values; a plain value counts as one.
+  /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of
+  /// each replica's values; a plain value counts as one.
   template <class Value>
   [[nodiscard]] auto local_results(const Value& value) const {
     if constexpr (is_per_replica<Value>) {

@@ -18,8 +18,8 @@ namespace dist {
 
 using MirroredOptions = ThreadedOptions;
 
-/// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored on
-/// each, gradients reduced by `Ops`.
+/// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
+/// on each, gradients reduced by `Ops`.
 template <class Ops, class DeviceType = Cpu>
 class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
   static_assert(CrossDeviceOps<Ops, ThreadCommunicator>,
@@ -30,8 +30,8 @@ class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
   using Placement = OnEveryReplica;
   using Memory = typename DeviceType::Memory;
 
-  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or replicas
-  /// that cannot be, OutOfMemory when the system gives no threads or addresses for them.
+  /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
+  /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   Mirrored() : Mirrored(MirroredOptions{}) {}
   explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.

@@ -10,8 +10,8 @@
 
 namespace dist {
 
-/// Everything on one device (spec A20): variables, computation and prefetched input. The first step away from Default, and
-/// the way to try a distributed program with one replica.
+/// Everything on one device (spec A20): variables, computation and prefetched input. The first step away from Default,
+/// and the way to try a distributed program with one replica.
 template <class DeviceType>
 class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
  public:

@@ -32,8 +32,8 @@
 
 namespace dist {
 
-/// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one replica on
-/// each device that this process may use.
+/// Where the replicas of a strategy run, and how long they wait for each other. Without devices and replicas: one
+/// replica on each device that this process may use.
 struct ThreadedOptions {
   /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. None: `replicas` says how many.
   std::vector<std::string> devices = {};
@@ -41,8 +41,8 @@ struct ThreadedOptions {
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether each replica's thread stays on its device's processor, where there are enough of them.
   bool pinned = true;
-  /// How collectives are done. The timeout is also the longest that a thread waits for another's run to end; 10 minutes where
-  /// none is chosen.
+  /// How collectives are done. The timeout is also the longest that a thread waits for another's run to end; 10 minutes
+  /// where none is chosen.
   CommunicationOptions communication = {};
 };
 
@@ -111,10 +111,10 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     return names;
   }
 
-  /// Calls `fn(context, args...)` once on every replica's thread (spec C01): a PerReplica argument is sliced, also inside
-  /// tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it without care.
-  /// Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so on (spec C03), or
-  /// nothing when `fn` returns nothing.
+  /// Calls `fn(context, args...)` once on every replica's thread (spec C01): a PerReplica argument is sliced, also
+  /// inside tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it
+  /// without care. Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so
+  /// on (spec C03), or nothing when `fn` returns nothing.
   ///
   /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError.
   template <class Fn, class... Args>
@@ -138,18 +138,20 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     }
   }
 
-  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec C17, I01,
-  /// I15): a range whose elements `run` slices. `options` say how batches are cut and how many are made ahead.
+  /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec
+  /// C17, I01, I15): a range whose elements `run` slices. `options` say how batches are cut and how many are made
+  /// ahead.
   ///
-  /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec I31).
+  /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec
+  /// I31).
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
     return data::distribute_dataset(std::move(dataset), num_local_replicas(), input_context(), options);
   }
 
-  /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step takes one
-  /// batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored `data::PipelinePerReplica{}`
-  /// calls `make` once for each replica, which then has a dataset of its own (spec I18).
+  /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step
+  /// takes one batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored
+  /// `data::PipelinePerReplica{}` calls `make` once for each replica, which then has a dataset of its own (spec I18).
   template <class Make, class Options = data::PipelinePerWorker>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const Options& options = {}) const {
     constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
@@ -172,10 +174,11 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     return options;
   }
 
-  /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for them.
+  /// Throws InvalidArgument for devices or replicas that cannot be, OutOfMemory when the system gives no threads for
+  /// them.
   explicit Threaded(const ThreadedOptions& options)
       : places_(detail::replica_places<Device>(options)),
-        communication_(options.communication),
+        communication_(checked(options.communication)),
         threads_(places_.replicas, processors(options.pinned), timeout()),
         group_(threads_.status(), threads_.spin_budget(), timeout()) {}
   ~Threaded() = default;
@@ -211,6 +214,14 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
 
   [[nodiscard]] InputContext input_context() const { return {1, 0, num_replicas_in_sync()}; }
+
+  static const CommunicationOptions& checked(const CommunicationOptions& options) {
+    if (options.implementation != Implementation::automatic)
+      throw InvalidArgument("The options of a strategy ask for an implementation of collectives",
+                            text("its type says that they are done by ", Ops::name),
+                            "Name the one you want in the type, as in Mirrored<RingAllReduce>");
+    return options;
+  }
 
   [[nodiscard]] std::chrono::nanoseconds timeout() const {
     return communication_.timeout.value_or(std::chrono::minutes{10});

@@ -42,8 +42,8 @@ class Model {
  public:
   using FitOptions = nn::FitOptions<Model>;
 
-  /// Throws InvalidArgument for hyper-parameters out of range and for two metrics of one name, WrongStrategy
-  /// for a network of another strategy, OutOfMemory.
+  /// Throws InvalidArgument for hyper-parameters out of range, for a network that is not trainable and for two metrics
+  /// of one name, WrongStrategy for a network of another strategy, OutOfMemory.
   Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
       : strategy_(strategy),
         network_(network),
@@ -60,12 +60,11 @@ class Model {
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
 
-  /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss,
-  /// averaged over the examples of the epoch, the metrics, and the same of the validation dataset. A
-  /// replica's loss is the mean over its rows, over the number of replicas; with nn::Reduction::Sum it is their
-  /// sum (spec P05). Another fit goes on where the last one ended, so that its epochs are shuffled in other orders. When
-  /// training ends the optimizer is finalized. `observers` are told of what happens; see
-  /// Observer.
+  /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss, averaged over
+  /// the examples of the epoch, the metrics, and the same of the validation dataset. A replica's loss is the mean over
+  /// its rows, over the number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on
+  /// where the last one ended, so that its epochs are shuffled in other orders. When training ends the optimizer is
+  /// finalized. `observers` are told of what happens; see Observer.
   ///
   /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
   /// throws.
@@ -162,9 +161,9 @@ class Model {
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
   }
 
-  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the unscaled
-  /// mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch (spec P06).
-  /// The penalty of a regulariser counts whole.
+  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
+  /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
+  /// (spec P06). The penalty of a regulariser counts whole.
   void report_loss(const InReplica auto& replica, double total, std::size_t rows, double penalty) {
     const auto weight = static_cast<double>(rows);
     const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;

@@ -10,8 +10,8 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/variable/given_value.hpp>
 
 namespace dist {
 
@@ -22,8 +22,8 @@ namespace dist {
 ///   weights.assign(replica, ...);                 // goes to the store
 ///   const auto same_as_before = weights.read(cached);
 ///
-/// Caches where the strategy keeps one copy of its variables; elsewhere a read gives the near copy as ever. What it read
-/// lives as long as it does, and the variables must live as long. For one thread.
+/// Caches where the strategy keeps one copy of its variables; elsewhere a read gives the near copy as ever. What it
+/// read lives as long as it does, and the variables must live as long. For one thread.
 template <class C>
 class CachedReads {
   static_assert(InReplica<C> || InCrossReplica<C>,

@@ -51,17 +51,18 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 ///
 /// In the function of `strategy.update` every operation acts on that one copy, without aggregation (spec B06).
 ///
-/// A strategy that keeps one copy for all replicas, such as CentralStorage, reads it in every context and does not look at
-/// the synchronization: a write in a replica function is aggregated, which needs an aggregation, and done once; a write
-/// outside is done once (spec G.3).
+/// A strategy that keeps one copy for all replicas, such as CentralStorage, reads it in every context and does not look
+/// at the synchronization: a write in a replica function is aggregated, which needs an aggregation, and done once; a
+/// write outside is done once (spec G.3).
 ///
-/// `value(context)` is the conversion to a number: `2 * v.value(context)` follows the read rule of the context (spec G29).
+/// `value(context)` is the conversion to a number: `2 * v.value(context)` follows the read rule of the context (spec
+/// G29).
 ///
 /// A written value is one number for all elements, or a tensor of the variable's shape and element type. In a replica
-/// function it is that replica's own value, a literal as well (spec G.4); `same(value)` says that all replicas give the same.
-/// Aggregating writes are collective calls. Nothing is returned: read afterwards (spec G24). Throws WrongStrategy when the
-/// context belongs to another strategy, ShapeMismatch or InvalidArgument for a value that does not fit; all name the
-/// variable.
+/// function it is that replica's own value, a literal as well (spec G.4); `same(value)` says that all replicas give the
+/// same. Aggregating writes are collective calls, and allocate memory for the time of the call when there are more than
+/// 64 elements. Nothing is returned: read afterwards (spec G24). Throws WrongStrategy when the context belongs to
+/// another strategy, ShapeMismatch or InvalidArgument for a value that does not fit; all name the variable.
 template <class T, class Sync, class Agg, class Device = Cpu>
 class DistributedVariable {
   static_assert((detail::require_variable_policies<T, Sync, Agg>(), true));
@@ -79,8 +80,8 @@ class DistributedVariable {
         name_(std::move(name)),
         trainable_(trainable == Trainable::by_synchronization ? std::same_as<Sync, OnWrite>
                                                               : trainable == Trainable::yes) {}
-  /// A copy would be another variable of the same strategy and name, whose copies nobody keeps equal to these: make one with
-  /// `strategy.variable` and assign (spec G10).
+  /// A copy would be another variable of the same strategy and name, whose copies nobody keeps equal to these: make one
+  /// with `strategy.variable` and assign (spec G10).
   DistributedVariable(const DistributedVariable&) = delete;
   DistributedVariable& operator=(const DistributedVariable&) = delete;
   DistributedVariable(DistributedVariable&&) = default;
@@ -101,8 +102,8 @@ class DistributedVariable {
   /// The copies in this process: one for each replica, or one for all.
   [[nodiscard]] std::size_t copies() const noexcept { return slice_.replicas(); }
 
-  /// The calling replica's own copy, to read and to change without communication. Where one copy serves all replicas it is
-  /// that one, and to change the same element on two replicas is a data race.
+  /// The calling replica's own copy, to read and to change without communication. Where one copy serves all replicas it
+  /// is that one, and to change the same element on two replicas is a data race.
   template <class Context>
   [[nodiscard]] std::span<T> component(const Context& context) const {
     static_assert(
@@ -111,8 +112,8 @@ class DistributedVariable {
         "component(strategy.scope(), replica)");
     return near_copy(context);
   }
-  /// The copy of one replica of this process, for those who see all of them. Throws InvalidArgument when there is no such
-  /// replica.
+  /// The copy of one replica of this process, for those who see all of them. Throws InvalidArgument when there is no
+  /// such replica.
   [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
     const std::size_t replicas = context.strategy().num_local_replicas();
@@ -140,8 +141,8 @@ class DistributedVariable {
       return TensorView<const T>{near_copy(context).data(), shape_};
     }
   }
-  /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch when
-  /// there are more.
+  /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch
+  /// when there are more.
   template <class Context>
   [[nodiscard]] T value(const Context& context) const {
     require_context<Context>();
@@ -159,8 +160,8 @@ class DistributedVariable {
     }
   }
 
-  /// In a replica function, what `read` gives outside: a new tensor with the copies of all replicas aggregated, or a view
-  /// where they are kept equal (spec B16). A collective call of an OnRead variable.
+  /// In a replica function, what `read` gives outside: a new tensor with the copies of all replicas aggregated, or a
+  /// view where they are kept equal (spec B16). A collective call of an OnRead variable.
   template <class Context>
   [[nodiscard]] auto synchronized_read(const Context& replica) const {
     require_replica<Context>();
@@ -197,10 +198,10 @@ class DistributedVariable {
     write<detail::Subtract>(context, value);
   }
 
-  /// The rows that `slices` (IndexedSlices<T> or a view of them) names change; rows that are named twice change twice, in
-  /// the order given. Of OnWrite variables only (spec G26 to G28). In a replica function with aggregation Sum or Mean the
-  /// slices of all replicas are applied to every copy, in rank order, Mean after dividing the values by the number of
-  /// replicas; with OnlyFirstReplica those of replica 0. Throws ShapeMismatch for slices of another shape.
+  /// The rows that `slices` (IndexedSlices<T> or a view of them) names change; rows that are named twice change twice,
+  /// in the order given. Of OnWrite variables only (spec G26 to G28). In a replica function with aggregation Sum or
+  /// Mean the slices of all replicas are applied to every copy, in rank order, Mean after dividing the values by the
+  /// number of replicas; with OnlyFirstReplica those of replica 0. Throws ShapeMismatch for slices of another shape.
   void scatter_add(const auto& context, const auto& slices) { scatter<detail::Add>(context, slices); }
   void scatter_sub(const auto& context, const auto& slices) { scatter<detail::Subtract>(context, slices); }
   void scatter_mul(const auto& context, const auto& slices) { scatter<detail::Multiply>(context, slices); }
@@ -231,6 +232,34 @@ class DistributedVariable {
   template <class Value>
   void assign_sub(const Value&) {
     require_context<detail::NoContext<Value>>();
+  }
+  template <class Slices>
+  void scatter_add(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_sub(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_mul(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_div(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_min(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_max(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
+  template <class Slices>
+  void scatter_update(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
   }
 
  private:

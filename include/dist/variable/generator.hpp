@@ -12,8 +12,10 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/value_context.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/ids.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/variable/policies.hpp>
@@ -34,9 +36,9 @@ struct GeneratorState {
 ///     dist::Generator random{strategy, 42};
 ///     strategy.run([&](auto& replica) { random.normal(replica, noise.elements()); });
 ///
-/// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its state
-/// is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no communication. A
-/// draw outside replica functions gives replica 0's numbers and advances every replica's state alike.
+/// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its
+/// state is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no
+/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike.
 ///
 /// A generator without a strategy, one object that all replicas draw from in turn, is not offered: which replica came
 /// first would decide who gets which number. `RandomStream` gives numbers by index where there is no strategy.
@@ -47,14 +49,20 @@ class Generator {
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
       : state_(strategy.template variable<std::uint64_t, OnRead, None>(Shape{rows_of(strategy), row}, std::uint64_t{0},
                                                                        text(name, "/state"))) {
-    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
-      set_state(strategy.scope(), local, {.seed = seed, .stream = streams + local, .drawn = 0});
+    const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id; });
+    std::size_t local = 0;
+    for (const ReplicaId id : strategy.local_results(ids))
+      set_state(strategy.scope(), local++, {.seed = seed, .stream = streams + id.index(), .drawn = 0});
   }
 
-  /// Fills `numbers` with numbers uniform in [low, high).
+  /// Fills `numbers` with numbers uniform in [low, high), with `low` where the two are equal. Throws InvalidArgument
+  /// when `low` is above `high`, or one of them is not a number.
   template <class Context, std::floating_point T>
   void uniform(const Context& context, std::span<T> numbers, std::type_identity_t<T> low = 0,
                std::type_identity_t<T> high = 1) {
+    if (!(low <= high))
+      throw InvalidArgument("Generator::uniform was given an empty range", text("from ", low, " to below ", high),
+                            "Give a high that is not below low");
     fill(context, numbers, [=](const RandomStream& stream, std::uint64_t index) {
       const T number = low + (high - low) * stream.uniform<T>(index);
       return number < high ? number : low;  // rounding may have reached `high`

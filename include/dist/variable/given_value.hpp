@@ -1,4 +1,5 @@
-/// What a variable can be written with: one number for all elements, or a tensor of the variable's shape and element type.
+/// What a variable can be written with: one number for all elements, or a tensor of the variable's shape and element
+/// type.
 #pragma once
 
 #include <concepts>
@@ -39,9 +40,10 @@ inline constexpr bool is_same_value = false;
 template <class V>
 inline constexpr bool is_same_value<Same<V>> = true;
 
-/// For a static_assert that fails when the template around it is used.
-template <class...>
-inline constexpr bool never = false;
+template <class V>
+concept HasShape = requires(const V& value) {
+  value.shape();
+};
 
 /// A written number: the same for every element.
 template <class T>
@@ -50,8 +52,9 @@ struct Uniform {
   constexpr T operator[](std::size_t) const { return number; }
 };
 
-/// `number` as an element of the variable `name`. Kinds of numbers do not mix silently: a fraction is not cut off and a bool
-/// is no number. An integer must be one that an integer type can hold, else InvalidArgument; a floating-point type rounds.
+/// `number` as an element of the variable `name`. Kinds of numbers do not mix silently: a fraction is not cut off and a
+/// bool is no number. An integer must be one that an integer type can hold, else InvalidArgument; a floating-point type
+/// rounds.
 template <class T, Reducible V>
 [[nodiscard]] constexpr T to_element(V number, [[maybe_unused]] std::string_view name) {
   constexpr bool both_bool = std::same_as<T, bool> && std::same_as<V, bool>;
@@ -92,7 +95,10 @@ template <class Variable, class Value>
     static_assert(!is_per_replica<Value>,
                   "a variable is not written with a PerReplica: strategy.update hands each copy its own value, and run "
                   "hands each replica its own");
-    static_assert(is_per_replica<Value>,
+    static_assert(is_per_replica<Value> || HasShape<Value>,
+                  "a variable is written with one number, a Tensor or a TensorView: make a TensorView of other arrays, "
+                  "such as a std::vector, which do not say their shape");
+    static_assert(is_per_replica<Value> || !HasShape<Value>,
                   "a variable is written with one number, or with a tensor of the variable's own element type: convert "
                   "the elements first");
     return Uniform<T>{};

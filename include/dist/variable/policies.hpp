@@ -7,13 +7,13 @@
 
 namespace dist {
 
-/// Synchronization: the replicas' copies hold the same value; a write in a replica function is aggregated and applied to all
-/// (spec G01).
+/// Synchronization: the replicas' copies hold the same value; a write in a replica function is aggregated and applied
+/// to all (spec G01).
 struct OnWrite {
   static constexpr std::string_view name = "OnWrite";
 };
-/// Synchronization: each replica writes its own copy without communication; reading outside replica functions aggregates
-/// (spec G01).
+/// Synchronization: each replica writes its own copy without communication; reading outside replica functions
+/// aggregates (spec G01).
 struct OnRead {
   static constexpr std::string_view name = "OnRead";
 };
@@ -37,7 +37,8 @@ template <class A>
 concept Aggregation =
     std::same_as<A, None> || std::same_as<A, Sum> || std::same_as<A, Mean> || std::same_as<A, OnlyFirstReplica>;
 
-/// Whether optimizers change a variable (spec G03).
+/// Whether a variable is given to optimizers to change: they refuse one that is not trainable (spec G03). Assignments
+/// do not ask.
 enum class Trainable {
   by_synchronization,  ///< OnWrite: yes. OnRead: no, as state that is aggregated on reading is not trained.
   yes,

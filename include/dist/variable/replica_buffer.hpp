@@ -16,8 +16,8 @@
 namespace dist {
 
 /// Memory of every replica for what lives no longer than a step, such as gradients: laid out like a variable, zero at
-/// first, and never aggregated or kept equal by itself. Under a strategy that keeps one copy of its variables the replicas
-/// still have a buffer each. Made by `strategy.buffer<T>(shape, name)`.
+/// first, and never aggregated or kept equal by itself. Under a strategy that keeps one copy of its variables the
+/// replicas still have a buffer each. Made by `strategy.buffer<T>(shape, name)`.
 template <class T, class Device = Cpu>
 class ReplicaBuffer {
  public:

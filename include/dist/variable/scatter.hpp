@@ -15,6 +15,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>

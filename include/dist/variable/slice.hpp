@@ -7,8 +7,8 @@
 
 namespace dist {
 
-/// Owns one slice of a strategy's arena: the same `elements` elements of type T on every replica, zero at first. Keeps the
-/// arena alive. Moves, does not copy.
+/// Owns one slice of a strategy's arena: the same `elements` elements of type T on every replica, zero at first. Keeps
+/// the arena alive. Moves, does not copy.
 template <class T, class Memory>
 class Slice {
  public:

@@ -82,3 +82,15 @@ TEST_CASE("a negative global batch size is refused (spec P01)") {
       nn::compute_average_loss(strategy.scope(), std::span<const float>{losses}, {.global_batch_size = examples}),
       dist::InvalidArgument);
 }
+
+TEST_CASE("losses may lie in memory that can be written, as per_example_losses writes them (spec P01, P03)") {
+  Mirrored strategy{2};
+  std::vector<float> losses{1, 2, 3};
+  const std::span<float> all{losses};
+  CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 12}) == 0.5f);
+  strategy.run([&](auto& replica) {
+    CHECK(nn::compute_average_loss(replica, all) == 1.0f);
+    CHECK(nn::compute_average_loss(replica, all, {.sample_weight = all, .global_batch_size = 7}) == 2.0f);
+    CHECK(nn::scale_regularization_loss(replica, all) == 3.0f);
+  });
+}

@@ -25,3 +25,8 @@ TEST_CASE("a computed loss gives its unscaled sum") {
   CHECK(tally.total == 6.0);
   CHECK(tally.count == 3);
 }
+
+TEST_CASE("a name may follow the loss") {
+  const nn::MeanOf error{nn::MeanSquaredError{}, "mse"};
+  CHECK(error.name == "mse");
+}

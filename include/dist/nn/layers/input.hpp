@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <dist/core/never.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layer.hpp>
 
@@ -16,7 +17,7 @@ struct Input {
 
   template <class In>
   struct On {
-    static_assert(detail::never<In>,
+    static_assert(dist::detail::never<In>,
                   "nn::Input stands inside a nn::Sequential: it may only come first, because later shapes "
                   "follow from it");
     using Output = In;

@@ -9,7 +9,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
-#include <dist/nn/layer.hpp>
+#include <dist/core/never.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 
 namespace dist::nn {
@@ -43,26 +43,28 @@ template <std::floating_point T>
 /// The sum of this replica's weighted per-example losses over the global batch size; 0 for a global batch of
 /// 0 (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch.
 template <std::floating_point T>
-[[nodiscard]] T compute_average_loss(const InReplica auto& replica, std::span<const T> per_example,
-                                     std::type_identity_t<AverageLossOptions<T>> options = {}) {
+[[nodiscard]] std::remove_const_t<T> compute_average_loss(const InReplica auto& replica, std::span<T> per_example,
+                                                          AverageLossOptions<std::remove_const_t<T>> options = {}) {
   const GlobalBatchSize local = per_example.size() * replica.num_replicas_in_sync();
-  return detail::average_loss(per_example, options.sample_weight, options.global_batch_size.value_or(local).value());
+  return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
+                                                      options.global_batch_size.value_or(local).value());
 }
 
-/// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has is
-/// not known there. Throws InvalidArgument without it.
+/// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has
+/// is not known there. Throws InvalidArgument without it.
 template <std::floating_point T>
-[[nodiscard]] T compute_average_loss(const InCrossReplica auto&, std::span<const T> per_example,
-                                     std::type_identity_t<AverageLossOptions<T>> options) {
+[[nodiscard]] std::remove_const_t<T> compute_average_loss(const InCrossReplica auto&, std::span<T> per_example,
+                                                          AverageLossOptions<std::remove_const_t<T>> options) {
   if (!options.global_batch_size)
     throw InvalidArgument("compute_average_loss was called outside a replica function without a global batch size",
                           "the number of examples of each replica is not known there",
                           "Give .global_batch_size, or call it in a replica function");
-  return detail::average_loss(per_example, options.sample_weight, options.global_batch_size->value());
+  return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
+                                                      options.global_batch_size->value());
 }
 template <InCrossReplica Context, std::floating_point T>
-T compute_average_loss(const Context&, std::span<const T>) {
-  static_assert(detail::never<Context>,
+T compute_average_loss(const Context&, std::span<T>) {
+  static_assert(dist::detail::never<Context>,
                 "compute_average_loss without a global batch size is called in a replica function (spec P01): outside, "
                 "give .global_batch_size");
   return T{0};
@@ -76,15 +78,15 @@ template <std::floating_point T>
 }
 /// The same of the sum of several.
 template <std::floating_point T>
-[[nodiscard]] T scale_regularization_loss(const InReplica auto& replica, std::span<const T> losses) {
+[[nodiscard]] std::remove_const_t<T> scale_regularization_loss(const InReplica auto& replica, std::span<T> losses) {
   double total = 0;
   for (const T loss : losses) total += static_cast<double>(loss);
-  return scale_regularization_loss(replica, static_cast<T>(total));
+  return scale_regularization_loss(replica, static_cast<std::remove_const_t<T>>(total));
 }
 template <InCrossReplica Context, class Loss>
 double scale_regularization_loss(const Context&, const Loss&) {
   static_assert(
-      detail::never<Context>,
+      dist::detail::never<Context>,
       "scale_regularization_loss is called in a replica function (spec P03): outside, a regularisation loss is "
       "counted once as it is");
   return 0;

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <dist/context/replica_context.hpp>
-#include <dist/nn/layer.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn {
@@ -24,11 +23,27 @@ struct Reduction {
   using Auto = SumOverBatchSize;
 };
 
+namespace detail {
+
+/// What Model needs to know of a loss: the function of a row, and what divides the sum of a replica's rows.
+template <class L>
+struct FitLoss {
+  using Function = L;
+  static constexpr bool is_one_number = true;
+  static constexpr bool is_sum = false;
+  static constexpr bool is_regularized = false;
+  static const Function& function(const L& loss) { return loss; }
+};
+
+}  // namespace detail
+
 /// A loss with its reduction: `nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}`.
 ///
 /// In a training loop of one's own it is called in a replica function; in Model it takes the loss's place.
 template <class L, class R>
 struct Reduced {
+  static_assert(!detail::FitLoss<L>::is_regularized,
+                "nn::Reduced goes inside nn::Regularized: nn::Regularized{nn::Reduced{loss, reduction}, regularizer}");
   static_assert(std::same_as<R, Reduction::None> || std::same_as<R, Reduction::Sum> ||
                     std::same_as<R, Reduction::SumOverBatchSize>,
                 "a loss is reduced by nn::Reduction::None, nn::Reduction::Sum or nn::Reduction::SumOverBatchSize");
@@ -63,16 +78,6 @@ template <class L, class R>
 Reduced(L, R) -> Reduced<L, R>;
 
 namespace detail {
-
-/// What Model needs to know of a loss: the function of a row, and what divides the sum of a replica's rows.
-template <class L>
-struct FitLoss {
-  using Function = L;
-  static constexpr bool is_one_number = true;
-  static constexpr bool is_sum = false;
-  static constexpr bool is_regularized = false;
-  static const Function& function(const L& loss) { return loss; }
-};
 template <class L, class R>
 struct FitLoss<Reduced<L, R>> {
   using Function = L;
@@ -81,7 +86,6 @@ struct FitLoss<Reduced<L, R>> {
   static constexpr bool is_regularized = false;
   static const Function& function(const Reduced<L, R>& loss) { return loss.loss; }
 };
-
 }  // namespace detail
 
 }  // namespace dist::nn

@@ -30,5 +30,7 @@ struct MeanOf {
 
 template <class L>
 MeanOf(L) -> MeanOf<L>;
+template <class L>
+MeanOf(L, std::string_view) -> MeanOf<L>;
 
 }  // namespace dist::nn

@@ -10,9 +10,9 @@
 
 namespace dist::nn {
 
-/// Adam with decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019), with Keras'
-/// formula and defaults: w -= lr weight_decay w, then as Adam. To leave parameters out of the decay, give Adam the option
-/// instead: `nn::With{nn::Adam{}, nn::WeightDecay{.rate = 0.004f, .exclude = {"bias"}}}`.
+/// Adam with decoupled weight decay (Loshchilov, Hutter: "Decoupled weight decay regularization", ICLR 2019), with
+/// Keras' formula and defaults: w -= lr weight_decay w, then as Adam. To leave parameters out of the decay, give Adam
+/// the option instead: `nn::With{nn::Adam{}, nn::WeightDecay{.rate = 0.004f, .exclude = {"bias"}}}`.
 struct AdamW {
   static constexpr std::string_view name = "AdamW";
 

@@ -21,8 +21,8 @@ struct ClipValue {
   void check() const { detail::require_positive("ClipValue", "limit", limit); }
 };
 
-/// The aggregated gradient of each parameter is multiplied by norm / max(its L2 norm, norm) (spec P10; Keras' clipnorm).
-/// Takes a second pass over the gradients.
+/// The aggregated gradient of each parameter is multiplied by norm / max(its L2 norm, norm) (spec P10; Keras'
+/// clipnorm). Takes a second pass over the gradients.
 struct ClipNorm {
   float norm;
 
@@ -70,8 +70,8 @@ struct AverageWeights {
   }
 };
 
-/// `apply_gradients` adds up the gradients of so many calls, on each replica and without communication, and updates with
-/// their mean in the last of them (Keras' gradient_accumulation_steps).
+/// `apply_gradients` adds up the gradients of so many calls, on each replica and without communication, and updates
+/// with their mean in the last of them (Keras' gradient_accumulation_steps).
 struct AccumulateGradients {
   std::int64_t steps;
 

@@ -57,18 +57,47 @@ struct ExtendedUpdate {
 
 }  // namespace detail
 
+template <class O, class... Options>
+struct With;
+
+namespace detail {
+template <class O>
+inline constexpr bool is_with = false;
+template <class O, class... Options>
+inline constexpr bool is_with<With<O, Options...>> = true;
+
+/// Whether an optimizer decays weights by itself, such as AdamW.
+template <class O>
+concept DecaysWeights = requires(const O optimizer) {
+  optimizer.weight_decay;
+};
+
+/// Whether no type is named twice.
+template <class...>
+inline constexpr bool all_different = true;
+template <class First, class... Rest>
+inline constexpr bool all_different<First, Rest...> = !(std::is_same_v<First, Rest> || ...) && all_different<Rest...>;
+}  // namespace detail
+
 /// An optimizer with options, each a type of options.hpp:
 ///
 ///     nn::Optimizer optimizer{strategy, net, nn::With{nn::Adam{}, nn::GlobalClipNorm{1.0f}, nn::WeightDecay{0.01f}}};
 ///
-/// Options are types, so that the plain optimizer stays as it is, and a combination that has no meaning does not compile.
+/// Options are types, so that the plain optimizer stays as it is, and a combination that has no meaning does not
+/// compile.
 template <class O, class... Options>
 struct With : O {
+  static_assert(!detail::is_with<O>,
+                "an nn::With inside another would lose its options: give all options to one nn::With");
   static_assert((is_optimizer_option<Options> && ...),
                 "nn::With takes the options nn::ClipValue, nn::ClipNorm, nn::GlobalClipNorm, nn::WeightDecay, "
                 "nn::AverageWeights and nn::AccumulateGradients");
   static_assert((0 + ... + (is_clipping<Options> ? 1 : 0)) <= 1,
                 "nn::With takes one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, not several of them");
+  static_assert(detail::all_different<Options...>, "nn::With takes each option once: leave out the repetition");
+  static_assert(!detail::DecaysWeights<O> || !(std::is_same_v<Options, WeightDecay> || ...),
+                "this optimizer decays weights already, as nn::AdamW does: leave out nn::WeightDecay, or give it to an "
+                "optimizer without decay, such as nn::Adam");
 
   std::tuple<Options...> options;
 
@@ -112,13 +141,6 @@ struct With : O {
 
 template <class O, class... Options>
 With(O, Options...) -> With<O, Options...>;
-
-namespace detail {
-template <class O>
-inline constexpr bool is_with = false;
-template <class O, class... Options>
-inline constexpr bool is_with<With<O, Options...>> = true;
-}  // namespace detail
 
 /// Whether optimizer `O` was given an `Option`.
 template <class O, class Option>

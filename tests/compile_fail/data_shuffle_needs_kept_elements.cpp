@@ -1,0 +1,15 @@
+// expect: shuffle keeps elements beyond the next one, these are lent for one step
+#include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
+#include <dist/data/range.hpp>
+#include <dist/data/shuffle.hpp>
+#include <dist/data/take.hpp>
+
+int main() {
+  auto batches = dist::data::range(8) | dist::data::batch(2);
+#ifdef CONTROL
+  static_cast<void>(batches | dist::data::shuffle(2));
+#else
+  static_cast<void>(dist::data::DistributedDataset{batches, 2} | dist::data::take(2) | dist::data::shuffle(2));
+#endif
+}
