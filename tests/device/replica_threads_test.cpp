@@ -157,8 +157,7 @@ TEST_CASE("a run from inside a replica function is refused, and the outer run go
     for (const std::string& refusal : refusals)
       CHECK(refusal ==
             "run was called while a run of the same strategy is going on (a replica function called it). Call run "
-            "outside "
-            "replica functions, or use merge_call inside them.");
+            "outside replica functions and what they merge; merge_call sees all replicas at once.");
     CHECK_NOTHROW(threads.run([](std::size_t) {}));
   }
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/type_name.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/shard.hpp>
@@ -44,23 +45,17 @@ inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
 /// Whether `D` is a `shard`, or made of one. A step says what it was made of by a member `upstream()`, or
 /// `upstreams()` that gives a tuple of references where these are several.
 template <class D>
-inline constexpr bool has_shard = is_shard_dataset<D>;
-template <class... Ds>
-inline constexpr bool has_shard<std::tuple<Ds&...>> = (has_shard<Ds> || ...);
-template <class D>
-  requires requires(D& dataset) { dataset.upstreams(); }
-inline constexpr bool has_shard<D> = has_shard<decltype(std::declval<D&>().upstreams())>;
-template <class D>
-  requires(!is_shard_dataset<D> && requires(D & dataset) { dataset.upstream(); })
-inline constexpr bool has_shard<D> = has_shard<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>;
-
-/// The compiler's name of a type, for messages.
-template <class T>
-[[nodiscard]] constexpr std::string_view type_name() {
-  constexpr std::string_view function = __PRETTY_FUNCTION__;
-  constexpr std::size_t begin = function.find("T = ") + 4;
-  constexpr std::size_t end = function.find_first_of(";]", begin);
-  return function.substr(begin, end - begin);
+[[nodiscard]] constexpr bool has_shard() {
+  if constexpr (is_shard_dataset<D>)
+    return true;
+  else if constexpr (requires(D & dataset) { dataset.upstreams(); })
+    return []<class... Ds>(const std::tuple<Ds&...>*) {
+      return (has_shard<Ds>() || ...);
+    }(static_cast<const decltype(std::declval<D&>().upstreams())*>(nullptr));
+  else if constexpr (requires(D & dataset) { dataset.upstream(); })
+    return has_shard<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>();
+  else
+    return false;
 }
 
 template <Dataset D>
@@ -74,9 +69,9 @@ void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
                             "Split the data into more files, or use AutoShardPolicy::data or off");
     source = source.shard_files(num_workers, index);
   } else {
-    throw InvalidArgument(text("AutoShardPolicy::file found no files in the source ", type_name<Source>()),
-                          "it has no members num_files() and shard_files(n, i)",
-                          "Read from files, or use AutoShardPolicy::data or off");
+    throw InvalidArgument(
+        text("AutoShardPolicy::file found no files in the source ", dist::detail::type_name<Source>()),
+        "it has no members num_files() and shard_files(n, i)", "Read from files, or use AutoShardPolicy::data or off");
   }
 }
 
@@ -86,7 +81,7 @@ template <Dataset D>
 void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
   if constexpr (is_shard_dataset<D>)
     if (dataset.is_hint()) dataset.replace_hint(num_workers, index);
-  if constexpr (!has_shard<D>)
+  if constexpr (!has_shard<D>())
     return;
   else if constexpr (requires { dataset.upstreams(); })
     std::apply([&](auto&... each) { (shard_by_hint(each, num_workers, index), ...); }, dataset.upstreams());
