@@ -17,19 +17,22 @@ struct Assign {
 struct Add {
   template <class T>
   constexpr T operator()(T old, T given) const {
-    return static_cast<T>(old + given);
+    using Wide = Arithmetic<T>;  // in which integers wrap around
+    return static_cast<T>(static_cast<Wide>(old) + static_cast<Wide>(given));
   }
 };
 struct Subtract {
   template <class T>
   constexpr T operator()(T old, T given) const {
-    return static_cast<T>(old - given);
+    using Wide = Arithmetic<T>;  // in which integers wrap around
+    return static_cast<T>(static_cast<Wide>(old) - static_cast<Wide>(given));
   }
 };
 struct Multiply {
   template <class T>
   constexpr T operator()(T old, T given) const {
-    return static_cast<T>(old * given);
+    using Wide = Arithmetic<T>;  // in which integers wrap around
+    return static_cast<T>(static_cast<Wide>(old) * static_cast<Wide>(given));
   }
 };
 /// Of integers the quotient without its fraction. The caller makes sure that no integer is divided by zero.

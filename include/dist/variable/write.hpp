@@ -105,7 +105,7 @@ void write(Variable& variable, const Context& replica, const Values& given, Upda
     T stack[on_stack];
     AlignedBuffer<T> heap(few ? 0 : mine.size());
     const std::span<T> aggregated{few ? stack : heap.data(), mine.size()};
-    update_elements(aggregated, given, Assign{});
+    for (std::size_t i = 0; i < aggregated.size(); ++i) aggregated[i] = given[i];
     if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
       replica.collectives().broadcast(0, aggregated);
     } else {
