@@ -83,6 +83,52 @@ TEST_CASE("a thread with a core of its own spins longer than one that shares it"
   CHECK(dist::detail::SpinBudget::shared_core().spins > 0);
 }
 
+TEST_CASE("a sleeper returns when it is woken, when its time is over, and at once when what it waits for is there") {
+  dist::detail::EventCount event;
+  std::atomic<bool> come{true};
+  const auto awaited = [&] { return come.load(); };
+  event.wait(awaited, 60'000'000'000);  // the test would not end
+
+  come.store(false);
+  const std::int64_t start = dist::detail::monotonic_nanoseconds();
+  event.wait(awaited, 3'000'000);
+  CHECK(dist::detail::monotonic_nanoseconds() - start < 60'000'000'000);
+
+  std::atomic<int> awake{0};
+  const auto sleep_until_come = [&] {
+    while (!come.load()) event.wait(awaited, 60'000'000'000);
+    awake.fetch_add(1);
+  };
+  std::thread first{sleep_until_come};
+  std::thread second{sleep_until_come};
+  sleep_milliseconds(3);
+  event.notify(awaited);  // for nothing: what they wait for has not come
+  CHECK(awake.load() == 0);
+  come.store(true);
+  event.notify(awaited);
+  first.join();
+  second.join();
+  CHECK(awake.load() == 2);
+}
+
+TEST_CASE("no wake is lost between the look and the sleep, 10000 times") {
+  dist::detail::EventCount event;
+  std::atomic<int> turn{0};
+  const auto take_turns = [&](int mine) {
+    for (int round = 0; round < 10'000; ++round) {
+      const int awaited = 2 * round + mine;
+      const auto is_mine = [&] { return turn.load() == awaited; };
+      while (!is_mine()) event.wait(is_mine, 60'000'000'000);
+      turn.store(awaited + 1);
+      event.notify([] { return true; });
+    }
+  };
+  std::thread other{[&] { take_turns(1); }};
+  take_turns(0);
+  other.join();
+  CHECK(turn.load() == 20'000);
+}
+
 TEST_CASE("the clock counts nanoseconds and does not go back") {
   const std::int64_t before = dist::detail::monotonic_nanoseconds();
   sleep_milliseconds(3);

@@ -1,21 +1,32 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/vectors.hpp>
 
 namespace dist::detail {
 
-/// Elements that are reduced at a time: few enough that the sums stay in the first-level cache between passes.
+/// Elements that are reduced at a time: few enough that the sums stay in the first-level cache between passes, and that
+/// the processor begins to read the next block while it works on this one.
 template <class T>
-inline constexpr std::size_t block_elements = 4096 / sizeof(T);
+inline constexpr std::size_t block_elements = 2048 / sizeof(T);
+
+/// Whether operands of so many elements each are too large to be found in a cache, where it pays to fetch the next block
+/// ahead; beyond, copies for the other members go past the caches, and the processor's own prefetching is better.
+template <class T>
+[[nodiscard]] constexpr bool exceeds_caches(std::size_t elements) {
+  return elements >= (std::size_t{1} << 20) / sizeof(T);
+}
 
 /// result[i] = value of member 0 (+) value of member 1 (+) …, always in rank order, so that every member and every
 /// algorithm gets the same bits. `values(rank)` is where a member's elements are.
@@ -59,14 +70,68 @@ void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& valu
 }
 
 /// Reduces operand 0 of all members over `range`, block by block, and hands each finished block to
-/// `consume(first_index, sums)`.
+/// `consume(first_index, sums)`, which is compiled for the widest vectors with it.
 template <class T, class Op, SharesMemory C, class Consume>
 void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
-  alignas(cache_line) T sums[block_elements<T>];
-  for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
-    const std::span<T> block{sums, std::min(block_elements<T>, range.end - first)};
-    reduce_block(op, comm.size(), block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
-    consume(first, std::span<const T>{block});
+  const bool ahead = !exceeds_caches<T>(range.size() * comm.size());
+  with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+    alignas(cache_line) T sums[block_elements<T>];
+    for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
+      const std::span<T> block{sums, std::min(block_elements<T>, range.end - first)};
+      if (const std::size_t next = first + block_elements<T>; ahead && next < range.end)
+        for (std::size_t rank = 0; rank < comm.size(); ++rank) {
+          const T* const operand = comm.template peer<T>(rank, 0);
+          prefetch(operand + next, operand + std::min(next + block_elements<T>, range.end));
+        }
+      reduce_block(op, comm.size(), block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
+      consume(first, std::span<const T>{block});
+    }
+  });
+}
+
+/// Replaces operand 0 of so many members by their reduction over `range`, in one pass without memory between.
+template <class T, class Op, SharesMemory C, std::size_t... Member>
+void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_sequence<Member...>) {
+  const std::array<T*, sizeof...(Member)> operands{comm.template peer<T>(Member, 0)...};
+  with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+    DIST_INDEPENDENT_LOOP
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const T values[] = {operands[Member][i]...};
+      T combined = values[0];
+      for (std::size_t member = 1; member < sizeof...(Member); ++member) combined = op(combined, values[member]);
+      combined = Op::finish(combined, sizeof...(Member));
+      ((operands[Member][i] = combined), ...);
+    }
+  });
+}
+
+/// Replaces operand 0 of all members by their reduction over `range`.
+template <class T, class Op, SharesMemory C>
+void reduce_in_place(Op op, const C& comm, IndexRange range) {
+  if constexpr (std::same_as<Accumulator<T>, T>) {
+    if (comm.size() == 2) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<2>{});
+    if (comm.size() == 3) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<3>{});
+    if (comm.size() == 4) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<4>{});
+  }
+  reduce_range<T>(op, comm, range, [&](std::size_t first, std::span<const T> reduced) {
+    for (std::size_t rank = 0; rank < comm.size(); ++rank)
+      std::copy_n(reduced.data(), reduced.size(), comm.template peer<T>(rank, 0) + first);
+  });
+}
+
+/// Gives the other members a copy of this member's elements from `first` on, in operand `which`, where they do not share
+/// them.
+template <class T, SharesMemory C>
+DIST_ALWAYS_INLINE void copy_to_others(const C& comm, int which, std::size_t first, std::span<const T> mine,
+                                       bool past_caches) {
+  for (std::size_t rank = 0; rank < comm.size(); ++rank) {
+    T* const theirs = comm.template peer<T>(rank, which) + first;
+    if (theirs == mine.data()) continue;
+    if (past_caches) {
+      stream_copy(mine.data(), mine.size(), theirs);
+    } else {
+      std::copy_n(mine.data(), mine.size(), theirs);
+    }
   }
 }
 

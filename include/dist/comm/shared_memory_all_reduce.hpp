@@ -43,10 +43,7 @@ struct SharedMemoryAllReduce {
       }
       const detail::Loan loan{comm_};
       comm_.publish(call, values.data());
-      detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), [&](std::size_t first, std::span<const T> sums) {
-        for (std::size_t rank = 0; rank < comm_.size(); ++rank)
-          std::copy_n(sums.data(), sums.size(), comm_.template peer<T>(rank, 0) + first);
-      });
+      detail::reduce_in_place<T>(op, comm_, my_shard<T>(values.size()));
       comm_.barrier();
     }
 
@@ -60,15 +57,50 @@ struct SharedMemoryAllReduce {
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
           gradient.data(), mirror.data());
+      const bool past_caches = detail::exceeds_caches<T>(mirror.size());
       detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
-                              [&](std::size_t first, std::span<const T> reduced) {
+                              [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                                 const std::span<T> mine = mirror.subspan(first, reduced.size());
                                 update(first, mine, reduced);
-                                for (std::size_t rank = 0; rank < comm_.size(); ++rank) {
-                                  T* const theirs = comm_.template peer<T>(rank, 1) + first;
-                                  if (theirs != mine.data()) std::copy_n(mine.data(), mine.size(), theirs);
-                                }
+                                detail::copy_to_others<T>(comm_, 1, first, mine, past_caches);
                               });
+      detail::finish_streams();
+      comm_.barrier();
+    }
+
+    /// The first half of `reduce_and_apply`: for each block of this replica's shard, `use(first, reduced)` sees the
+    /// reduction of the replicas' elements from `first` on. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      const detail::Loan loan{comm_};
+      // Published as what may be written; the peers only read.
+      comm_.publish(
+          {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          const_cast<T*>(values.data()));
+      if (comm_.size() == 1)
+        use(std::size_t{0}, values);  // which are their own reduction
+      else
+        detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), use);
+      comm_.barrier();
+    }
+
+    /// The second half: for each block of the same shard, `update(first, mine)` changes the replica's own elements from
+    /// `first` on, and the result is copied into the mirrors of the others. All replicas may give the same memory as
+    /// mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      const IndexRange shard = my_shard<T>(mirror.size());
+      const bool past_caches = detail::exceeds_caches<T>(mirror.size());
+      detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+        for (std::size_t first = shard.begin; first < shard.end; first += detail::block_elements<T>) {
+          const std::span<T> mine = mirror.subspan(first, std::min(detail::block_elements<T>, shard.end - first));
+          update(first, mine);
+          detail::copy_to_others<T>(comm_, 0, first, mine, past_caches);
+        }
+      });
+      detail::finish_streams();
       comm_.barrier();
     }
 

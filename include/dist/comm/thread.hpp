@@ -30,9 +30,11 @@ struct PeerFailed {};
 
 }  // namespace detail
 
-/// What the threads of one sync group share: for each a sequence number of the collectives it has entered, and two
-/// mailboxes used in turn. A member that has entered collective n has left n - 1, so the mailbox of n - 1 is free for n
-/// + 1.
+/// What the threads of one sync group share: for each two mailboxes used in turn. A member that has entered collective
+/// n has left n - 1, so the mailbox of n - 1 is free for n + 1.
+///
+/// A mailbox starts with the number of the collective that it announces, a fingerprint of the call, and the first
+/// bytes of what is exchanged, in one cache line: who waits for a peer gets all of it at once.
 class ThreadGroup {
  public:
   /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
@@ -45,9 +47,11 @@ class ThreadGroup {
   /// Forgets collectives that some members entered and others did not. Only while no run is going on.
   void reset() noexcept {
     for (std::size_t rank = 0; rank < size(); ++rank) {
-      members_[rank].entered.store(0, std::memory_order_relaxed);
-      members_[rank].left.store(false, std::memory_order_relaxed);
-      for (Mailbox& mailbox : members_[rank].mailboxes) mailbox.lent = false;
+      Member& member = members_[rank];
+      member.entered.store(0, std::memory_order_relaxed);
+      member.left.store(false, std::memory_order_relaxed);
+      member.lent = false;
+      for (Mailbox& mailbox : member.mailboxes) mailbox.sequence.store(0, std::memory_order_relaxed);
     }
   }
 
@@ -55,6 +59,7 @@ class ThreadGroup {
   friend class ThreadCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
+  static constexpr std::size_t first_line = cache_line - 16;
 
   [[nodiscard]] static std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
     if (timeout.count() < 0)
@@ -64,16 +69,20 @@ class ThreadGroup {
     return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
   }
 
-  struct Mailbox {
-    CollectiveCall call;
-    bool lent = false;  // the peers use the operands until this member's next collective
-    void* operands[2];
-    alignas(cache_line) std::byte payload[payload_capacity];
+  struct alignas(cache_line) Mailbox {
+    std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
+    std::uint64_t fingerprint;
+    union alignas(16) {
+      void* operands[2];
+      std::byte payload[payload_capacity];
+    };
+    CollectiveCall call;  // read by peers only where fingerprints differ
   };
   struct alignas(cache_line) Member {
-    std::atomic<std::uint32_t> entered{0};
+    Mailbox mailboxes[2];
+    alignas(cache_line) std::atomic<std::uint32_t> entered{0};
     std::atomic<bool> left{false};  // its collective by an exception, and uses nobody's operands
-    alignas(cache_line) Mailbox mailboxes[2];
+    bool lent = false;              // the peers use the operands until this member's next collective
   };
 
   /// Announces that `rank` has entered collective `sequence` and returns when all have. `check(peer)` is called for
@@ -81,42 +90,63 @@ class ThreadGroup {
   ///
   /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches
   /// its operands. Who gives up takes its announcement back and looks once more whether the others have come; who has
-  /// seen all come looks once more whether one has given up. The operations on `entered` are sequentially consistent
+  /// seen all come looks once more whether one has given up. The operations on `sequence` are sequentially consistent
   /// for that.
   template <class Check>
-  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, Check&& check) {
-    std::atomic<bool>& left = members_[rank].left;
-    if (left.load(std::memory_order_relaxed)) left.store(false);  // it has caught its exception, and goes on
-    members_[rank].entered.store(sequence);
+  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, bool lends, std::size_t bytes,
+             Check&& check) {
+    Member& member = members_[rank];
+    if (member.left.load(std::memory_order_relaxed)) member.left.store(false);  // it has caught its exception
+    member.entered.store(sequence, std::memory_order_relaxed);
+    announce(rank, sequence);
     await_return_of_operands(rank, sequence);
+    member.lent = lends;
     do {
       for (std::size_t peer = 0; peer < size(); ++peer) {
         if (peer == rank) continue;
-        await(rank, peer, sequence, timeout);
+        await(rank, peer, sequence, timeout, bytes);
         check(peer);
       }
     } while (!peers_arrived(rank, sequence));
   }
 
+  void announce(std::size_t rank, std::uint32_t sequence) {
+    mailbox(rank, sequence).sequence.store(sequence);
+    arrivals_.notify([&] { return peers_arrived(rank, sequence); });
+  }
+
   [[nodiscard]] bool arrived(std::size_t peer, std::uint32_t sequence) const noexcept {
-    return static_cast<std::int32_t>(members_[peer].entered.load() - sequence) >= 0;
+    return static_cast<std::int32_t>(mailbox(peer, sequence).sequence.load() - sequence) >= 0;
   }
   [[nodiscard]] bool peers_arrived(std::size_t rank, std::uint32_t sequence) const noexcept {
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank && !arrived(peer, sequence)) return false;
     return true;
   }
-  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence) const noexcept {
+  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, std::size_t bytes = 0) const noexcept {
+    constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
+    const std::byte* const payload = mailbox(peer, sequence).payload;
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
+      // The rest of the payload comes at the same time as the line that says it is there.
+      for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
       if (arrived(peer, sequence)) return true;
-      detail::relax();
+      if (spin >= eager) detail::relax();
+    }
+    for (unsigned yield = 0; yield < budget_.yields; ++yield) {
+      if (arrived(peer, sequence)) return true;
+      sched_yield();
     }
     return false;
   }
+  /// Lets others run, until all peers have come or something else may have happened that ends the wait.
+  void rest(std::size_t rank, std::uint32_t sequence) noexcept {
+    constexpr std::int64_t longest = 1'000'000;
+    arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest);
+  }
 
   /// Waits until `peer` has entered collective `sequence`, at most `timeout` nanoseconds.
-  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout) {
-    if (arrives_soon(peer, sequence)) return;
+  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, std::size_t bytes) {
+    if (arrives_soon(peer, sequence, bytes)) return;
     const std::int64_t start = detail::monotonic_nanoseconds();
     while (!arrived(peer, sequence)) {
       // A peer may have come just before it returned: hence the second look.
@@ -126,7 +156,7 @@ class ThreadGroup {
         give_up(rank, sequence, [&] { refuse_missing(rank, peer, sequence); });
       else if (detail::monotonic_nanoseconds() - start > timeout)
         give_up(rank, sequence, [&] { refuse_late(rank, peer, sequence, timeout); });
-      sched_yield();
+      rest(rank, sequence);
     }
   }
 
@@ -135,20 +165,23 @@ class ThreadGroup {
   template <class Refuse>
   void give_up(std::size_t rank, std::uint32_t sequence, Refuse&& refuse) {
     const std::lock_guard one_at_a_time{giving_up_};
-    members_[rank].entered.store(sequence - 1);
+    mailbox(rank, sequence).sequence.store(sequence - 2);
+    members_[rank].entered.store(sequence - 1, std::memory_order_relaxed);
     if (!peers_arrived(rank, sequence)) refuse();
-    members_[rank].entered.store(sequence);
+    members_[rank].entered.store(sequence, std::memory_order_relaxed);
+    announce(rank, sequence);
   }
 
   /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
   /// has entered the next one, or left its own or its replica function. No deadline can end this wait, as the operands
   /// would go while they are used.
   void await_return_of_operands(std::size_t rank, std::uint32_t sequence) noexcept {
-    bool& lent = mailbox(rank, sequence - 1).lent;
+    bool& lent = members_[rank].lent;
     if (!lent) return;
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank && !arrives_soon(peer, sequence))
-        while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) sched_yield();
+        while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer))
+          rest(rank, sequence);
     lent = false;
   }
 
@@ -202,6 +235,7 @@ class ThreadGroup {
   std::int64_t timeout_;
   std::mutex giving_up_;
   std::unique_ptr<Member[]> members_;
+  alignas(cache_line) detail::EventCount arrivals_;
 };
 
 /// One thread's membership of a ThreadGroup. Every call is checked against the peers' calls, so replicas that disagree
@@ -224,13 +258,12 @@ class ThreadCommunicator {
   [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
 
   void barrier() const {
-    meet({.operation = "barrier"}, [](ThreadGroup::Mailbox&) {});
+    meet({.operation = "barrier"}, false, 0, [](ThreadGroup::Mailbox&) {});
   }
 
   template <class T>
   void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    meet(call, [&](ThreadGroup::Mailbox& mine) {
-      mine.lent = true;
+    meet(call, true, 0, [&](ThreadGroup::Mailbox& mine) {
       mine.operands[0] = first;
       mine.operands[1] = second;
     });
@@ -246,7 +279,7 @@ class ThreadCommunicator {
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
     DIST_EXPECT(values.size_bytes() <= exchange_capacity);
-    meet(call, [&](ThreadGroup::Mailbox& mine) {
+    meet(call, false, values.size_bytes(), [&](ThreadGroup::Mailbox& mine) {
       if (!values.empty()) std::memcpy(mine.payload, values.data(), values.size_bytes());
     });
   }
@@ -258,18 +291,20 @@ class ThreadCommunicator {
  private:
   /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same.
   template <class Fill>
-  void meet(const CollectiveCall& call, Fill&& fill) const {
+  void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
     const std::uint32_t sequence = group_->entered(rank_) + 1;
     ThreadGroup::Mailbox& mine = group_->mailbox(rank_, sequence);
+    const std::uint64_t fingerprint = call.fingerprint();
     mine.call = call;
-    mine.lent = false;
+    mine.fingerprint = fingerprint;
     fill(mine);
     try {
-      group_->enter(rank_, sequence, timeout_, [&](std::size_t peer) {
-        if (group_->mailbox(peer, sequence).call != call) group_->refuse_different(rank_, peer, sequence);
+      group_->enter(rank_, sequence, timeout_, lends, bytes, [&](std::size_t peer) {
+        const ThreadGroup::Mailbox& theirs = group_->mailbox(peer, sequence);
+        if (theirs.fingerprint != fingerprint && theirs.call != call) group_->refuse_different(rank_, peer, sequence);
       });
     } catch (...) {
-      mine.lent = false;  // either all members go on or none does: no peer uses the operands
+      group_->members_[rank_].lent = false;  // either all members go on or none does: no peer uses the operands
       throw;
     }
   }

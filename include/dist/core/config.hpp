@@ -17,6 +17,8 @@
 
 /// For the few functions whose whole point is to vanish into the caller's loop.
 #define DIST_ALWAYS_INLINE inline __attribute__((always_inline))
+/// The same for a lambda: `[&](auto value) DIST_INLINE_LAMBDA { ... }`.
+#define DIST_INLINE_LAMBDA __attribute__((always_inline))
 
 /// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it
 /// checks for overlap at run time by itself, and would warn about every loop that it cannot vectorise.

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdint>
 
 namespace dist::detail {
@@ -24,15 +28,49 @@ inline std::int64_t monotonic_nanoseconds() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// How long a waiting thread keeps its core before it lets others run.
+/// How long a waiting thread keeps its core: so many looks at what it waits for, then so many between which it lets
+/// others run. Afterwards it sleeps.
 ///
 /// With a core per replica a peer is at most microseconds away, and spinning is the shortest wait. With more replicas
-/// than cores the peer may need this very core, so the thread gives it up at once.
+/// than cores the peer may need this very core, so the thread gives it up at once; and as being woken from sleep takes
+/// longer than a short collective, it looks again a hundred times before it sleeps.
 struct SpinBudget {
   unsigned spins;
+  unsigned yields = 0;
 
-  static constexpr SpinBudget own_core() { return {4'000}; }
-  static constexpr SpinBudget shared_core() { return {16}; }
+  static constexpr SpinBudget own_core() { return {4'000, 1'000}; }
+  static constexpr SpinBudget shared_core() { return {16, 100}; }
+};
+
+/// An event count: threads sleep here until what they wait for may have come. A notification costs one look at a
+/// shared counter while nobody sleeps.
+class EventCount {
+ public:
+  /// Returns when `awaited()` holds, after a `notify`, after `longest` nanoseconds, or for no reason.
+  template <class Awaited>
+  void wait(Awaited&& awaited, std::int64_t longest) {
+    sleepers_.fetch_add(1);
+    const std::uint32_t before = calls_.load();
+    if (!awaited()) {
+      const timespec timeout{longest / 1'000'000'000, longest % 1'000'000'000};
+      syscall(SYS_futex, &calls_, FUTEX_WAIT_PRIVATE, before, &timeout, nullptr, 0);
+    }
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /// Wakes all sleepers if `awaited()`, which is asked only when there are some. What it looks at must have been
+  /// written in a sequentially consistent way before.
+  template <class Awaited>
+  void notify(Awaited&& awaited) {
+    if (sleepers_.load() == 0 || !awaited()) return;
+    calls_.fetch_add(1);
+    syscall(SYS_futex, &calls_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+
+ private:
+  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<std::uint32_t> calls_{0};
 };
 
 /// Waits until `word` is no longer `old`: spins within the budget, then sleeps until it is notified.
