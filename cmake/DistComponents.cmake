@@ -3,8 +3,9 @@
 # The headers that open the door to a package. Whatever reaches one of them, through any chain of includes, needs the
 # component too; nothing else in the build names a header.
 set(dist_component_gzip "^io/gzip\\.hpp$")
+set(dist_component_hwloc "^device/hwloc\\.hpp$")
 set(dist_component_onednn "^nn/onednn/")
-set(dist_components gzip onednn)
+set(dist_components gzip hwloc onednn)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

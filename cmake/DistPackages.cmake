@@ -33,6 +33,10 @@ dist_look_for(GZIP ZLIB QUIET)
 dist_found(GZIP zlib "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}"
            "apt install zlib1g-dev" "no gzip, IDX and Fashion-MNIST files")
 
+dist_look_for(HWLOC hwloc 2.4 QUIET)
+dist_found(HWLOC hwloc "${hwloc_FOUND}" "${hwloc_VERSION}"
+           "apt install libhwloc-dev" "replicas are placed by the system's own description")
+
 dist_look_for(ONEDNN oneDNN QUIET)
 dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
            "apt install libdnnl-dev" "no onednn layers, the reference layers remain")

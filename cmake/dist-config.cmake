@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip onednn]) gives dist::dist and, for each component, dist::<component>.
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn]) gives dist::dist and, for each component, dist::<component>.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
@@ -18,6 +18,11 @@ foreach(dist_component IN LISTS dist_FIND_COMPONENTS)
     find_package(ZLIB QUIET)
     if(NOT ZLIB_FOUND)
       set(dist_reason "component 'gzip' needs zlib (Debian package zlib1g-dev)")
+    endif()
+  elseif(dist_component STREQUAL "hwloc")
+    find_package(hwloc 2.4 QUIET)
+    if(NOT hwloc_FOUND)
+      set(dist_reason "component 'hwloc' needs hwloc 2.4 or newer (Debian package libhwloc-dev)")
     endif()
   elseif(dist_component STREQUAL "onednn")
     find_package(oneDNN QUIET)

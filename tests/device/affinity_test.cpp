@@ -61,3 +61,30 @@ TEST_CASE("a processor that does not exist is a refusal, not an error") {
   }).join();
   CHECK(inside == before);
 }
+
+TEST_CASE("a thread is moved without being bound, unless it may not run there") {
+  const std::vector<std::size_t> all = dist::allowed_processors();
+  for (const std::size_t processor : all) {
+    std::vector<std::size_t> afterwards;
+    bool arrived = false;
+    std::thread([&] {
+      // The system may move the thread on at any time, but not every time.
+      for (int attempt = 0; attempt < 1000 && !arrived; ++attempt) {
+        dist::move_this_thread(processor);
+        arrived = static_cast<std::size_t>(sched_getcpu()) == processor;
+      }
+      afterwards = dist::detail::processors_of_thread(0);
+    }).join();
+    CHECK(arrived);
+    CHECK(afterwards == all);
+  }
+  for (const std::size_t refused : {std::size_t{8191}, std::size_t{8192}, std::size_t{1} << 40, all.front()}) {
+    std::vector<std::size_t> afterwards;
+    std::thread([&] {
+      dist::pin_this_thread(all.back());
+      dist::move_this_thread(refused);
+      afterwards = dist::detail::processors_of_thread(0);
+    }).join();
+    CHECK(afterwards == std::vector<std::size_t>{all.back()});
+  }
+}

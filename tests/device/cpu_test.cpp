@@ -137,6 +137,16 @@ TEST_CASE("the result has the type that the body returns") {
   CHECK(Cpu::transform_reduce(dist::sum, {0, 300}, [](std::size_t) { return std::uint8_t{1}; }) == 300 - 256);
 }
 
+TEST_CASE("replicas are placed in the order of the topology, on each device once") {
+  const std::vector<std::size_t> order = dist::placement_order(dist::read_topology(dist::allowed_processors()));
+  const std::size_t count = Cpu::count();
+  REQUIRE(order.size() == count);
+  CHECK(Cpu::placement(count) == order);
+  CHECK(Cpu::placement(1) == std::vector<std::size_t>{order.front()});
+  CHECK(Cpu::placement(count + 3) == order);
+  CHECK(Cpu::placement(0).empty());
+}
+
 TEST_CASE("processors are counted and named") {
   CHECK(Cpu::count() == dist::allowed_processors().size());
   CHECK(Cpu::count() >= 1);

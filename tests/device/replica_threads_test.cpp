@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -63,6 +65,33 @@ TEST_CASE("workers stay on the processors they are given, the caller where it is
       CHECK(threads.spin_budget().spins == expected.spins);
     }
   }
+}
+
+TEST_CASE("a caller on a worker's processor leaves it before the run, and one that is bound there stays") {
+  const std::vector<std::size_t> processors = dist::allowed_processors();
+  const std::size_t mine = processors.front();
+  const std::size_t others = processors.back();
+  if (mine == others) return;
+  ReplicaThreads threads(2, std::vector<std::size_t>{mine, others});
+  std::vector<std::size_t> allowed;
+  bool left = false;
+  for (int attempt = 0; attempt < 1000 && !left; ++attempt) {
+    dist::move_this_thread(others);
+    threads.run([&](std::size_t replica) {
+      if (replica != 0) return;
+      left = static_cast<std::size_t>(sched_getcpu()) == mine;
+      allowed = dist::detail::processors_of_thread(0);
+    });
+  }
+  CHECK(left);
+  CHECK(allowed == processors);
+  std::thread([&] {
+    dist::pin_this_thread(others);
+    threads.run([&](std::size_t replica) {
+      if (replica == 0) allowed = dist::detail::processors_of_thread(0);
+    });
+  }).join();
+  CHECK(allowed == std::vector<std::size_t>{others});
 }
 
 TEST_CASE("the first failure surfaces once, as a ReplicaError with its cause") {

@@ -6,6 +6,7 @@
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -41,6 +43,54 @@ TEST_CASE_TEMPLATE("a replica runs on each device that is named, in that order (
   const auto places = strategy.run([](auto&) { return dist::detail::processors_of_thread(0); });
   for (std::size_t r = 1; r < names.size(); ++r)
     CHECK(places[r] == std::vector<std::size_t>{processors[names.size() - 1 - r]});
+}
+
+namespace {
+
+/// Four devices, of which two replicas had better have the last and the second.
+struct FourDevices {
+  static constexpr std::string_view type = "cpu";
+  static std::size_t count() { return 4; }
+  static std::vector<std::size_t> placement(std::size_t replicas) {
+    std::vector<std::size_t> devices{3, 1, 2, 0};
+    devices.resize(std::min(replicas, devices.size()));
+    return devices;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("without devices the device's type places the replicas; named devices stay as they are (spec A01, A02)") {
+  using Numbers = std::vector<std::size_t>;
+  const auto places = [](const dist::ThreadedOptions& options) {
+    return dist::detail::replica_places<FourDevices>(options);
+  };
+  CHECK(places({}).replicas == 4);
+  CHECK(places({}).devices == Numbers{3, 1, 2, 0});
+  CHECK(places({.replicas = 2}).replicas == 2);
+  CHECK(places({.replicas = 2}).devices == Numbers{3, 1});
+  CHECK(places({.replicas = 9}).replicas == 9);
+  CHECK(places({.replicas = 9}).devices == Numbers{3, 1, 2, 0});
+  CHECK(places({.devices = {"/cpu:0", "/cpu:2", "/cpu:1"}}).devices == Numbers{0, 2, 1});
+}
+
+TEST_CASE_TEMPLATE("replicas are on the devices that they are placed on, and those are named (spec D11)", S, Shared,
+                   Central) {
+  const std::vector<std::size_t> processors = dist::allowed_processors();
+  for (const std::size_t replicas : {std::size_t{1}, dist::Cpu::count(), dist::Cpu::count() + 1}) {
+    S strategy{replicas};
+    const std::vector<std::size_t> devices = dist::Cpu::placement(replicas);
+    const auto allowed = strategy.run([](auto&) { return dist::detail::processors_of_thread(0); });
+    std::string line;
+    for (const std::size_t device : devices) line += " " + dist::Cpu::device_name(device);
+    CHECK(strategy.describe().find(" on" + line) != std::string::npos);
+    const std::vector<std::string> names = strategy.worker_devices();
+    REQUIRE(names.size() == replicas);
+    for (std::size_t r = 0; r < replicas; ++r) {
+      CHECK(names[r] == dist::Cpu::device_name(devices[r % devices.size()]));
+      if (r > 0 && devices.size() == replicas) CHECK(allowed[r] == std::vector<std::size_t>{processors[devices[r]]});
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("devices that are none, twice, missing or of another type are refused (spec A01)", S, Shared,

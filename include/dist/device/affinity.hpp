@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <vector>
@@ -59,6 +60,19 @@ inline void pin_this_thread(std::size_t processor) {
   detail::ProcessorMask mask{processor};
   mask.set(processor);
   static_cast<void>(pthread_setaffinity_np(pthread_self(), mask.bytes(), mask.system()));
+}
+
+/// Moves the calling thread to `processor` without binding it there: where it may run stays as it was. Nothing happens
+/// if it may not run there: then somebody decided otherwise. Takes no memory.
+inline void move_this_thread(std::size_t processor) noexcept {
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  std::array<unsigned long, 8192 / bits> allowed{};  // the most that Linux supports
+  std::array<unsigned long, allowed.size()> there{};
+  const auto system = [](auto& mask) { return reinterpret_cast<cpu_set_t*>(mask.data()); };
+  if (processor >= 8192 || sched_getaffinity(0, sizeof allowed, system(allowed)) != 0) return;
+  there[processor / bits] = allowed[processor / bits] & 1UL << processor % bits;
+  if (there[processor / bits] == 0 || sched_setaffinity(0, sizeof there, system(there)) != 0) return;
+  static_cast<void>(sched_setaffinity(0, sizeof allowed, system(allowed)));
 }
 
 }  // namespace dist

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
@@ -11,6 +13,7 @@
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/device/topology.hpp>
 
 namespace dist {
 
@@ -23,6 +26,14 @@ struct Cpu {
 
   /// As many as there are processors that this process may use.
   [[nodiscard]] static std::size_t count() { return allowed_processors().size(); }
+
+  /// The devices of `replicas` replicas when nobody names them, in replica order: one per core, near each other
+  /// (placement_order). Fewer than replicas when these share them all.
+  [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
+    std::vector<std::size_t> devices = placement_order(read_topology(allowed_processors()));
+    devices.resize(std::min(replicas, devices.size()));
+    return devices;
+  }
 
   /// "/cpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }

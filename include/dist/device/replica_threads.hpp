@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sched.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -63,12 +66,11 @@ class ReplicaThreads {
   /// no threads for them.
   explicit ReplicaThreads(std::size_t replicas, std::span<const std::size_t> processors = {},
                           std::chrono::nanoseconds timeout = std::chrono::minutes{10})
-      : status_(checked(replicas)), timeout_(timeout.count()) {
+      : status_(checked(replicas)), timeout_(timeout.count()), processors_(processors.begin(), processors.end()) {
     DIST_EXPECT(processors.empty() || processors.size() == replicas);
     budget_ = processors.empty() ? detail::SpinBudget::shared_core() : detail::SpinBudget::own_core();
     workers_.reserve(replicas - 1);
     try {
-      // The caller keeps whichever processor the system gives it: its own, as the workers hold the others.
       for (std::size_t replica = 1; replica < replicas; ++replica) {
         if (processors.empty())
           workers_.emplace_back([this, replica] { work(replica); });
@@ -119,6 +121,7 @@ class ReplicaThreads {
       (*static_cast<std::remove_reference_t<Task>*>(argument))(replica);
     };
     ++status_.run_;
+    leave_workers_processors();
     start_workers();
     perform(0);
     for (std::size_t replica = 1; replica < size(); ++replica) await(replica);
@@ -136,6 +139,15 @@ class ReplicaThreads {
       threads.busy_.store(false, std::memory_order_release);
     }
   };
+
+  /// The caller is not bound. But where the system woke it on the processor of a sleeping worker, the two would share
+  /// that for milliseconds, in which all replicas wait for them.
+  void leave_workers_processors() const noexcept {
+    if (processors_.empty()) return;
+    const auto here = static_cast<std::size_t>(sched_getcpu());
+    if (std::find(processors_.begin() + 1, processors_.end(), here) != processors_.end())
+      move_this_thread(processors_.front());
+  }
 
   /// Takes over from the thread whose run is going on.
   void await_turn() {
@@ -216,6 +228,7 @@ class ReplicaThreads {
 
   RunStatus status_;
   std::int64_t timeout_;
+  std::vector<std::size_t> processors_;  // of the replicas; none where the system places them
   detail::SpinBudget budget_{};
   TaskCall task_ = nullptr;
   void* argument_ = nullptr;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -37,7 +36,7 @@ namespace dist {
 struct ThreadedOptions {
   /// One replica on each of these, in this order (spec A02): {"/cpu:1", "/cpu:0"}. None: `replicas` says how many.
   std::vector<std::string> devices = {};
-  /// So many replicas, on the first devices; more than there are devices share them.
+  /// So many replicas, on the devices that their type places them on (Cpu::placement); more than there are share them.
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether each replica's thread stays on its device's processor, where there are enough of them.
   bool pinned = true;
@@ -66,9 +65,7 @@ template <class Device>
     return {devices.size(), std::move(devices)};
   }
   const std::size_t replicas = options.replicas.value_or(count);
-  std::vector<std::size_t> devices(std::min(replicas, count));
-  for (std::size_t device = 0; device < devices.size(); ++device) devices[device] = device;
-  return {replicas, std::move(devices)};
+  return {replicas, Device::placement(replicas)};
 }
 
 }  // namespace detail

@@ -1,0 +1,255 @@
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+/// Where a processor stands in the machine. Processors that share something name the same one: the first of those that
+/// were asked about.
+struct ProcessorPlace {
+  std::size_t processor;  ///< the system's number
+  std::size_t core;       ///< of which it is a hardware thread
+  std::size_t cache;      ///< the last level of cache
+  std::size_t node;       ///< of memory (NUMA)
+  std::size_t package;    ///< the socket
+  std::size_t speed = 0;  ///< of the kind of core: 0 for the slowest kind
+  friend bool operator==(const ProcessorPlace&, const ProcessorPlace&) = default;
+};
+
+/// In the order in which the processors were asked about.
+using Topology = std::vector<ProcessorPlace>;
+
+namespace detail {
+
+/// Processors in the system's notation, such as "0-3,8,10-11".
+class ProcessorList {
+ public:
+  /// Anything that is no such list is an empty one.
+  explicit ProcessorList(std::string_view list) {
+    const char* at = list.data();
+    const char* const end = at + list.size();
+    while (at != end) {
+      std::pair<std::size_t, std::size_t> range{};
+      auto read = std::from_chars(at, end, range.first);
+      range.second = range.first;
+      if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '-')
+        read = std::from_chars(read.ptr + 1, end, range.second);
+      at = read.ptr;
+      const bool goes_on = at != end && *at == ',' && at + 1 != end;
+      if (read.ec != std::errc{} || range.second < range.first || !(goes_on || at == end)) {
+        ranges_.clear();
+        return;
+      }
+      ranges_.push_back(range);
+      if (goes_on) ++at;
+    }
+  }
+
+  [[nodiscard]] bool has(std::size_t processor) const {
+    return std::any_of(ranges_.begin(), ranges_.end(),
+                       [&](const auto& range) { return range.first <= processor && processor <= range.second; });
+  }
+  [[nodiscard]] const std::vector<std::pair<std::size_t, std::size_t>>& ranges() const noexcept { return ranges_; }
+
+ private:
+  std::vector<std::pair<std::size_t, std::size_t>> ranges_;  // both ends included
+};
+
+/// A machine as Linux describes it in files. What is not there, or not as expected, is an empty list or 0.
+class SystemFiles {
+ public:
+  explicit SystemFiles(const std::string& root) : root_(root) {
+    constexpr std::size_t most_nodes = 4096;
+    const ProcessorList online{text_of("/node/online")};
+    for (const auto& [first, last] : online.ranges())
+      for (std::size_t node = first; node <= last && nodes_.size() < most_nodes; ++node)
+        nodes_.emplace_back(text_of(text("/node/node", node, "/cpulist")));
+  }
+
+  // From the lists only: core_id is unique within a package on some machines, and within a cluster of cores on others.
+  [[nodiscard]] ProcessorList core(std::size_t processor) const {
+    return either(processor, "/topology/core_cpus_list", "/topology/thread_siblings_list");
+  }
+  [[nodiscard]] ProcessorList package(std::size_t processor) const {
+    return either(processor, "/topology/package_cpus_list", "/topology/core_siblings_list");
+  }
+  [[nodiscard]] ProcessorList node(std::size_t processor) const {
+    const auto found =
+        std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node.has(processor); });
+    return found == nodes_.end() ? ProcessorList{""} : *found;
+  }
+  [[nodiscard]] ProcessorList cache(std::size_t processor) const {
+    constexpr std::size_t most_caches = 16;
+    std::size_t last_level = 0;
+    std::string shared_by;
+    for (std::size_t index = 0; index < most_caches; ++index) {
+      const std::string cache = text("/cpu/cpu", processor, "/cache/index", index);
+      const std::size_t level = number(cache + "/level");
+      if (level == 0) break;
+      if (level <= last_level || text_of(cache + "/type") == "Instruction") continue;
+      last_level = level;
+      shared_by = cache + "/shared_cpu_list";
+    }
+    return ProcessorList{last_level == 0 ? std::string{} : text_of(shared_by)};
+  }
+  /// In the scheduler's units: what the core computes in a time, next to the others.
+  [[nodiscard]] std::size_t capacity(std::size_t processor) const {
+    return number(text("/cpu/cpu", processor, "/cpu_capacity"));
+  }
+
+ private:
+  /// The older of the two names is all that older kernels have, and newer ones may drop it.
+  [[nodiscard]] ProcessorList either(std::size_t processor, const char* newer, const char* older) const {
+    const std::string folder = text("/cpu/cpu", processor);
+    ProcessorList list{text_of(folder + newer)};
+    return list.ranges().empty() ? ProcessorList{text_of(folder + older)} : list;
+  }
+
+  [[nodiscard]] std::size_t number(const std::string& file) const {
+    const ProcessorList list{text_of(file)};
+    const bool one = list.ranges().size() == 1 && list.ranges()[0].first == list.ranges()[0].second;
+    return one ? list.ranges()[0].first : 0;
+  }
+
+  /// What stands in a file, without the end of the line; nothing if it is longer than any list.
+  [[nodiscard]] std::string text_of(const std::string& name) const {
+    std::array<char, 32 * 1024> buffer;
+    std::size_t filled = 0;
+    const int file = open((root_ + name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return {};
+    while (filled < buffer.size()) {
+      const ssize_t got = read(file, buffer.data() + filled, buffer.size() - filled);
+      if (got <= 0) break;
+      filled += static_cast<std::size_t>(got);
+    }
+    close(file);
+    if (filled == buffer.size()) return {};
+    if (filled > 0 && buffer[filled - 1] == '\n') --filled;
+    return {buffer.data(), filled};
+  }
+
+  std::string root_;
+  std::vector<ProcessorList> nodes_;
+};
+
+/// Names what the processors share: `members(processor)` says who has a part in the one that is the processor's. One
+/// that is not even a member itself keeps the name that it has.
+template <class Members>
+void name_shared(Topology& places, std::size_t ProcessorPlace::*name, Members&& members) {
+  std::vector<bool> named(places.size());
+  for (std::size_t first = 0; first < places.size(); ++first) {
+    if (named[first]) continue;
+    const auto list = members(places[first].processor);
+    if (!list.has(places[first].processor)) continue;
+    for (std::size_t i = first; i < places.size(); ++i) {
+      if (named[i] || !list.has(places[i].processor)) continue;
+      places[i].*name = places[first].processor;
+      named[i] = true;
+    }
+  }
+}
+
+/// Ranks the kinds of cores. Cores within an eighth of the fastest of their kind are of that kind: makers prefer single
+/// cores by a few percent, which is not worth leaving a cache for. If only one capacity is unknown, all are alike.
+inline void rank_speeds(Topology& places, const std::vector<std::size_t>& capacities) {
+  std::vector<std::size_t> sorted = capacities;
+  std::sort(sorted.rbegin(), sorted.rend());
+  if (sorted.empty() || sorted.back() == 0) return;
+  std::vector<std::size_t> fastest;  // of each kind
+  for (const std::size_t capacity : sorted)
+    if (fastest.empty() || capacity < fastest.back() - fastest.back() / 8) fastest.push_back(capacity);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i].speed = static_cast<std::size_t>(
+        std::count_if(fastest.begin(), fastest.end(), [&](std::size_t kind) { return kind < capacities[i]; }));
+}
+
+/// What a source knows: of what it does not, each processor is a core of its own, with a cache of its own, and there is
+/// one node and one package.
+template <class Source>
+[[nodiscard]] Topology topology_from(std::span<const std::size_t> processors, const Source& source) {
+  Topology places;
+  std::vector<std::size_t> capacities;
+  for (const std::size_t processor : processors) {
+    places.push_back({processor, processor, processor, processors.front(), processors.front()});
+    capacities.push_back(source.capacity(processor));
+  }
+  name_shared(places, &ProcessorPlace::core, [&](std::size_t processor) { return source.core(processor); });
+  for (ProcessorPlace& place : places) place.cache = place.core;  // where no cache is known
+  name_shared(places, &ProcessorPlace::cache, [&](std::size_t processor) { return source.cache(processor); });
+  name_shared(places, &ProcessorPlace::node, [&](std::size_t processor) { return source.node(processor); });
+  name_shared(places, &ProcessorPlace::package, [&](std::size_t processor) { return source.package(processor); });
+  rank_speeds(places, capacities);
+  return places;
+}
+
+}  // namespace detail
+
+/// What `processors` share, as the system tells it in the files under `root`. Where it tells nothing (a container, an
+/// older kernel) or nothing sensible, each processor is a core of its own, on one node of one package; that is no error.
+[[nodiscard]] inline Topology read_topology(std::span<const std::size_t> processors,
+                                            const std::string& root = "/sys/devices/system") {
+  return detail::topology_from(processors, detail::SystemFiles{root});
+}
+
+/// An order of `places`, by their positions, of which any first R are a good choice for R replicas:
+/// - a core takes a second replica only after every core has one, and faster kinds of cores come first;
+/// - replicas are near each other: the cores of one cache are taken before the next cache of the same node, those of one
+///   node before the next node, those of one package before the next package, and where there are most cores first;
+/// - what nothing distinguishes stays in its order.
+///
+/// Near each other, because replicas meet in memory several times per step, and sums that stay within one cache are a
+/// multiple faster than what comes from another. Work that waits for memory rather than for its peers may want the
+/// opposite, the bandwidth of all nodes: name the devices then.
+[[nodiscard]] inline std::vector<std::size_t> placement_order(std::span<const ProcessorPlace> places) {
+  struct Core {
+    std::vector<std::size_t> threads;  // by position
+    std::array<std::size_t, 8> key{};  // cores are taken in ascending order of it
+  };
+  std::vector<Core> cores;
+  std::size_t highest_speed = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    auto core = std::find_if(cores.begin(), cores.end(),
+                             [&](const Core& each) { return places[each.threads.front()].core == places[i].core; });
+    if (core == cores.end()) core = cores.emplace(cores.end());
+    core->threads.push_back(i);
+    highest_speed = std::max(highest_speed, places[i].speed);
+  }
+  constexpr std::array levels{&ProcessorPlace::package, &ProcessorPlace::node, &ProcessorPlace::cache};
+  for (Core& core : cores) {
+    const ProcessorPlace& place = places[core.threads.front()];
+    std::size_t* key = core.key.data();
+    *key++ = highest_speed - place.speed;
+    for (std::size_t level = 0; level < levels.size(); ++level) {
+      const auto together = std::count_if(cores.begin(), cores.end(), [&](const Core& other) {
+        const ProcessorPlace& peer = places[other.threads.front()];
+        return peer.speed == place.speed && std::all_of(levels.begin(), levels.begin() + level + 1,
+                                                        [&](auto shared) { return peer.*shared == place.*shared; });
+      });
+      *key++ = cores.size() - static_cast<std::size_t>(together);
+      *key++ = place.*levels[level];
+    }
+    *key = core.threads.front();
+  }
+  std::sort(cores.begin(), cores.end(), [](const Core& a, const Core& b) { return a.key < b.key; });
+  std::vector<std::size_t> order;
+  for (std::size_t thread = 0; order.size() < places.size(); ++thread)
+    for (const Core& core : cores)
+      if (thread < core.threads.size()) order.push_back(core.threads[thread]);
+  return order;
+}
+
+}  // namespace dist
