@@ -43,21 +43,68 @@ TEST_CASE("a group of one keeps its slices (spec H03)") {
   CHECK(values_of(all) == std::vector<float>{10, 1, 11, 1});
 }
 
+TEST_CASE("slices are used where they lie, by all replicas alike") {
+  const IndexedSlices<float> own = slices_of(1, {3, 3});
+  const auto own_view = own.view();
+  int calls = 0;
+  dist::with_slices_of_all(dist::SelfCollectives{}, own_view, [&](std::size_t members, const auto& slices_of_rank) {
+    ++calls;
+    CHECK(members == 1);
+    CHECK(&slices_of_rank(0) == &own_view);
+  });
+  CHECK(calls == 1);
+
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  const auto wrong = strategy.run([](auto& replica) {
+    std::size_t mistakes = 0;
+    for (int round = 0; round < 50; ++round) {
+      // Replica r gives r rows; they go when the function returns.
+      const IndexedSlices<float> mine =
+          slices_of(replica.local_index(), std::vector<std::int64_t>(replica.local_index(), 2));
+      dist::with_slices_of_all(
+          replica.collectives(), mine.view(), [&](std::size_t members, const auto& slices_of_rank) {
+            mistakes += members != 3;
+            for (std::size_t rank = 0; rank < members; ++rank) {
+              const dist::IndexedSlicesView<float>& theirs = slices_of_rank(rank);
+              mistakes += theirs.rows() != rank || theirs.dense_shape() != dist::Shape{8, 2};
+              for (std::size_t row = 0; row < theirs.rows(); ++row)
+                mistakes +=
+                    theirs.indices()[row] != 2 || theirs.values().row(row)[0] != static_cast<float>(10 * rank + row);
+            }
+          });
+    }
+    return mistakes;
+  });
+  for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+}
+
 TEST_CASE("slices of different arrays are refused on every replica") {
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
-  std::string message;
-  try {
-    strategy.run([](auto& replica) {
-      const IndexedSlices<float> mine(0, {replica.local_index() == 2 ? std::size_t{5} : std::size_t{4}, 2});
-      static_cast<void>(dist::all_reduce_slices(replica.collectives(), dist::sum, mine.view()));
-    });
-  } catch (const dist::ReplicaError& error) {
-    CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::ShapeMismatch);
-    message = error.what();
-  }
-  CHECK(message.find(
-            "The indexed slices of replica 2 cannot be reduced with replica 0's (they are of arrays of shape [5, 2] "
-            "and [4, 2])") != std::string::npos);
+  const auto message_of = [&](auto reduce) {
+    try {
+      strategy.run([&](auto& replica) {
+        const IndexedSlices<float> mine(0, {replica.local_index() == 2 ? std::size_t{5} : std::size_t{4}, 2});
+        reduce(replica, mine.view());
+      });
+    } catch (const dist::ReplicaError& error) {
+      CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::ShapeMismatch);
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  const std::string expected =
+      "The indexed slices of replica 2 cannot be reduced with replica 0's (they are of arrays of shape [5, 2] "
+      "and [4, 2])";
+  const std::string of_reduction = message_of([](auto& replica, const auto& mine) {
+    static_cast<void>(dist::all_reduce_slices(replica.collectives(), dist::sum, mine));
+  });
+  CAPTURE(of_reduction);
+  CHECK(of_reduction.find(expected) != std::string::npos);
+  const std::string of_use = message_of([](auto& replica, const auto& mine) {
+    dist::with_slices_of_all(replica.collectives(), mine, [](std::size_t, const auto&) {});
+  });
+  CAPTURE(of_use);
+  CHECK(of_use.find(expected) != std::string::npos);
 }
 
 TEST_CASE("rows of one index add up in the dense array (spec P14)") {

@@ -30,6 +30,14 @@ struct Applying {
   template <class Op, class T, class Update>
   void reduce_and_apply(Op, std::span<T>, std::span<T>, Update&&) const {}
 };
+struct Scattering {
+  template <class Op, class T, class Use>
+  void reduce_scatter(Op, std::span<const T>, Use&&) const {}
+};
+struct Updating {
+  template <class T, class Update>
+  void update_shards(std::span<T>, Update&&) const {}
+};
 struct Knowing {
   [[nodiscard]] dist::SelfCommunicator communicator() const { return {}; }
 };
@@ -37,18 +45,22 @@ struct KnowingNumber {
   [[nodiscard]] int communicator() const { return 0; }
 };
 
-struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Knowing {};
-struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Knowing {
+struct Halves : Scattering, Updating {};
+
+struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
+struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {
   template <class Op, class T>
   void all_reduce(Op, std::span<T>) {}
 };
-struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Knowing {};
-struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Knowing {};
-struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Knowing {};
-struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Knowing {};
-struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Knowing {};
-struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying {};
-struct NumberAsCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, KnowingNumber {};
+struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
+struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Halves, Knowing {};
+struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Halves, Knowing {};
+struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Halves, Knowing {};
+struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Halves, Knowing {};
+struct NoReduceScatter : Reducing, Broadcasting, Gathering, Exchanging, Applying, Updating, Knowing {};
+struct NoUpdateShards : Reducing, Broadcasting, Gathering, Exchanging, Applying, Scattering, Knowing {};
+struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves {};
+struct NumberAsCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, KnowingNumber {};
 
 static_assert(dist::Collectives<Minimal>);
 static_assert(!dist::Collectives<NoAllReduce>);
@@ -57,6 +69,8 @@ static_assert(!dist::Collectives<NoBroadcast>);
 static_assert(!dist::Collectives<NoAllGather>);
 static_assert(!dist::Collectives<NoExchange>);
 static_assert(!dist::Collectives<NoApply>);
+static_assert(!dist::Collectives<NoReduceScatter>);
+static_assert(!dist::Collectives<NoUpdateShards>);
 static_assert(!dist::Collectives<NoCommunicator>);
 static_assert(!dist::Collectives<NumberAsCommunicator>);
 
@@ -93,10 +107,12 @@ static_assert(!dist::CrossDeviceOps<int, dist::SelfCommunicator>);
 
 }  // namespace
 
-TEST_CASE("the update that the concept tries changes nothing") {
+TEST_CASE("the updates that the concept tries change nothing") {
   float values[] = {1, 2};
   const float reduced[] = {3, 4};
   dist::detail::ApplyNothing{}(0, values, reduced);
+  dist::detail::UseNothing{}(0, reduced);
+  dist::detail::UpdateNothing{}(0, values);
   CHECK(values[0] == 1);
   CHECK(values[1] == 2);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -60,11 +61,20 @@ TEST_CASE("tensors in two parts are reduced like others (spec H18)") {
                                            [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
                                              for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += reduced[i];
                                            });
+    std::vector<float> sums(elements);
+    std::vector<float> halves(elements);
+    replica.collectives().reduce_scatter(dist::sum, std::span<const float>{values},
+                                         [&](std::size_t first, std::span<const float> reduced) {
+                                           std::copy(reduced.begin(), reduced.end(), sums.data() + first);
+                                         });
+    replica.collectives().update_shards(std::span<float>{halves}, [&](std::size_t first, std::span<float> mine) {
+      std::copy_n(sums.data() + first, mine.size(), mine.data());
+    });
     replica.collectives().all_reduce(dist::sum, std::span<float>{values});
     std::size_t mistakes = 0;
     for (std::size_t i = 0; i < elements; ++i) {
       const auto expected = static_cast<float>(2 * (i % 1000) + 1);
-      mistakes += values[i] != expected || mirror[i] != expected + 1;
+      mistakes += values[i] != expected || mirror[i] != expected + 1 || halves[i] != expected;
     }
     return mistakes;
   });

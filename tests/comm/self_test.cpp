@@ -52,3 +52,24 @@ TEST_CASE("reduce_and_apply is one call of the update with everything") {
   CHECK(mirror == std::array<float, 4>{9, 18, 27, 36});
   CHECK(gradient == std::array<float, 4>{1, 2, 3, 4});
 }
+
+TEST_CASE("the halves of reduce_and_apply see the values themselves") {
+  std::array<float, 3> values{1, 2, 3};
+  int calls = 0;
+  dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{values},
+                                        [&](std::size_t first, std::span<const float> reduced) {
+                                          ++calls;
+                                          CHECK(first == 0);
+                                          CHECK(reduced.data() == values.data());
+                                          CHECK(reduced.size() == 3);
+                                        });
+  dist::SelfCollectives::update_shards(std::span<float>{values}, [&](std::size_t first, std::span<float> mine) {
+    ++calls;
+    CHECK(first == 0);
+    CHECK(mine.data() == values.data());
+    REQUIRE(mine.size() == 3);
+    mine[1] = 7;
+  });
+  CHECK(calls == 2);
+  CHECK(values == std::array<float, 3>{1, 7, 3});
+}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -328,6 +329,91 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
   }
 }
 
+/// Both halves of reduce_and_apply: each element is reduced on one replica and changed on the same one, and the mirrors
+/// get what that one made of it.
+template <class T, class S, class Op>
+void check_halves(S& strategy, Op op, std::size_t count) {
+  constexpr int nobody = -1;
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  std::vector<std::atomic<int>> reducers(count), updaters(count);
+  for (std::size_t i = 0; i < count; ++i) reducers[i] = updaters[i] = nobody;
+  struct Result {
+    dist::Tensor<T> values, mirror;
+    std::size_t wrong = 0;  // reduced elements, and elements that are visited twice or out of order
+  };
+  const auto results = strategy.run([&](auto& replica) {
+    const std::size_t rank = replica.local_index();
+    Result result{dist::Tensor<T>(dist::Shape{count}), dist::Tensor<T>(dist::Shape{count})};
+    for (std::size_t i = 0; i < count; ++i) {
+      result.values[i] = static_cast<T>(element<T>(rank, i));
+      result.mirror[i] = static_cast<T>(i % 2);
+    }
+    const auto take = [&](std::vector<std::atomic<int>>& takers, std::size_t i) {
+      result.wrong += takers[i].exchange(static_cast<int>(rank)) != nobody;
+    };
+    std::size_t next = 0;
+    const dist::Tensor<T>& operands = result.values;
+    replica.collectives().reduce_scatter(op, operands.elements(), [&](std::size_t first, std::span<const T> reduced) {
+      result.wrong += first < next;
+      next = first + reduced.size();
+      for (std::size_t i = 0; i < reduced.size(); ++i) {
+        take(reducers, first + i);
+        result.wrong += reduced[i] != expected_reduction<T, Op>(replicas, first + i);
+      }
+    });
+    next = 0;
+    replica.collectives().update_shards(result.mirror.elements(), [&](std::size_t first, std::span<T> mine) {
+      result.wrong += first < next;
+      next = first + mine.size();
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        take(updaters, first + i);
+        result.wrong += mine[i] != static_cast<T>((first + i) % 2);
+        mine[i] = expected_reduction<T, Op>(replicas, first + i);
+      }
+    });
+    return result;
+  });
+  CAPTURE(dist::dtype_name<T>);
+  CAPTURE(Op::name);
+  CAPTURE(count);
+  std::size_t not_once = 0;
+  for (std::size_t i = 0; i < count; ++i) not_once += reducers[i] == nobody || reducers[i] != updaters[i];
+  CHECK(not_once == 0);
+  for (std::size_t rank = 0; rank < replicas; ++rank) {
+    std::size_t wrong_mirrors = 0;
+    std::size_t changed_values = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      wrong_mirrors += results[rank].mirror[i] != expected_reduction<T, Op>(replicas, i);
+      changed_values += results[rank].values[i] != static_cast<T>(element<T>(rank, i));
+    }
+    CHECK(results[rank].wrong == 0);
+    CHECK(wrong_mirrors == 0);
+    CHECK(changed_values == 0);
+  }
+}
+
+/// The same bits from the halves as from reduce_and_apply: the sums are made in the same order.
+template <class S>
+void check_halves_are_the_whole(S& strategy, std::size_t count) {
+  const auto same = strategy.run([&](auto& replica) {
+    std::vector<float> gradient(count), whole(count), halves(count), sums(count);
+    for (std::size_t i = 0; i < count; ++i) gradient[i] = awkward_number(replica.local_index(), i);
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{whole},
+                                           [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
+                                             std::ranges::copy(reduced, mine.begin());
+                                           });
+    replica.collectives().reduce_scatter(dist::sum, std::span<const float>{gradient},
+                                         [&](std::size_t first, std::span<const float> reduced) {
+                                           std::ranges::copy(reduced, std::span{sums}.subspan(first).begin());
+                                         });
+    replica.collectives().update_shards(std::span<float>{halves}, [&](std::size_t first, std::span<float> mine) {
+      std::ranges::copy(std::span{sums}.subspan(first, mine.size()), mine.begin());
+    });
+    return std::memcmp(whole.data(), halves.data(), count * sizeof(float)) == 0;
+  });
+  for (const bool equal : same) CHECK(equal);
+}
+
 /// The text of the error of type `Cause` that stopped the run; another outcome is said in the text.
 template <class Cause, class S, class Fn>
 std::string failure_of(S& strategy, Fn&& fn) {
@@ -432,6 +518,27 @@ void check_mismatches(S& strategy) {
   check_mismatch(strategy, "called broadcast of 9 f32 from replica 0", "called broadcast of 9 f32 from replica 1",
                  broadcast_of(0, 9), broadcast_of(1, 9));
   check_mismatch(strategy, "called reduce_and_apply(sum) of 1000 f32", "called barrier", apply, barrier);
+  const auto reduce_scatter = [](auto op, std::size_t count) {
+    return [op, count](auto& replica) {
+      const std::vector<float> values(count);
+      replica.collectives().reduce_scatter(op, std::span<const float>{values},
+                                           [](std::size_t, std::span<const float>) {});
+    };
+  };
+  const auto update_shards = [](std::size_t count) {
+    return [count](auto& replica) {
+      std::vector<float> mirror(count);
+      replica.collectives().update_shards(std::span<float>{mirror}, [](std::size_t, std::span<float>) {});
+    };
+  };
+  check_mismatch(strategy, "called reduce_scatter(sum) of 1000 f32", "called reduce_scatter(max) of 1000 f32",
+                 reduce_scatter(dist::sum, 1000), reduce_scatter(dist::max, 1000));
+  check_mismatch(strategy, "called reduce_scatter(sum) of 1000 f32", "called reduce_scatter(sum) of 999 f32",
+                 reduce_scatter(dist::sum, 1000), reduce_scatter(dist::sum, 999));
+  check_mismatch(strategy, "called update_shards of 1000 f32", "called update_shards of 999 f32", update_shards(1000),
+                 update_shards(999));
+  check_mismatch(strategy, "called reduce_scatter(sum) of 1000 f32", "called update_shards of 1000 f32",
+                 reduce_scatter(dist::sum, 1000), update_shards(1000));
   check_mismatch(strategy, "called all_reduce(sum) of 1000 f32", "returned after",
                  all_reduce_of<float>(dist::sum, 1000), nothing);
   check_mismatch(strategy, "returned after", "called all_reduce(sum) of 1000 f32", all_reduce_of<float>(dist::sum, 3),
@@ -533,6 +640,40 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
       for (const std::size_t count : element_counts) check_reduce_and_apply(strategy, count);
     }
   }
+  SUBCASE("reduce_scatter and update_shards share out the elements alike, and leave operands as they were") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      for (const std::size_t count : element_counts) {
+        check_halves<float>(strategy, dist::sum, count);
+        check_halves<double>(strategy, dist::mean, count);
+        check_halves<std::int32_t>(strategy, dist::min, count);
+        check_halves<std::uint8_t>(strategy, dist::sum, count);
+        check_halves<dist::BFloat16>(strategy, dist::max, count);
+        check_halves<dist::Float16>(strategy, dist::sum, count);
+      }
+      for (const std::size_t count : {std::size_t{65}, many}) check_halves_are_the_whole(strategy, count);
+    }
+  }
+  SUBCASE("all replicas may give one memory to update_shards, which others read until they come (spec A18)") {
+    for (const std::size_t replicas : group_sizes) {
+      CAPTURE(replicas);
+      dist::Mirrored<Ops> strategy{replicas};
+      std::vector<float> mirror(5000, 1.0f);
+      const auto wrong = strategy.run([&](auto& replica) {
+        std::size_t mistakes = 0;
+        for (int round = 0; round < 20; ++round) {
+          const float before = std::ldexp(1.0f, round);
+          mistakes += static_cast<std::size_t>(5000 - std::count(mirror.begin(), mirror.end(), before));
+          replica.collectives().update_shards(std::span<float>{mirror}, [](std::size_t, std::span<float> mine) {
+            for (float& value : mine) value *= 2;
+          });
+        }
+        return mistakes;
+      });
+      for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+    }
+  }
   SUBCASE("collectives of different extents may follow each other (spec E12)") {
     for (const std::size_t replicas : group_sizes) {
       CAPTURE(replicas);
@@ -606,6 +747,27 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Ops, cross_device_ops) {
     }
     CAPTURE(message);
     CHECK(message.find("the step is NaN") != std::string::npos);
+    check_all_reduce<float>(strategy, dist::sum, 1000);
+  }
+  SUBCASE("a half that throws surfaces once, and no replica leaves while others use its operands") {
+    using namespace std::chrono_literals;
+    dist::Mirrored<Ops> strategy{3};
+    const auto throws_on_first = [&](auto& replica) {
+      if (replica.local_index() == 0) throw std::runtime_error("the step is NaN");
+      std::this_thread::sleep_for(30ms);
+    };
+    const std::string of_use = failure_of<std::runtime_error>(strategy, [&](auto& replica) {
+      const std::vector<float> values(3000);
+      replica.reduce_scatter(dist::sum, std::span{values},
+                             [&](std::size_t, std::span<const float>) { throws_on_first(replica); });
+    });
+    CHECK(of_use == "the step is NaN");
+    check_all_reduce<float>(strategy, dist::sum, 1000);
+    const std::string of_update = failure_of<std::runtime_error>(strategy, [&](auto& replica) {
+      std::vector<float> mirror(3000);
+      replica.update_shards(std::span{mirror}, [&](std::size_t, std::span<float>) { throws_on_first(replica); });
+    });
+    CHECK(of_update == "the step is NaN");
     check_all_reduce<float>(strategy, dist::sum, 1000);
   }
   SUBCASE("a deadline that passes while the last replica comes: all go on, or none touches another's memory") {

@@ -6,6 +6,7 @@
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <exception>
@@ -165,6 +166,31 @@ TEST_CASE("reduce_and_apply gives every mirror the same update of the reduced gr
         for (std::size_t i = 0; i < count; ++i)
           wrong += static_cast<std::size_t>(mirror[i] != static_cast<float>(1000 + total * i));
       CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("the halves of reduce_and_apply share out the elements alike, and one replica's operands are not copied") {
+  for (const std::size_t replicas : replica_counts)
+    for (const std::size_t count : {1U, 100U, 1000U}) {
+      Mirrored strategy(replicas);
+      const auto wrong = strategy.run([&](auto& context) {
+        const auto me = static_cast<float>(context.local_index() + 1);
+        const std::vector<float> values(count, me);
+        std::vector<float> sums(count), mirror(count, 5.0F);
+        std::size_t mistakes = 0;
+        context.reduce_scatter(dist::sum, std::span(values), [&](std::size_t first, std::span<const float> reduced) {
+          if (replicas == 1) mistakes += static_cast<std::size_t>(reduced.data() != values.data() + first);
+          std::copy(reduced.begin(), reduced.end(), sums.data() + first);
+        });
+        context.update_shards(std::span(mirror), [&](std::size_t first, std::span<float> mine) {
+          for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += sums[first + i] * static_cast<float>(first + i);
+        });
+        const auto total = static_cast<float>(replicas * (replicas + 1) / 2);
+        for (std::size_t i = 0; i < count; ++i)
+          mistakes += static_cast<std::size_t>(mirror[i] != 5 + total * static_cast<float>(i) || values[i] != me);
+        return mistakes;
+      });
+      for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
     }
 }
 

@@ -4,11 +4,18 @@
 #include <memory>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/strategy/central_storage.hpp>
+
+#include "support/allocations.hpp"
 
 namespace nn = dist::nn;
 
@@ -113,4 +120,42 @@ TEST_CASE("under Default the same code runs as if there were no strategy") {
   nn::Metric evens{strategy, Evens{}};
   strategy.run([&](auto& replica) { evens.update(replica, 2); });
   CHECK(evens.result(strategy.scope()) == 1.0);
+}
+
+TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
+  const auto check = [](auto& strategy) {
+    CAPTURE(strategy.describe());
+    nn::Metric average{strategy, nn::MeanValue{}};
+    nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
+    nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
+    const dist::Shape shape{16, 10};
+    const dist::Tensor<float> targets{shape};
+    dist::Tensor<std::int32_t> labels{dist::Shape{16}};
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 10);
+    struct Outputs {
+      dist::TensorView<const float> values;
+      dist::TensorView<float> gradient;
+    };
+    std::vector<dist::Tensor<float>> memory(2 * strategy.num_replicas_in_sync(), dist::Tensor<float>{shape});
+    const auto step = [&](auto& replica) {
+      const std::size_t rank = replica.local_index();
+      const Outputs outputs{memory[2 * rank].view(), memory[2 * rank + 1].view()};
+      const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, labels, 64);
+      const auto difference = nn::compute_loss(nn::MeanSquaredError{}, replica, outputs, targets, 64);
+      average.update(replica, loss.value() + difference.value());
+      accuracy.update(replica, outputs, labels);
+      error.update(replica, outputs, targets);
+      return average.result(replica) + accuracy.result(replica) + error.result(replica);
+    };
+    static_cast<void>(strategy.run(step));
+    const std::size_t before = allocations;
+    for (int i = 0; i < 3; ++i) static_cast<void>(strategy.run(step));
+    CHECK(allocations == before);
+  };
+  dist::Default plain;
+  check(plain);
+  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  check(mirrored);
+  dist::CentralStorage<dist::Cpu> central{3};
+  check(central);
 }

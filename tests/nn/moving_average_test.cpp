@@ -7,6 +7,8 @@
 #include <dist/dist.hpp>
 #include <dist/strategy/central_storage.hpp>
 
+#include "support/allocations.hpp"
+
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
@@ -99,4 +101,51 @@ TEST_CASE("values of another shape and decays out of range are refused") {
   auto other = strategy.variable<double>(shape);
   CHECK_THROWS_AS(nn::assign_moving_average(strategy.scope(), other, value, 1.0f), dist::InvalidArgument);
   CHECK_THROWS_AS((nn::ZeroDebiasedAverage<dist::Default>{strategy, shape, -0.5f}), dist::InvalidArgument);
+}
+
+TEST_CASE("copies that are not kept equal move from where they are, towards the mean (spec P23)") {
+  Mirrored strategy{3};
+  const dist::Shape many{2500};  // several blocks
+  const auto check = [&](auto variable) {
+    const auto wrong = strategy.run([&](auto& replica) {
+      const auto rank = static_cast<float>(replica.local_index());
+      const auto own = variable.component(replica);
+      dist::Tensor<float> value{many};
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        own[i] = 8 * rank;
+        value[i] = 4 * rank + static_cast<float>(i);
+      }
+      nn::assign_moving_average(replica, variable, value, 0.75f);
+      std::size_t mistakes = 0;
+      for (std::size_t i = 0; i < own.size(); ++i)
+        mistakes += own[i] != 0.75f * (8 * rank) + 0.25f * (4 + static_cast<float>(i));
+      return mistakes;
+    });
+    for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+  };
+  check(strategy.variable<float, dist::OnRead, dist::Mean>(many));
+  check(strategy.variable<float>(many));
+}
+
+TEST_CASE("an average takes no memory in a step") {
+  const auto check = [](auto& strategy) {
+    const dist::Shape many{3000};
+    nn::ZeroDebiasedAverage debiased{strategy, many, 0.75f};
+    auto own = strategy.template variable<float, dist::OnRead, dist::Mean>(many);
+    const dist::Tensor<float> value{many};
+    const auto step = [&](auto& replica) {
+      debiased.update(replica, value);
+      nn::assign_moving_average(replica, own, value, 0.5f);
+    };
+    strategy.run(step);
+    const std::size_t before = allocations;
+    for (int i = 0; i < 3; ++i) strategy.run(step);
+    CHECK(allocations == before);
+  };
+  dist::Default plain;
+  check(plain);
+  Mirrored mirrored{3};
+  check(mirrored);
+  dist::CentralStorage<dist::Cpu> central{3};
+  check(central);
 }

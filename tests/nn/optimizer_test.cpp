@@ -198,14 +198,83 @@ TEST_CASE("without aggregation each replica has whole slots of its own, and read
   CHECK(optimizer.slots()[0].read(strategy.scope())[count - 1] == -1.5f);
 }
 
-TEST_CASE("a step does not allocate") {
-  Mirrored strategy{2};
-  Parameters<Mirrored> net{strategy};
-  nn::Optimizer optimizer{strategy, net, nn::RMSprop{.momentum = 0.9f, .centered = true}};
+namespace {
+
+template <class S, class O>
+void check_allocations(S& strategy, const O& function) {
+  CAPTURE(strategy.describe());
+  CAPTURE(std::string_view{O::name});
+  Parameters<S> net{strategy};
+  nn::Optimizer optimizer{strategy, net, function};
   take_steps(strategy, optimizer, net, 1);
   const std::size_t before = allocations;
-  take_steps(strategy, optimizer, net, 3);
+  take_steps(strategy, optimizer, net, 4);
   CHECK(allocations == before);
+}
+
+template <class S>
+void check_allocations_of_all(S& strategy) {
+  const nn::SGD sgd{.momentum = 0.9f, .nesterov = true};
+  check_allocations(strategy, nn::SGD{});
+  check_allocations(strategy, sgd);
+  check_allocations(strategy, nn::RMSprop{.momentum = 0.9f, .centered = true});
+  check_allocations(strategy, nn::Adam{.amsgrad = true});
+  check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
+  check_allocations(strategy, nn::With{sgd, nn::WeightDecay{.exclude = {"bias"}}, nn::AverageWeights{}});
+  if constexpr (std::is_same_v<typename S::Placement, dist::OnEveryReplica>) {
+    check_allocations(strategy, nn::With{sgd, nn::ClipValue{0.5f}});
+    check_allocations(strategy, nn::With{sgd, nn::ClipNorm{0.5f}, nn::AccumulateGradients{2}});
+    check_allocations(strategy, nn::With{nn::Adam{}, nn::GlobalClipNorm{0.5f}, nn::WeightDecay{}});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a step does not allocate, with any option") {
+  dist::Default plain;
+  check_allocations_of_all(plain);
+  Mirrored one{1};
+  check_allocations_of_all(one);
+  Mirrored mirrored{3};
+  check_allocations_of_all(mirrored);
+  dist::CentralStorage<dist::Cpu> central{3};
+  check_allocations_of_all(central);
+}
+
+TEST_CASE("norms are those of the sums, which are kept: the gradients stay as they were") {
+  constexpr double limit = 2;
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    CAPTURE(replicas);
+    Mirrored strategy{replicas};
+    Parameters<Mirrored> net{strategy};
+    std::vector<float> expected(count);
+    std::vector<float> sums(count);
+    double squares = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      expected[i] = static_cast<float>(std::sin(static_cast<double>(i)));
+      for (std::size_t rank = 0; rank < replicas; ++rank)
+        sums[i] += static_cast<float>(gradient(i, 0) * share(rank, replicas));
+      squares += double{sums[i]} * double{sums[i]};
+    }
+    REQUIRE(std::sqrt(squares) > limit);
+    const auto scale = static_cast<float>(limit / std::sqrt(squares));
+    for (std::size_t i = 0; i < count; ++i) expected[i] -= 0.5f * (sums[i] * scale);
+    nn::Optimizer optimizer{strategy, net,
+                            nn::With{nn::SGD{.learning_rate = 0.5f}, nn::GlobalClipNorm{static_cast<float>(limit)}}};
+    take_steps(strategy, optimizer, net, 1);
+    for (std::size_t local = 0; local < replicas; ++local) {
+      const auto weights = net.weights.component(strategy.scope(), local);
+      const auto gradients = net.slopes.component(strategy.scope(), local);
+      std::size_t wrong = 0;
+      std::size_t changed = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        wrong += !(std::fabs(weights[i] - expected[i]) <= 1e-7f);
+        changed += gradients[i] != static_cast<float>(gradient(i, 0) * share(local, replicas));
+      }
+      CHECK(wrong == 0);
+      CHECK(changed == 0);
+    }
+  }
 }
 
 namespace {

@@ -11,6 +11,8 @@
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/central_storage.hpp>
 
+#include "support/allocations.hpp"
+
 namespace nn = dist::nn;
 
 namespace {
@@ -145,4 +147,41 @@ TEST_CASE("owning slices do, and one copy of a variable is equal everywhere what
   });
   CHECK(table.read(strategy.scope())(2, 0) == 1 - 0.5f * (3 + 3));
   CHECK(table.read(strategy.scope())(1, 0) == 1);
+}
+
+TEST_CASE("sums of 16-bit rows are rounded once") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  auto table = strategy.variable<dist::Float16>({4, 2}, 0.0f, "table");
+  nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{.learning_rate = 1.0f}};
+  strategy.run([&](auto& replica) {
+    // 2048 + 1 is 2048 in 16 bits, and 2048 + 1 + 1 is 2050.
+    dist::IndexedSlices<dist::Float16> slices{1, table.shape()};
+    slices.indices()[0] = 1;
+    for (dist::Float16& value : slices.values().elements())
+      value = dist::Float16(replica.local_index() == 0 ? -2048.0f : -1.0f);
+    optimizer.apply_slices(replica, slices);
+  });
+  for (std::size_t local = 0; local < 3; ++local) CHECK(float{table.component(strategy.scope(), local)[3]} == 2050.0f);
+}
+
+TEST_CASE("steps with no more rows than before take no memory") {
+  const auto check = [](auto& strategy) {
+    auto table = strategy.template variable<float>(dist::Shape{100, 64}, 1.0f, "table");
+    nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}};
+    dist::IndexedSlices<float> slices{50, table.shape()};
+    for (std::size_t row = 0; row < slices.rows(); ++row)
+      slices.indices()[row] = static_cast<std::int64_t>(row * 7 % 20);
+    for (float& value : slices.values().elements()) value = 0.5f;
+    const auto step = [&](auto& replica) { optimizer.apply_slices(replica, slices); };
+    strategy.run(step);
+    const std::size_t before = allocations;
+    for (int i = 0; i < 3; ++i) strategy.run(step);
+    CHECK(allocations == before);
+  };
+  dist::Default plain;
+  check(plain);
+  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  check(mirrored);
+  dist::CentralStorage<dist::Cpu> central{3};
+  check(central);
 }

@@ -6,9 +6,14 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/self.hpp>
+#include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -16,6 +21,18 @@
 #include <dist/core/tensor.hpp>
 
 namespace dist {
+
+namespace detail {
+
+/// Throws ShapeMismatch.
+inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Shape& of_first) {
+  if (its != of_first)
+    throw ShapeMismatch(text("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
+                        text("they are of arrays of shape ", to_string(its), " and ", to_string(of_first)),
+                        "Give slices of one array on every replica");
+}
+
+}  // namespace detail
 
 /// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
 /// gave (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows,
@@ -37,11 +54,7 @@ template <class Collectives, class Op, class T>
   std::vector<std::size_t> rows(members);
   std::vector<std::size_t> elements(members);
   for (std::size_t rank = 0; rank < members; ++rank) {
-    if (extents[rank].dense_shape != extents[0].dense_shape)
-      throw ShapeMismatch(text("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
-                          text("they are of arrays of shape ", to_string(extents[rank].dense_shape), " and ",
-                               to_string(extents[0].dense_shape)),
-                          "Give slices of one array on every replica");
+    detail::require_one_dense_shape(rank, extents[rank].dense_shape, extents[0].dense_shape);
     rows[rank] = extents[rank].rows;
     elements[rank] = rows[rank] * mine.values().row_size();
   }
@@ -51,6 +64,30 @@ template <class Collectives, class Op, class T>
   if constexpr (std::same_as<Op, Mean>)
     for (T& value : all.values().elements()) value = Op::finish(value, members);
   return all;
+}
+
+/// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices in the place
+/// where they lie: what `all_reduce_slices` puts behind each other, without memory for it. Returns when no replica uses
+/// them any more. Throws ShapeMismatch for slices of arrays of different shapes. A collective call.
+template <class Collectives, class T, class Use>
+void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<T>& mine, Use&& use) {
+  const auto comm = collectives.communicator();
+  if constexpr (SharesMemory<std::remove_const_t<decltype(comm)>>) {
+    IndexedSlicesView<T> published = mine;
+    const detail::Loan loan{comm};
+    comm.publish({.operation = "all_reduce of indexed slices", .reduction = dtype_name<T>}, &published);
+    const auto slices_of = [&](std::size_t rank) -> const IndexedSlicesView<T>& {
+      return *comm.template peer<IndexedSlicesView<T>>(rank, 0);
+    };
+    for (std::size_t rank = 1; rank < comm.size(); ++rank)
+      detail::require_one_dense_shape(rank, slices_of(rank).dense_shape(), slices_of(0).dense_shape());
+    use(comm.size(), slices_of);
+    comm.barrier();
+  } else {
+    static_assert(std::same_as<std::remove_const_t<decltype(comm)>, SelfCommunicator>,
+                  "slices are used where they lie by replicas that share memory, or by one replica");
+    use(comm.size(), [&](std::size_t) -> const IndexedSlicesView<T>& { return mine; });
+  }
 }
 
 /// The array that the slices are the rows of: rows of one index add up, rows without an index are zero (spec P14). Sums

@@ -27,7 +27,7 @@ struct CollectiveCall {
   [[nodiscard]] std::uint64_t fingerprint() const noexcept {
     const auto address = [](std::string_view name) { return reinterpret_cast<std::uintptr_t>(name.data()); };
     return (address(operation) + 3 * address(reduction) + 5 * address(dtype)) * 0x9e3779b97f4a7c15U +
-        elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U;
+           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U;
   }
 };
 

@@ -15,20 +15,31 @@ namespace detail {
 struct ApplyNothing {
   void operator()(std::size_t, std::span<float>, std::span<const float>) const {}
 };
+struct UseNothing {
+  void operator()(std::size_t, std::span<const float>) const {}
+};
+struct UpdateNothing {
+  void operator()(std::size_t, std::span<float>) const {}
+};
 }  // namespace detail
 
 /// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
 /// values of one of them (`broadcast`), or those of all behind each other (`all_gather`, and `exchange` of one small
-/// value), and gradients are reduced and applied in one pass (`reduce_and_apply`).
+/// value), and gradients are reduced and applied in one pass (`reduce_and_apply`). For what must be known of all reduced
+/// values before they are applied, such as their norm, the pass has two halves with the same division of the elements
+/// among the replicas: each sees the reduction of its shard (`reduce_scatter`), and each changes its shard of what all
+/// get (`update_shards`).
 template <class B>
 concept Collectives = requires(const B ops, std::span<float> values, std::span<const std::size_t> counts,
-                               detail::ApplyNothing update) {
+                               detail::ApplyNothing apply, detail::UseNothing use, detail::UpdateNothing update) {
   requires Communicator<std::remove_cvref_t<decltype(ops.communicator())>>;
   ops.all_reduce(sum, values);
   ops.broadcast(std::size_t{0}, values);
   ops.all_gather(std::span<const float>{values}, counts, values);
   ops.exchange("flags", bool{}, std::span<bool>{});
-  ops.reduce_and_apply(sum, values, values, update);
+  ops.reduce_and_apply(sum, values, values, apply);
+  ops.reduce_scatter(sum, std::span<const float>{values}, use);
+  ops.update_shards(values, update);
 };
 
 /// A policy that says how collectives are done between the members of a communicator (spec H02): an empty struct with a

@@ -56,15 +56,32 @@ struct HierarchicalCopyAllReduce {
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Loan loan{comm_};
       sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
-      const std::span<const Accumulator<T>> total = across_groups<T>(op, 0, sums, mirror);
-      if (comm_.rank() == 0) {
-        T block[detail::block_elements<T>];
-        for (std::size_t first = 0; first < total.size(); first += detail::block_elements<T>) {
-          const std::size_t count = std::min(detail::block_elements<T>, total.size() - first);
-          for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(total[first + i]);
-          update(first, mirror.subspan(first, count), std::span<const T>{block, count});
-        }
-      }
+      on_first_replica<T>(across_groups<T>(op, 0, sums, mirror), [&](std::size_t first, std::span<const T> reduced) {
+        update(first, mirror.subspan(first, reduced.size()), reduced);
+      });
+      this->broadcast(0, mirror);
+    }
+
+    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
+    /// elements block by block. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      // Published as what may be written; the peers only read.
+      const std::span<T> operands{const_cast<T*>(values.data()), values.size()};
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("reduce_scatter", op, 0, operands, operands);
+      on_first_replica<T>(across_groups<T>(op, 0, sums, operands), use);
+      comm_.barrier();
+    }
+
+    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      if (comm_.rank() == 0 && !mirror.empty()) update(std::size_t{0}, mirror);
       this->broadcast(0, mirror);
     }
 
@@ -124,6 +141,18 @@ struct HierarchicalCopyAllReduce {
       comm_.publish(call, total.data());
       sums = std::move(total);  // the peers have come: none reads the group's sums any more
       return {comm_.template peer<Wide>(main_of(my_group(), main), 0), values.size()};
+    }
+
+    /// Calls `use(first, reduced)` with blocks of `total`, rounded to T, on replica 0.
+    template <class T, class Use>
+    void on_first_replica(std::span<const Accumulator<T>> total, Use&& use) const {
+      if (comm_.rank() != 0) return;
+      T block[detail::block_elements<T>];
+      for (std::size_t first = 0; first < total.size(); first += detail::block_elements<T>) {
+        const std::size_t count = std::min(detail::block_elements<T>, total.size() - first);
+        for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(total[first + i]);
+        use(first, std::span<const T>{block, count});
+      }
     }
 
     mutable std::size_t tensors_ = 0;  // reduced in this step

@@ -119,13 +119,12 @@ void reduce_in_place(Op op, const C& comm, IndexRange range) {
   });
 }
 
-/// Gives the other members a copy of this member's elements from `first` on, in operand `which`, where they do not share
-/// them.
-template <class T, SharesMemory C>
-DIST_ALWAYS_INLINE void copy_to_others(const C& comm, int which, std::size_t first, std::span<const T> mine,
-                                       bool past_caches) {
-  for (std::size_t rank = 0; rank < comm.size(); ++rank) {
-    T* const theirs = comm.template peer<T>(rank, which) + first;
+/// Gives the other members a copy of `mine`, where they do not share that memory; `place(rank)` is where a member's
+/// belongs.
+template <class T, class Place>
+DIST_ALWAYS_INLINE void copy_to_others(std::size_t members, Place&& place, std::span<const T> mine, bool past_caches) {
+  for (std::size_t rank = 0; rank < members; ++rank) {
+    T* const theirs = place(rank);
     if (theirs == mine.data()) continue;
     if (past_caches) {
       stream_copy(mine.data(), mine.size(), theirs);

@@ -59,6 +59,29 @@ struct ReductionToOneDevice {
       this->broadcast(device, mirror);
     }
 
+    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
+    /// elements block by block. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      const detail::Loan loan{comm_};
+      // Published as what may be written; the peers only read.
+      comm_.publish(
+          {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          const_cast<T*>(values.data()));
+      if (comm_.rank() == device) detail::reduce_range<T>(op, comm_, {0, values.size()}, use);
+      comm_.barrier();
+    }
+
+    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      if (comm_.rank() == device && !mirror.empty()) update(std::size_t{0}, mirror);
+      this->broadcast(device, mirror);
+    }
+
    private:
     using SharedMemoryCollectives<C>::comm_;
   };

@@ -8,6 +8,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
+#include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/dtype.hpp>
@@ -80,18 +81,40 @@ struct RingAllReduce {
       const std::span<Accumulator<T>> wide{work.data(), gradient.size()};
       const detail::Loan loan{comm_};
       reduce_chunks(call, op, wide, mirror);
-      for_each_part(wide.size_bytes(), wide.size(), [&](IndexRange part) {
-        const IndexRange mine = chunk(part, comm_.rank() + 1);
-        const std::span<T> weights = mirror.subspan(mine.begin, mine.size());
-        if constexpr (std::same_as<Accumulator<T>, T>) {
-          update(mine.begin, weights, std::span<const T>{wide.subspan(mine.begin, mine.size())});
-        } else {
-          AlignedBuffer<T> reduced(mine.size());
-          for (std::size_t i = 0; i < mine.size(); ++i) reduced.data()[i] = static_cast<T>(wide[mine.begin + i]);
-          update(mine.begin, weights, std::span<const T>{reduced.data(), mine.size()});
-        }
+      for_each_own_block<T>(wide, [&](std::size_t first, std::span<const T> reduced) {
+        update(first, mirror.subspan(first, reduced.size()), reduced);
       });
       pass_round(call, wide, mirror, wide.size_bytes());
+      comm_.barrier();
+    }
+
+    /// The first half of `reduce_and_apply`: of its chunks, `use(first, reduced)` sees the reduction of the replicas'
+    /// elements block by block. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      const CollectiveCall call{
+          .operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+      AlignedBuffer<Accumulator<T>> work = widened(values);
+      const std::span<Accumulator<T>> wide{work.data(), values.size()};
+      const detail::Loan loan{comm_};
+      reduce_chunks(call, op, wide, wide);
+      for_each_own_block<T>(wide, use);
+      comm_.barrier();
+    }
+
+    /// The second half: of the same chunks, `update(first, mine)` changes the replica's own elements from `first` on,
+    /// and the results go round. All replicas may give the same memory as mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
+      const std::size_t bytes_reduced = mirror.size() * sizeof(Accumulator<T>);
+      const detail::Loan loan{comm_};
+      publish(call, mirror, mirror);
+      for_each_part(bytes_reduced, mirror.size(), [&](IndexRange part) {
+        const IndexRange mine = chunk(part, comm_.rank() + 1);
+        if (mine.size() != 0) update(mine.begin, mirror.subspan(mine.begin, mine.size()));
+      });
+      pass_round(call, mirror, mirror, bytes_reduced);
       comm_.barrier();
     }
 
@@ -110,6 +133,24 @@ struct RingAllReduce {
     void for_each_part(std::size_t bytes, std::size_t elements, Visit&& visit) const {
       const std::size_t parts = detail::ring_subdivisions(bytes, comm_.size());
       for (std::size_t part = 0; part < parts; ++part) visit(shard_of(elements, part, parts, granule));
+    }
+
+    /// Calls `use(first, reduced)` with blocks of this member's finished chunks of `work`, rounded to T.
+    template <class T, class Use>
+    void for_each_own_block(std::span<const Accumulator<T>> work, Use&& use) const {
+      for_each_part(work.size_bytes(), work.size(), [&](IndexRange part) {
+        const IndexRange mine = chunk(part, comm_.rank() + 1);
+        if constexpr (std::same_as<Accumulator<T>, T>) {
+          if (mine.size() != 0) use(mine.begin, work.subspan(mine.begin, mine.size()));
+        } else {
+          T block[detail::block_elements<T>];
+          for (std::size_t first = mine.begin; first < mine.end; first += detail::block_elements<T>) {
+            const std::size_t count = std::min(detail::block_elements<T>, mine.end - first);
+            for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(work[first + i]);
+            use(first, std::span<const T>{block, count});
+          }
+        }
+      });
     }
 
     template <class T>

@@ -48,6 +48,16 @@ class SelfCollectives {
   static constexpr void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {
     update(std::size_t{0}, mirror, std::span<const T>{gradient});
   }
+
+  template <class T, ReduceOp<T> Op, class Use>
+  static constexpr void reduce_scatter(Op, std::span<const T> values, Use&& use) {
+    use(std::size_t{0}, values);
+  }
+
+  template <class T, class Update>
+  static constexpr void update_shards(std::span<T> mirror, Update&& update) {
+    update(std::size_t{0}, mirror);
+  }
 };
 
 static_assert(Communicator<SelfCommunicator>);

@@ -62,7 +62,7 @@ struct SharedMemoryAllReduce {
                               [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                                 const std::span<T> mine = mirror.subspan(first, reduced.size());
                                 update(first, mine, reduced);
-                                detail::copy_to_others<T>(comm_, 1, first, mine, past_caches);
+                                give_to_others<T>(1, first, mine, past_caches);
                               });
       detail::finish_streams();
       comm_.barrier();
@@ -97,7 +97,7 @@ struct SharedMemoryAllReduce {
         for (std::size_t first = shard.begin; first < shard.end; first += detail::block_elements<T>) {
           const std::span<T> mine = mirror.subspan(first, std::min(detail::block_elements<T>, shard.end - first));
           update(first, mine);
-          detail::copy_to_others<T>(comm_, 0, first, mine, past_caches);
+          give_to_others<T>(0, first, mine, past_caches);
         }
       });
       detail::finish_streams();
@@ -105,6 +105,14 @@ struct SharedMemoryAllReduce {
     }
 
    private:
+    /// Copies this replica's elements from `first` on into operand `which` of the others.
+    template <class T>
+    DIST_ALWAYS_INLINE void give_to_others(int which, std::size_t first, std::span<const T> mine,
+                                           bool past_caches) const {
+      detail::copy_to_others<T>(
+          comm_.size(), [&](std::size_t rank) { return comm_.template peer<T>(rank, which) + first; }, mine,
+          past_caches);
+    }
     template <class T>
     [[nodiscard]] IndexRange my_shard(std::size_t elements) const noexcept {
       return shard_of(elements, comm_.rank(), comm_.size(), cache_line / sizeof(T));

@@ -14,6 +14,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
+#include <dist/comm/share.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
@@ -238,6 +239,36 @@ class ReplicaContext {
                           text(gradient.size(), " elements for ", mirror.size()),
                           "Give reduce_and_apply one gradient element for each element to change");
     collectives_.reduce_and_apply(op, gradient, mirror, std::forward<Update>(update));
+  }
+
+  /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
+  /// their norm. A collective call each, with the same division of `values.size()` elements among the replicas.
+  ///
+  /// Calls `use(first, reduced)` with consecutive blocks of this replica's share of the reduction; where there is one
+  /// replica, these are its `values` themselves. Leaves `values` as they were.
+  template <class T, class Op, class Use>
+    requires Reducible<std::remove_const_t<T>>
+  void reduce_scatter(Op op, std::span<T> values, Use&& use) const {
+    detail::require_reduce_op<Op, std::remove_const_t<T>>();
+    const std::span<const T> operands{values};
+    if (num_replicas_in_sync() == 1)
+      use(std::size_t{0}, operands);
+    else
+      collectives_.reduce_scatter(op, operands, std::forward<Use>(use));
+  }
+  /// Calls `update(first, mine)` with consecutive blocks of this replica's share of `mirror`, to be changed in place;
+  /// every replica's mirror then holds what the owners made of their shares. All replicas may give the same memory.
+  template <Reducible T, class Update>
+  void update_shards(std::span<T> mirror, Update&& update) const {
+    collectives_.update_shards(mirror, std::forward<Update>(update));
+  }
+
+  /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
+  /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how messages
+  /// call it. A collective call, with the same type on every replica.
+  template <class T, class Use>
+  void share(std::string_view operation, T& mine, Use&& use) const {
+    dist::share(collectives_.communicator(), operation, mine, std::forward<Use>(use));
   }
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,12 +35,14 @@ void require_value_of(const Variable& variable, TensorView<const T> value, float
   require_decay("assign_moving_average", "decay", decay);
 }
 
-/// `value` becomes variable - (1 - decay) (variable - value).
+/// What moves a variable's element towards a value: variable - (1 - decay) (variable - value).
 template <class T>
-void move_towards(std::span<const T> variable, std::span<T> value, float decay) {
-  const T part = static_cast<T>(1 - double{decay});
-  for (std::size_t i = 0; i < value.size(); ++i) value[i] = variable[i] - part * (variable[i] - value[i]);
-}
+struct MoveTowards {
+  T part;
+
+  explicit MoveTowards(float decay) : part(static_cast<T>(1 - double{decay})) {}
+  [[nodiscard]] T operator()(T variable, T value) const { return static_cast<T>(variable - part * (variable - value)); }
+};
 
 }  // namespace detail
 
@@ -51,16 +54,27 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
                            TensorView<const typename Variable::Element> value, float decay) {
   using T = typename Variable::Element;
   detail::require_value_of(variable, value, decay);
-  Tensor<T> next{value.shape()};
-  std::copy_n(value.data(), value.size(), next.data());
-  replica.all_reduce(mean, next.elements());
+  const detail::MoveTowards<T> moved{decay};
   const std::span<T> copy = variable.component(replica);
-  constexpr bool one_for_all = stores_centrally<std::remove_cvref_t<decltype(replica)>>;
-  if (!one_for_all || replica.replica_id().index() == 0) {
-    detail::move_towards(std::span<const T>{copy}, next.elements(), decay);
-    std::copy_n(next.data(), next.size(), copy.data());
+  constexpr bool kept_equal = (std::same_as<typename Variable::Synchronization, OnWrite> &&
+                               !std::same_as<typename Variable::Aggregation, None>) ||
+                              stores_centrally<std::remove_cvref_t<decltype(replica)>>;
+  if constexpr (kept_equal) {
+    // What is only read is given as what may be written.
+    const std::span<T> operand{const_cast<T*>(value.data()), value.size()};
+    replica.reduce_and_apply(mean, operand, copy, [&](std::size_t, std::span<T> elements, std::span<const T> means) {
+      for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = moved(elements[i], means[i]);
+    });
+  } else {
+    constexpr std::size_t block = 1024;
+    T means[block];
+    for (std::size_t first = 0; first < copy.size(); first += block) {
+      const std::size_t count = std::min(block, copy.size() - first);
+      std::copy_n(value.data() + first, count, means);
+      replica.all_reduce(mean, std::span<T>{means, count});
+      for (std::size_t i = 0; i < count; ++i) copy[first + i] = moved(copy[first + i], means[i]);
+    }
   }
-  if constexpr (one_for_all) replica.barrier();
 }
 /// Outside replica functions: what `read` gives there, moved towards the one value, is assigned to every copy.
 template <class Variable>
@@ -70,7 +84,8 @@ void assign_moving_average(const InCrossReplica auto& context, Variable& variabl
   Tensor<typename Variable::Element> next{value.shape()};
   std::copy_n(value.data(), value.size(), next.data());
   const auto now = variable.read(context);
-  detail::move_towards(TensorView<const typename Variable::Element>{now}.elements(), next.elements(), decay);
+  const detail::MoveTowards<typename Variable::Element> moved{decay};
+  for (std::size_t i = 0; i < next.size(); ++i) next[i] = moved(now[i], next[i]);
   variable.assign(context, next);
 }
 

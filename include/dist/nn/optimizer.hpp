@@ -63,6 +63,15 @@ DIST_ALWAYS_INLINE void update_elements(const Update update, std::span<T> weight
   }
 }
 
+/// total[i] = finish(total[i] + values[i]), one vectorised loop.
+template <class T, class Finish>
+void accumulate(std::span<T> total, std::span<const T> values, const Finish finish) {
+  T* DIST_RESTRICT const sums = total.data();
+  const T* DIST_RESTRICT const terms = values.data();
+  const std::size_t size = total.size();
+  for (std::size_t i = 0; i < size; ++i) sums[i] = finish(static_cast<T>(sums[i] + terms[i]));
+}
+
 }  // namespace detail
 
 /// The arithmetic of an optimizer: a struct of hyper-parameters, with `check()` for their ranges, whose
@@ -124,14 +133,17 @@ class Optimizer {
         for (detail::Segment& segment : segments_)
           segment.decays = function_.template get<WeightDecay>().applies_to(segment.name);
     }
-    if constexpr (has_norm)
+    if constexpr (has_norm) {
       squares_.emplace(strategy.template buffer<double>(Shape{norms()}, text(O::name, "/squares")));
+      if (strategy.num_replicas_in_sync() > 1)
+        sums_.emplace(strategy.template buffer<Element>(Shape{parameters}, text(O::name, "/sums")));
+    }
     if constexpr (has_option<O, AccumulateGradients>)
       accumulated_.emplace(strategy.template buffer<Element>(Shape{parameters}, text(O::name, "/accumulated")));
   }
 
-  /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over
-  /// memory, or two where norms are clipped. Counts one iteration. A collective call. Throws InvalidArgument when
+  /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
+  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call. Throws InvalidArgument when
   /// gradients were applied without aggregation before.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
@@ -211,43 +223,21 @@ class Optimizer {
   void apply(const Replica& replica) {
     const std::span<std::int64_t> progress = progress_.component(replica);
     require_one_kind(replica, progress[applied], aggregate ? aggregated : as_given);
-    std::span<Element> gradient = network_->gradients().component(replica);
-    if constexpr (has_option<O, AccumulateGradients>) {
-      const std::int64_t steps = function_.template get<AccumulateGradients>().steps;
-      const std::span<Element> total = accumulated_->component(replica);
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += gradient[i];
-      if (++progress[pending] < steps) return;
-      progress[pending] = 0;
-      for (Element& element : total) element /= static_cast<Element>(steps);
-      gradient = total;
-    }
+    const std::span<Element> gradient = gradient_of_call(replica, progress[pending]);
+    if (progress[pending] != 0) return;
     const std::span<Element> mirror = network_->parameters().component(replica);
-    /// Calls `visit(first, weights, gradients)` with the blocks of this replica's share, or all.
-    const auto for_each_block = [&](auto&& visit) {
-      if constexpr (aggregate) {
-        replica.reduce_and_apply(sum, gradient, mirror, visit);
-      } else {
-        visit(std::size_t{0}, mirror, std::span<const Element>{gradient});
-      }
-    };
     std::span<double> squares{};
+    std::span<const Element> sums = gradient;
     if constexpr (has_norm) {
       squares = squares_->component(replica);
-      std::fill(squares.begin(), squares.end(), 0.0);
-      for_each_block([&](std::size_t first, std::span<Element>, std::span<const Element> gradients) {
-        detail::for_each_segment(segments_, first, gradients.size(), [&](std::size_t which, IndexRange range) {
-          squares[has_option<O, ClipNorm> ? which : 0] +=
-              detail::sum_of_squares(gradients.subspan(range.begin - first, range.size()));
-        });
-      });
-      if constexpr (aggregate) replica.all_reduce(sum, squares);
+      sums = sums_with_squares<aggregate>(replica, gradient, squares);
     }
 
     const std::int64_t iteration = iterations_.value(replica) + 1;
     function_.template with_update<Element>(iteration, [&](const auto update) {
       constexpr auto indices = std::make_index_sequence<decltype(update)::slots.size()>{};
       const auto slots = components(replica, indices);
-      for_each_block([&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
+      const auto update_block = [&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
         if constexpr (has_segments) {
           detail::for_each_segment(segments_, first, weights.size(), [&](std::size_t which, IndexRange range) {
             const std::size_t begin = range.begin - first;
@@ -258,10 +248,70 @@ class Optimizer {
         } else {
           detail::update_elements(update, weights, gradients, offset(slots, first, indices), indices);
         }
-      });
+      };
+      if constexpr (!aggregate) {
+        update_block(0, mirror, sums);
+      } else if constexpr (has_norm) {
+        replica.update_shards(mirror, [&](std::size_t first, std::span<Element> weights) {
+          update_block(first, weights, sums.subspan(first, weights.size()));
+        });
+      } else {
+        replica.reduce_and_apply(sum, gradient, mirror, update_block);
+      }
     });
-    if constexpr (has_option<O, AccumulateGradients>) std::fill(gradient.begin(), gradient.end(), Element{0});
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
+  }
+
+  /// The gradient that this call applies, the mean of several calls' where these make up one update:
+  /// `pending_calls` counts them, and is 0 when there is something to apply.
+  [[nodiscard]] std::span<Element> gradient_of_call(const InReplica auto& replica,
+                                                    [[maybe_unused]] std::int64_t& pending_calls) const {
+    const std::span<Element> gradient = network_->gradients().component(replica);
+    if constexpr (has_option<O, AccumulateGradients>) {
+      const std::int64_t steps = function_.template get<AccumulateGradients>().steps;
+      if (steps == 1) return gradient;
+      const std::span<Element> total = accumulated_->component(replica);
+      if (pending_calls == 0)
+        std::copy(gradient.begin(), gradient.end(), total.begin());
+      else if (pending_calls + 1 < steps)
+        detail::accumulate(total, std::span<const Element>{gradient}, [](Element all) { return all; });
+      else
+        detail::accumulate(
+            total, std::span<const Element>{gradient},
+            [part = static_cast<Element>(steps)](Element all) { return static_cast<Element>(all / part); });
+      pending_calls = (pending_calls + 1) % steps;
+      return total;
+    } else {
+      return gradient;
+    }
+  }
+
+  /// The gradients as they will be applied, of this replica's share where they are aggregated, and in `squares` their
+  /// squared norms. Each replica keeps the sums of its share, so that the replicas' gradients are read once; what
+  /// needs no sum stays where it is.
+  template <bool aggregate, class Replica>
+  [[nodiscard]] std::span<const Element> sums_with_squares(const Replica& replica, std::span<Element> gradient,
+                                                           std::span<double> squares) const {
+    std::fill(squares.begin(), squares.end(), 0.0);
+    const auto add_squares = [&](std::size_t first, std::span<const Element> gradients) {
+      detail::for_each_segment(segments_, first, gradients.size(), [&](std::size_t which, IndexRange range) {
+        squares[has_option<O, ClipNorm> ? which : 0] +=
+            detail::sum_of_squares(gradients.subspan(range.begin - first, range.size()));
+      });
+    };
+    if constexpr (aggregate) {
+      const std::span<Element> sums = sums_ ? sums_->component(replica) : gradient;
+      replica.reduce_scatter(sum, gradient, [&](std::size_t first, std::span<const Element> reduced) {
+        Element* const kept = sums.data() + first;
+        if (kept != reduced.data()) std::copy(reduced.begin(), reduced.end(), kept);
+        add_squares(first, reduced);
+      });
+      replica.all_reduce(sum, squares);
+      return sums;
+    } else {
+      add_squares(0, gradient);
+      return gradient;
+    }
   }
 
   /// Aggregated steps keep each slot on one replica, others on all of them.
@@ -318,6 +368,7 @@ class Optimizer {
   std::vector<Slot> slots_;
   std::vector<detail::Segment> segments_;
   std::optional<Buffer<double>> squares_;
+  std::optional<Buffer<Element>> sums_;  // each replica touches its share
   std::optional<Buffer<Element>> accumulated_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -13,11 +14,13 @@
 
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/variable/given_value.hpp>
@@ -61,6 +64,7 @@ class SlicesOptimizer {
     if (variable.shape().rank() == 0)
       throw ShapeMismatch(text("Variable '", variable.name(), "' has no rows"), "it is a scalar",
                           "Give a SlicesOptimizer a variable of rank 1 or more");
+    scratch_.assign(strategy.num_local_replicas(), Scratch{TensorView<Element>{nullptr, variable.shape()}.row_size()});
     function_.template with_update<Element>(1, [&](const auto update) {
       slots_.reserve(update.slots.size());
       for (const std::string_view slot : update.slots)
@@ -80,11 +84,15 @@ class SlicesOptimizer {
                           text("they are of an array of shape ", to_string(gradient.dense_shape()),
                                ", the variable is ", to_string(variable_->shape())),
                           "Give slices of an array of the variable's shape");
-    const IndexedSlices<Element> all = all_reduce_slices(replica.collectives(), sum, gradient);
-    const IndexedSlices<Element> rows = deduplicate(all.view());
     const std::int64_t iteration = iterations_.value(replica) + 1;
-    function_.template with_update<Element>(iteration, [&](const auto update) {
-      update_rows(replica, update, rows, std::make_index_sequence<decltype(update)::slots.size()>{});
+    with_slices_of_all(replica.collectives(), gradient, [&](std::size_t members, const auto& slices_of) {
+      Scratch& scratch = scratch_[replica.local_index()];
+      scratch.entries.clear();
+      for (std::size_t rank = 0; rank < members; ++rank) scratch.add(slices_of(rank));
+      std::sort(scratch.entries.begin(), scratch.entries.end());
+      function_.template with_update<Element>(iteration, [&](const auto update) {
+        update_rows(replica, update, scratch, std::make_index_sequence<decltype(update)::slots.size()>{});
+      });
     });
     iterations_.assign(replica, same(iteration));
   }
@@ -104,20 +112,59 @@ class SlicesOptimizer {
   using Slot =
       decltype(std::declval<S&>().template variable<Element, OnWrite, None>(Shape{}, Element{0}, std::string{}));
 
+  /// A row of a gradient: which row of the variable it is for, how many were given before, and where it lies.
+  struct Entry {
+    std::int64_t index;
+    std::size_t number;
+    const Element* row;
+    friend bool operator<(const Entry& a, const Entry& b) {
+      return a.index != b.index ? a.index < b.index : a.number < b.number;
+    }
+  };
+  /// What a replica needs in a step. It grows with the steps' rows, so that it is not allocated in each of them.
+  struct alignas(cache_line) Scratch {
+    std::vector<Entry> entries;
+    std::vector<Accumulator<Element>> sums;  // of the rows of one index
+    std::vector<Element> row;                // the sums, rounded once
+
+    explicit Scratch(std::size_t row_size) : sums(row_size), row(row_size) {}
+
+    void add(const IndexedSlicesView<Element>& slices) {
+      for (std::size_t i = 0; i < slices.rows(); ++i)
+        entries.push_back({slices.indices()[i], entries.size(), slices.values().data() + i * row.size()});
+    }
+    /// The sum of the rows of one index, in the order given.
+    [[nodiscard]] std::span<const Element> total(std::span<const Entry> rows) {
+      if (rows.size() == 1) return {rows[0].row, row.size()};
+      std::copy_n(rows[0].row, sums.size(), sums.begin());
+      for (const Entry& next : rows.subspan(1)) dist::detail::combine(sum, std::span{sums}, next.row);
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<Element>(sums[i]);
+      return row;
+    }
+  };
+
   /// All named rows of this replica's copy; of one copy for all replicas, this replica's share of them.
   template <class Replica, class Update, std::size_t... K>
-  void update_rows(const Replica& replica, const Update& update, const IndexedSlices<Element>& rows,
-                   std::index_sequence<K...> indices) {
+  void update_rows(const Replica& replica, const Update& update, Scratch& scratch, std::index_sequence<K...> indices) {
     const std::span<Element> weights = variable_->component(replica);
     [[maybe_unused]] const std::array<Element*, sizeof...(K)> slots{slots_[K].component(replica).data()...};
-    const IndexRange mine = stores_centrally<Replica> ? replica.shard(rows.rows()) : IndexRange{0, rows.rows()};
-    const std::span<const Element> values = rows.values().elements();
-    const std::size_t row_size = rows.rows() == 0 ? 0 : values.size() / rows.rows();
-    for (std::size_t i = mine.begin; i < mine.end; ++i) {
-      const std::size_t first = static_cast<std::size_t>(rows.indices()[i]) * row_size;
-      const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
-      detail::update_elements(update, weights.subspan(first, row_size), values.subspan(i * row_size, row_size),
-                              row_slots, indices);
+    const std::span<const Entry> entries{scratch.entries};
+    const auto begins_row = [&](std::size_t i) { return i == 0 || entries[i].index != entries[i - 1].index; };
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (begins_row(i)) ++distinct;
+    const IndexRange mine = stores_centrally<Replica> ? replica.shard(distinct) : IndexRange{0, distinct};
+    std::size_t begin = 0;
+    for (std::size_t row = 0; row < mine.end; ++row) {
+      std::size_t end = begin + 1;
+      while (end < entries.size() && !begins_row(end)) ++end;
+      if (row >= mine.begin) {
+        const std::size_t first = static_cast<std::size_t>(entries[begin].index) * scratch.row.size();
+        const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
+        detail::update_elements(update, weights.subspan(first, scratch.row.size()),
+                                scratch.total(entries.subspan(begin, end - begin)), row_slots, indices);
+      }
+      begin = end;
     }
   }
 
@@ -126,6 +173,7 @@ class SlicesOptimizer {
   decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
                                                                                          std::string{})) iterations_;
   std::vector<Slot> slots_;
+  std::vector<Scratch> scratch_;
 };
 
 template <class S, class Variable, class O>

@@ -72,21 +72,18 @@ void update_rows(std::span<T> copy, const IndexedSlicesView<T>& slices, Update u
   }
 }
 
-/// Replica 0's slices on every replica. A collective call.
-template <InReplica Context, class T>
-[[nodiscard]] IndexedSlices<T> slices_of_first_replica(const Context& replica, const IndexedSlicesView<T>& mine) {
-  auto rows = static_cast<std::uint64_t>(mine.rows());
-  replica.collectives().broadcast(0, std::span<std::uint64_t>{&rows, 1});
-  if (replica.replica_id().index() == 0) {
-    IndexedSlices<T> slices{mine};
-    replica.collectives().broadcast(0, slices.indices());
-    replica.collectives().broadcast(0, slices.values().elements());
-    return slices;
+/// Whether a part of `elements` is a part of a copy of `variable`.
+template <class Variable, class Context, class E>
+[[nodiscard]] bool lie_in_a_copy(std::span<const E> elements, const Variable& variable, const Context& replica) {
+  const auto address = [](const auto* element) { return reinterpret_cast<std::uintptr_t>(element); };
+  const CrossReplicaContext<typename Context::Strategy> scope{replica.strategy()};
+  for (std::size_t local = 0; local < variable.copies(); ++local) {
+    const auto copy = variable.component(scope, local);
+    if (address(elements.data()) < address(copy.data() + copy.size()) &&
+        address(copy.data()) < address(elements.data() + elements.size()))
+      return true;
   }
-  IndexedSlices<T> slices{static_cast<std::size_t>(rows), mine.dense_shape()};
-  replica.collectives().broadcast(0, slices.indices());
-  replica.collectives().broadcast(0, slices.values().elements());
-  return slices;
+  return false;
 }
 
 /// Outside replica functions: every copy.
@@ -110,20 +107,23 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
   if constexpr (std::same_as<Agg, None>) {
     update_rows(variable.component(replica), slices, update);
   } else {
-    const IndexedSlices<T> aggregated = [&] {
-      if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-        return slices_of_first_replica(replica, slices);
-      } else {
-        return all_reduce_slices(replica.collectives(), Agg{}, slices);
-      }
-    }();
-    if constexpr (stores_centrally<Context>) {
-      // All have entered the collectives, so none reads the copy any more.
-      if (replica.replica_id().index() == 0) update_rows(variable.component(replica), aggregated.view(), update);
-      replica.barrier();
-    } else {
-      update_rows(variable.component(replica), aggregated.view(), update);
+    // The others read the slices while copies change: those that show a copy are copied first.
+    if (lie_in_a_copy(slices.values().elements(), variable, replica) ||
+        lie_in_a_copy(slices.indices(), variable, replica)) {
+      const IndexedSlices<T> of_its_own{slices};
+      return scatter_slices(variable, replica, of_its_own.view(), update);
     }
+    with_slices_of_all(replica.collectives(), slices, [&](std::size_t members, const auto& slices_of) {
+      // All have entered the collective, so none reads a copy that is the only one any more.
+      if (stores_centrally<Context> && replica.replica_id().index() != 0) return;
+      const std::span<T> copy = variable.component(replica);
+      if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+        update_rows(copy, slices_of(0), update);
+      } else {
+        const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
+        for (std::size_t rank = 0; rank < members; ++rank) update_rows(copy, slices_of(rank), update_aggregated);
+      }
+    });
   }
 }
 

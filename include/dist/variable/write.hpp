@@ -10,7 +10,6 @@
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/update_context.hpp>
-#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/element_update.hpp>
@@ -89,36 +88,68 @@ void write_same(Variable& variable, const Context& replica, const Values& given,
   }
 }
 
+/// In a replica function, replica 0's value to every copy.
+template <class Variable, InReplica Context, class Values, class Update>
+void write_of_first_replica(Variable& variable, const Context& replica, const Values& given, Update update) {
+  if constexpr (stores_centrally<Context>) {
+    write_same(variable, replica, given, update);
+  } else {
+    const auto mine = variable.component(replica);
+    if (replica.replica_id().index() == 0) update_elements(mine, given, update);
+    replica.collectives().broadcast(0, mine);
+  }
+}
+
+/// In a replica function, the sum or mean of the numbers that the replicas give, to every copy.
+template <class Variable, InReplica Context, class T, class Update>
+void write_aggregated(Variable& variable, const Context& replica, Uniform<T> given, Update update) {
+  using Agg = typename Variable::Aggregation;
+  const std::span<T> mine = variable.component(replica);
+  replica.collectives().all_reduce(Agg{}, std::span<T>{&given.number, 1});
+  if constexpr (stores_centrally<Context>) {
+    // All have entered the collective, so none reads the copy any more; each replica writes a part.
+    const IndexRange part = replica.shard(mine.size());
+    update_elements(mine.subspan(part.begin, part.size()), given, update);
+    replica.barrier();
+  } else {
+    update_elements(mine, given, update);
+  }
+}
+
+/// The same of the tensors that they give. Each replica combines a share of them, writes it to its copy and copies that
+/// to the others, so no memory is needed in between; a few elements are faster combined by everybody.
+template <class Variable, InReplica Context, class T, class Update>
+void write_aggregated(Variable& variable, const Context& replica, std::span<const T> given, Update update) {
+  using Agg = typename Variable::Aggregation;
+  constexpr std::size_t few = 64;
+  const std::span<T> mine = variable.component(replica);
+  if (mine.size() <= few && !stores_centrally<Context>) {
+    T aggregated[few];
+    std::copy(given.begin(), given.end(), aggregated);
+    replica.collectives().all_reduce(Agg{}, std::span<T>{aggregated, mine.size()});
+    update_elements(mine, aggregated, update);
+  } else {
+    // What is only read is given as what may be written; it may be the copy itself.
+    const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
+    replica.collectives().reduce_and_apply(Agg{}, operand, mine,
+                                           [&](std::size_t, std::span<T> elements, std::span<const T> aggregated) {
+                                             update_elements(elements, aggregated, update);
+                                           });
+  }
+}
+
 /// In a replica function, this replica's value: kept to its own copy, or aggregated with those of the others.
 template <class Variable, InReplica Context, class Values, class Update>
 void write(Variable& variable, const Context& replica, const Values& given, Update update) {
-  using T = typename Variable::Element;
   using Agg = typename Variable::Aggregation;
   require_aggregation_of_central_write<Context, Agg>();
-  const std::span<T> mine = variable.component(replica);
   if constexpr (std::same_as<Agg, None> ||
                 (std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>)) {
-    update_elements(mine, given, update);
+    update_elements(variable.component(replica), given, update);
+  } else if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+    write_of_first_replica(variable, replica, given, update);
   } else {
-    constexpr std::size_t on_stack = 64;
-    const bool few = mine.size() <= on_stack;
-    T stack[on_stack];
-    AlignedBuffer<T> heap(few ? 0 : mine.size());
-    const std::span<T> aggregated{few ? stack : heap.data(), mine.size()};
-    for (std::size_t i = 0; i < aggregated.size(); ++i) aggregated[i] = given[i];
-    if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-      replica.collectives().broadcast(0, aggregated);
-    } else {
-      replica.collectives().all_reduce(Agg{}, aggregated);
-    }
-    if constexpr (stores_centrally<Context>) {
-      // All have entered the collective, so none reads the copy any more; each replica writes a part.
-      const IndexRange part = replica.shard(mine.size());
-      update_elements(mine.subspan(part.begin, part.size()), aggregated.subspan(part.begin, part.size()), update);
-      replica.barrier();
-    } else {
-      update_elements(mine, aggregated, update);
-    }
+    write_aggregated(variable, replica, given, update);
   }
 }
 

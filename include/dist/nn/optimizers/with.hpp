@@ -30,7 +30,8 @@ struct ExtendedUpdate {
   static constexpr std::size_t inner_slots = Update::slots.size();
   static constexpr std::array<std::string_view, inner_slots + (parts.averages ? 1 : 0)> slots = [] {
     std::array<std::string_view, inner_slots + (parts.averages ? 1 : 0)> names{};
-    for (std::size_t i = 0; i < inner_slots; ++i) names[i] = Update::slots[i];
+    std::size_t place = 0;
+    for (const std::string_view name : Update::slots) names[place++] = name;
     if constexpr (parts.averages) names[inner_slots] = "average";
     return names;
   }();

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/self.hpp>
+#include <dist/core/type_name.hpp>
+
+namespace dist {
+
+/// Lets the members see each other's `mine`, whatever that is, for as long as `use(peers)` runs on any of them:
+/// `peers(rank)` is that of member `rank`. What they write there must not be what another reads or writes. `operation`,
+/// a literal, is how messages call it. A collective call, with the same type on every member.
+template <SharesMemory C, class T, class Use>
+void share(const C& comm, std::string_view operation, T& mine, Use&& use) {
+  const detail::Loan loan{comm};
+  comm.publish({.operation = operation, .reduction = detail::type_name<T>()}, &mine);
+  std::forward<Use>(use)([&](std::size_t rank) -> T& { return *comm.template peer<T>(rank, 0); });
+  comm.barrier();
+}
+template <class T, class Use>
+void share(const SelfCommunicator&, std::string_view, T& mine, Use&& use) {
+  std::forward<Use>(use)([&](std::size_t) -> T& { return mine; });
+}
+
+}  // namespace dist
