@@ -1,93 +1,159 @@
-// The training step of the guide's CNN on Fashion-MNIST-shaped data: one replica against the machine's multiply-add limit for
-// that network, and two replicas against one. Facts of the network: 17.40 MFLOP per image forward and backward.
-#include <cstdint>
+// The training step of the guide's CNN on data in memory, under every strategy that it can run under: against the
+// machine's multiply-add limit for that network, and against each other.
+//
+//   bench_cnn_step [ROUNDS [JSON]]        all contenders in turns, ratios
+//   bench_cnn_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
 
+#include "support/cnn.hpp"
 #include "support/rounds.hpp"
 
 namespace {
 
 namespace nn = dist::nn;
+using One = dist::OneDevice<dist::Cpu>;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Central = dist::CentralStorage<dist::Cpu>;
+using Owners = nn::OwnerComputedGradients<64>;
 
-using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
-                           nn::Dense<10>>;
+/// One global step of a contender; the number of images.
+using Step = std::function<double()>;
 
-// Multiply-adds count twice. Forward: convolution, two dense layers. Backward: the weight gradients of all three and the input
-// gradients of the dense layers.
-constexpr double convolution = 2.0 * 26 * 26 * 32 * 9;
-constexpr double dense = 2.0 * 21632 * 128;
-constexpr double head = 2.0 * 128 * 10;
-constexpr double flop_per_image = 2 * convolution + 3 * dense + 3 * head;
+template <class Strategy, class Gradients>
+struct Run {
+  template <class... Arguments>
+  explicit Run(std::size_t global_batch, Arguments... replicas) : strategy(replicas...), images(global_batch) {}
 
-constexpr std::size_t batch_per_replica = 64;
-
-template <class Strategy>
-class Step {
- public:
-  explicit Step(Strategy& strategy)
-      : strategy_(strategy), images_(dist::Shape{global_batch(), 28, 28, 1}), labels_(dist::Shape{global_batch()}) {
-    const dist::RandomStream random{3};
-    for (std::size_t i = 0; i < images_.size(); ++i) images_[i] = random.uniform(i);
-    for (std::size_t i = 0; i < labels_.size(); ++i)
-      labels_[i] = static_cast<std::int32_t>(random.below(10, i + images_.size()));
-  }
-
-  /// One global step; the number of images.
-  double operator()() {
-    strategy_.run([&](auto& replica) {
-      const std::size_t first = replica.local_index() * batch_per_replica;
-      const auto logits = net_.forward(replica, dist::TensorView<const float>{images_}.rows(first, batch_per_replica));
-      const auto loss = nn::sparse_categorical_crossentropy(
-          replica, logits, dist::TensorView<const std::int32_t>{labels_}.rows(first, batch_per_replica),
-          global_batch());
-      net_.backward(replica, loss);
-      optimizer_.apply_gradients(replica);
-    });
-    return static_cast<double>(global_batch());
-  }
-
- private:
-  [[nodiscard]] std::size_t global_batch() const { return batch_per_replica * strategy_.num_replicas_in_sync(); }
-
-  Strategy& strategy_;
-  dist::Tensor<float> images_;
-  dist::Tensor<std::int32_t> labels_;
-  nn::Network<Net, nn::OneDnn> net_{strategy_, 1};
-  nn::Optimizer<Strategy, nn::Network<Net, nn::OneDnn>, nn::SGD> optimizer_{strategy_, net_,
-                                                                            nn::SGD{.learning_rate = 1e-3f}};
+  Strategy strategy;
+  bench::Images images;
+  bench::Training<Strategy, Gradients> training{strategy};
 };
 
-}  // namespace
+template <class Strategy, class Gradients = nn::StoredGradients, class... Arguments>
+Step make(std::size_t global_batch, Arguments... replicas) {
+  const auto run = std::make_shared<Run<Strategy, Gradients>>(global_batch, replicas...);
+  return [run] {
+    run->training(run->images);
+    return static_cast<double>(run->images.x.rows());
+  };
+}
 
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  dist::OneDevice<dist::Cpu> one;
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
-  Step<dist::OneDevice<dist::Cpu>> step_one{one};
-  Step<dist::Mirrored<dist::SharedMemoryAllReduce>> step_two{two};
+struct Contender {
+  std::string_view name;  ///< for --only
+  const char* title;
+  Step (*make)();
+};
 
-  bench::Rounds measured{"CNN training step, batch 64 per replica, SGD", "images"};
-  const auto limit = measured.add("multiply-add limit of one core", [] {
+constexpr Contender contenders[] = {
+    {"one", "OneDevice<Cpu>, 1 x 64", [] { return make<One>(64); }},
+    {"mirrored", "Mirrored<SharedMemoryAllReduce>, 2 x 64", [] { return make<Mirrored>(128, std::size_t{2}); }},
+    {"central", "CentralStorage<Cpu>, 2 x 64", [] { return make<Central>(128, std::size_t{2}); }},
+    {"eight", "Mirrored<SharedMemoryAllReduce>, 8 x 16", [] { return make<Mirrored>(128, std::size_t{8}); }},
+    {"small", "Mirrored<SharedMemoryAllReduce>, 2 x 16", [] { return make<Mirrored>(32, std::size_t{2}); }},
+    {"one_owner", "OneDevice<Cpu>, 1 x 64, owners compute", [] { return make<One, Owners>(64); }},
+    {"mirrored_owners", "Mirrored, 2 x 64, owners compute", [] { return make<Mirrored, Owners>(128, std::size_t{2}); }},
+    {"central_owners", "CentralStorage, 2 x 64, owners compute",
+     [] { return make<Central, Owners>(128, std::size_t{2}); }},
+    {"eight_owners", "Mirrored, 8 x 16, owners compute", [] { return make<Mirrored, Owners>(128, std::size_t{8}); }},
+    {"eight_central", "CentralStorage, 8 x 16, owners compute",
+     [] { return make<Central, Owners>(128, std::size_t{8}); }},
+};
+
+struct Quotient {
+  const char* title;
+  std::string_view numerator;
+  std::string_view denominator;
+};
+
+constexpr Quotient quotients[] = {
+    {"1 replica over the multiply-add limit (0.60)", "one", "limit"},
+    {"2 replicas over 1 replica (1.9)", "mirrored", "one"},
+    {"central storage, 2 replicas over 1 replica", "central", "one"},
+    {"8 replicas over 2, same work in all (0.9)", "eight", "mirrored"},
+    {"8 replicas over 2, same work for each", "eight", "small"},
+    {"owners compute: 1 replica over the multiply-add limit (0.75)", "one_owner", "limit"},
+    {"owners compute: 2 replicas over 1 with stored gradients (2.0)", "mirrored_owners", "one"},
+    {"owners compute: 2 replicas over 1", "mirrored_owners", "one_owner"},
+    {"owners compute: central storage, 2 replicas over 1", "central_owners", "one_owner"},
+    {"owners compute: 8 replicas over 2, same work in all (0.9)", "eight_owners", "mirrored_owners"},
+    {"owners compute: central, 8 over mirrored 2, same work in all (0.9)", "eight_central", "mirrored_owners"},
+};
+
+int run_all(int rounds, const char* json_file) {
+  Mirrored both{2};  // for the gate
+  bench::Rounds measured{"CNN training step, SGD, (goal)", "images"};
+  std::vector<std::string_view> names{"limit"};
+  measured.add("multiply-add limit of one core", [] {
     constexpr double slice = 0.02;
-    return bench::fma_rate(slice) * slice / flop_per_image;
+    return bench::fma_rate(slice) * slice / bench::cnn_flop_per_image;
   });
-  const auto single = measured.add("OneDevice<Cpu>, 1 x 64", [&] { return step_one(); });
-  const auto mirrored = measured.add("Mirrored<SharedMemoryAllReduce>, 2 x 64", [&] { return step_two(); });
-  measured.ratio("1 replica over the multiply-add limit", single, limit);
-  measured.ratio("2 replicas over 1 replica", mirrored, single);
-  measured.run(rounds, 0.1, bench::quiet_cores(two));
+  for (const Contender& contender : contenders) {
+    measured.add(contender.title, contender.make());
+    names.push_back(contender.name);
+  }
+  const auto index_of = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  for (const Quotient& quotient : quotients)
+    measured.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator));
+  measured.run(rounds, 0.1, bench::quiet_cores(both));
   measured.print_table();
-  if (argc > 2) {
-    std::FILE* json = std::fopen(argv[2], "w");
-    if (json == nullptr) return 1;
+  if (json_file != nullptr) {
+    std::FILE* json = std::fopen(json_file, "w");
+    if (json == nullptr) {
+      std::fprintf(stderr, "%s cannot be written\n", json_file);
+      return 1;
+    }
     measured.print_json(json);
     std::fclose(json);
   }
   return measured.measured() ? 0 : 1;
+}
+
+/// Images per second in windows of a quarter of a second, for `duration` seconds; prints the median.
+int run_only(std::string_view name, double duration) {
+  const auto* contender = std::find_if(std::begin(contenders), std::end(contenders),
+                                       [&](const Contender& each) { return each.name == name; });
+  if (contender == std::end(contenders)) {
+    std::fprintf(stderr, "No contender has that name. They are:");
+    for (const Contender& each : contenders) std::fprintf(stderr, " %s", std::string(each.name).c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  const Step step = contender->make();
+  constexpr int warm = 10;
+  for (int i = 0; i < warm; ++i) step();
+  std::vector<double> rates;
+  const double start = bench::seconds();
+  double now = start;
+  do {
+    const double begin = now;
+    double images = 0;
+    while (now - begin < 0.25) {
+      images += step();
+      now = bench::seconds();
+    }
+    rates.push_back(images / (now - begin));
+  } while (now - start < duration);
+  const bench::Distribution rate = bench::distribution(std::move(rates));
+  std::printf("{\"contender\": \"%s\", \"images_per_second\": %.6g, \"min\": %.6g, \"max\": %.6g}\n", contender->title,
+              rate.median, rate.low, rate.high);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "--only") return run_only(argv[2], argc > 3 ? std::atof(argv[3]) : 2);
+  return run_all(argc > 1 ? std::atoi(argv[1]) : 40, argc > 2 ? argv[2] : nullptr);
 }

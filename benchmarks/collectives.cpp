@@ -1,93 +1,69 @@
-// Latency of what a step is made of: dispatch to the replicas, all-reduce by size, reduce and apply. Google Benchmark; the
-// iteration's time is that of the slowest replica, as all meet in every call.
-#include <benchmark/benchmark.h>
+// All-reduce by size, in the manner of nccl-tests: in place on the strategy's memory, every replica writing its values
+// anew before every call, results checked against arithmetic. bench_collectives --help names the options.
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <type_traits>
 
-#include <cstdint>
+#include <dist/comm/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/mirrored.hpp>
 
-#include <dist/dist.hpp>
-
-#include "support/machine.hpp"
+#include "support/collective_options.hpp"
+#include "support/collective_table.hpp"
+#include "support/collective_timing.hpp"
 
 namespace {
 
-void dispatch(benchmark::State& state) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{static_cast<std::size_t>(state.range(0))};
-  for (auto _ : state) strategy.run([](auto&) {});
-}
-BENCHMARK(dispatch)->ArgName("replicas")->Arg(1)->Arg(2)->Arg(4)->UseRealTime();
+template <class Replica, class T, class Op>
+struct Rank {
+  const Replica& replica;
+  std::span<T> values;
 
-void barrier(benchmark::State& state) {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
-  constexpr int barriers = 1000;
-  while (state.KeepRunningBatch(barriers)) {
-    const auto times = strategy.run([](auto& replica) {
-      replica.barrier();
-      const double start = bench::seconds();
-      for (int i = 0; i < barriers; ++i) replica.barrier();
-      return bench::seconds() - start;
-    });
-    state.SetIterationTime(strategy.reduce(dist::max, times));
+  void write_input(unsigned round) { bench::write_input(values, replica.local_index(), round); }
+  void all_reduce() { replica.all_reduce(Op{}, values); }
+  void barrier() { replica.barrier(); }
+  void max(std::span<double> times) { replica.all_reduce(dist::max, times); }
+  [[nodiscard]] std::size_t count_wrong(unsigned round) const {
+    return bench::count_wrong(std::span<const T>{values}, std::is_same_v<Op, dist::Sum>, replica.num_replicas_in_sync(),
+                              round);
   }
-}
-BENCHMARK(barrier)->UseManualTime();
+};
 
-template <class Ops>
-void all_reduce(benchmark::State& state) {
-  dist::Mirrored<Ops> strategy{2};
-  const auto elements = static_cast<std::size_t>(state.range(0)) / sizeof(float);
-  auto values = strategy.template variable<float, dist::OnRead, dist::Sum>(dist::Shape{elements}, 1.0f, "values");
-  for (auto _ : state) {
-    const auto times = strategy.run([&](auto& replica) {
-      const auto mine = values.component(replica);
-      replica.for_each(mine.size(),
-                       [&](std::size_t i) { mine[i] = static_cast<float>(i % 7); });  // rewritten by their owner
-      replica.barrier();
-      const double start = bench::seconds();
-      replica.all_reduce(dist::sum, mine);
-      return bench::seconds() - start;
+template <class Ops, class T, class Op>
+int measure(const bench::CollectiveOptions& options) {
+  dist::Mirrored<Ops> strategy{options.replicas};
+  bench::CollectiveTable table{strategy.describe() + ", in place", options, options.replicas};
+  for (const std::size_t bytes : options.sizes) {
+    const std::size_t count = bytes / sizeof(T);
+    if (count == 0) continue;
+    const auto buffer = strategy.template buffer<T>(dist::Shape{count}, "values");
+    const auto timings = strategy.run([&](auto& replica) {
+      Rank<std::remove_cvref_t<decltype(replica)>, T, Op> rank{replica, buffer.component(replica)};
+      return bench::time_all_reduce(rank, count * sizeof(T), options.duration);
     });
-    state.SetIterationTime(strategy.reduce(dist::max, times));
+    table.add(count * sizeof(T), count, timings[0], "");
   }
-  state.SetBytesProcessed(state.iterations() * state.range(0));
+  return table.finish();
 }
-BENCHMARK(all_reduce<dist::SharedMemoryAllReduce>)
-    ->ArgName("bytes")
-    ->RangeMultiplier(16)
-    ->Range(4, 16 << 20)
-    ->Arg(11'083'776)
-    ->UseManualTime();
-BENCHMARK(all_reduce<dist::ReductionToOneDevice>)
-    ->ArgName("bytes")
-    ->RangeMultiplier(16)
-    ->Range(4, 16 << 20)
-    ->Arg(11'083'776)
-    ->UseManualTime();
 
 template <class Ops>
-void reduce_and_apply(benchmark::State& state) {
-  dist::Mirrored<Ops> strategy{2};
-  const auto elements = static_cast<std::size_t>(state.range(0)) / sizeof(float);
-  auto weights = strategy.template variable<float>(dist::Shape{elements}, 1.0f, "weights");
-  auto gradients = strategy.template variable<float, dist::OnRead, dist::Sum>(dist::Shape{elements}, 1.0f, "gradients");
-  for (auto _ : state) {
-    const auto times = strategy.run([&](auto& replica) {
-      const auto gradient = gradients.component(replica);
-      replica.for_each(gradient.size(), [&](std::size_t i) { gradient[i] = static_cast<float>(i % 7); });
-      replica.barrier();
-      const double start = bench::seconds();
-      replica.reduce_and_apply(dist::sum, gradient, weights.component(replica),
-                               [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                                 for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= 1e-3f * reduced[i];
-                               });
-      return bench::seconds() - start;
-    });
-    state.SetIterationTime(strategy.reduce(dist::max, times));
-  }
-  state.SetBytesProcessed(state.iterations() * state.range(0));
+int measure(const bench::CollectiveOptions& options) {
+  return bench::with_element_type(options, [&]<class T>() {
+    return options.op == "sum" ? measure<Ops, T, dist::Sum>(options) : measure<Ops, T, dist::Max>(options);
+  });
 }
-BENCHMARK(reduce_and_apply<dist::SharedMemoryAllReduce>)->ArgName("bytes")->Arg(11'083'776)->UseManualTime();
-BENCHMARK(reduce_and_apply<dist::ReductionToOneDevice>)->ArgName("bytes")->Arg(11'083'776)->UseManualTime();
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  const bench::CollectiveOptions options = bench::parse_collective_options(argc, argv);
+  if (options.policy == dist::SharedMemoryAllReduce::name) return measure<dist::SharedMemoryAllReduce>(options);
+  if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
+  if (options.policy == dist::RingAllReduce::name) return measure<dist::RingAllReduce>(options);
+  if (options.policy == dist::HierarchicalCopyAllReduce::name) return measure<dist::HierarchicalCopyAllReduce>(options);
+  std::fprintf(stderr, "There is no policy '%s'. bench_collectives --help names them\n", options.policy.c_str());
+  return 2;
+}

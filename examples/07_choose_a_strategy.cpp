@@ -1,5 +1,7 @@
-// Changing the strategy is changing one type: the same training function under five of them, with the same losses.
+// Changing the strategy is changing one type: the same training function under five of them, with the same losses; and
+// with gradients that are stored or not.
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <vector>
 
@@ -29,10 +31,10 @@ auto quadrants() {
 }
 
 // [train]
-template <dist::Strategy S>
+template <class Gradients = nn::StoredGradients, dist::Strategy S>
 std::vector<float> train(S& strategy) {
   using Net = nn::Sequential<nn::Input<2>, nn::Dense<16, nn::Relu>, nn::Dense<4>>;
-  nn::Network<Net, Backend> net{strategy, /*seed=*/5};
+  nn::Network<Net, Backend, float, Gradients> net{strategy, /*seed=*/5};
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 1e-2f}};
 
   std::vector<float> losses;
@@ -66,9 +68,11 @@ int main() {
   std::printf("%-72s loss %.4f -> %.4f\n", none.describe().c_str(), expected.front(), expected.back());
   check(expected.back() < 0.6f * expected.front(), "the network learns the quadrants");
 
-  const auto compare = [&](auto& strategy) {
-    const auto losses = train(strategy);
-    std::printf("%-72s loss %.4f -> %.4f\n", strategy.describe().c_str(), losses.front(), losses.back());
+  const auto compare = [&]<class Gradients = nn::StoredGradients>(auto& strategy, Gradients = {}) {
+    const auto losses = train<Gradients>(strategy);
+    constexpr bool stored = std::same_as<Gradients, nn::StoredGradients>;
+    std::printf("%-72s loss %.4f -> %.4f%s\n", strategy.describe().c_str(), losses.front(), losses.back(),
+                stored ? "" : ", without stored gradients");
     check(losses.size() == expected.size(), "the strategies take the same steps");
     for (std::size_t i = 0; i < losses.size(); ++i)
       check(std::abs(losses[i] - expected[i]) <= 1e-5f * expected[i], "the strategies agree on every loss");
@@ -77,4 +81,8 @@ int main() {
   compare(mirrored);
   compare(ring);
   compare(central);
+  // The gradients of large dense layers need not be stored. For this small network even one example per batch is large;
+  // usually the number is that of a replica's batch.
+  compare(mirrored, nn::OwnerComputedGradients<1>{});
+  compare(central, nn::OwnerComputedGradients<1>{});
 }

@@ -1,22 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 
-#include <dist/dist.hpp>
+#include <dist/core/reduce_op.hpp>
+
+#include "clock.hpp"
 
 /// Limits of the machine, measured in the same run as what is held against them.
 namespace bench {
-
-inline double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// Keeps the compiler from removing the computation of `value`.
-template <class T>
-inline void keep(T& value) {
-  asm volatile("" : "+m"(value) : : "memory");
-}
 
 /// Multiply-adds of independent vectors that fill the registers: what one core computes at most, in FLOP per second.
 inline double fma_rate(double duration) {
@@ -45,6 +36,12 @@ inline double fma_rate(double duration) {
 template <class Strategy>
 double joint_fma_rate(Strategy& strategy, double duration) {
   return strategy.reduce(dist::sum, strategy.run([&](auto&) { return fma_rate(duration); }));
+}
+
+/// Whether nothing else keeps one of two cores busy: together they reach twice the rate of one, nearly. More than that
+/// says that the measurement of the one was disturbed.
+inline bool is_quiet(double rate_of_one, double rate_of_both) {
+  return rate_of_both >= 1.9 * rate_of_one && rate_of_both <= 2.1 * rate_of_one;
 }
 
 }  // namespace bench

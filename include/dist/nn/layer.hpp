@@ -26,6 +26,12 @@
 ///   for a batch without rows too, as the other replicas may have some and wait for it in a collective.
 /// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
 ///   Needs `uses_replica`, as it comes with the LayerCall.
+///
+/// And two of an Operation, for layers that end in an activation, so that one pass over memory does the work of two:
+///
+/// - `Activation`: the type of the activation;
+/// - `fused_backward<Pass>(…)` with the arguments of `backward`, `Pass` a BackwardPass. `fuses<Before>` says whether it
+///   takes this activation of the layer before.
 #pragma once
 
 #include <array>
@@ -35,6 +41,7 @@
 
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/activation.hpp>
 #include <dist/nn/forward_mode.hpp>
 
 namespace dist::nn {
@@ -63,6 +70,19 @@ struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
   ParameterViews<S, Count> state;
+};
+
+/// What a layer does in the backward pass. `dx` is written where `InputGradient`: the gradient of the layer's input or,
+/// with another activation than Linear as `BeforeFunction`, of what the layer before applied that activation to. Where
+/// `ActivationIsApplied`, dy is such a gradient. Without `StoresKernelGradient` the kernel's gradient is not written, and
+/// dy becomes the gradient before the activation, from which it can be computed.
+template <bool InputGradient, bool StoresKernelGradient = true, bool ActivationIsApplied = false,
+          class BeforeFunction = Linear>
+struct BackwardPass {
+  using Before = BeforeFunction;
+  static constexpr bool input_gradient = InputGradient;
+  static constexpr bool stores_kernel_gradient = StoresKernelGradient;
+  static constexpr bool activation_is_applied = ActivationIsApplied;
 };
 
 /// A layer in its place.

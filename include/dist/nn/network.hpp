@@ -7,12 +7,18 @@
 #include <span>
 #include <vector>
 
+#include <dist/comm/reduce_block.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/forward_mode.hpp>
+#include <dist/nn/gradient_storage.hpp>
+#include <dist/nn/kernels/dense_batch.hpp>
+#include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/network_state.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/reference/backend.hpp>
@@ -27,8 +33,9 @@ namespace dist::nn {
 /// a buffer of the same layout, so that one pass reduces and applies them all.
 ///
 /// `forward` and `backward` run in replica functions; each replica has its own memory for them, made on its
-/// first step.
-template <class Net, Backend BackendType = Reference, class ElementType = float>
+/// first step. `Storage` says where gradients are until they are applied: StoredGradients or OwnerComputedGradients.
+template <class Net, Backend BackendType = Reference, class ElementType = float,
+          GradientStorage Storage = StoredGradients>
 class Network {
   static_assert(BackendType::template supports<ElementType>,
                 "this back end does not compute with this element type: nn::OneDnn takes float, nn::Reference any "
@@ -43,6 +50,14 @@ class Network {
   using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
   using Gradients = ReplicaBuffer<Element, typename Backend::Device>;
   using State = NetworkState<Net, Element, typename Backend::Device>;
+
+  /// Whether the gradients of all parameters are stored.
+  static constexpr bool stores_gradients = []<std::size_t... Layer>(std::index_sequence<Layer...>) {
+    return (Storage::template stores<typename Net::template Layer<Layer>> && ...);
+  }
+  (std::make_index_sequence<Net::layer_count>{});
+  static_assert(stores_gradients || std::same_as<Element, float> || std::same_as<Element, double>,
+                "nn::OwnerComputedGradients computes with float and double: use one of them, or nn::StoredGradients");
 
   /// Elements of all parameters, and the elements of the variables that hold them with padding between.
   static constexpr std::size_t parameter_count = Net::parameter_count;
@@ -60,7 +75,12 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
-  [[nodiscard]] Gradients& gradients() noexcept { return gradients_; }
+  [[nodiscard]] Gradients& gradients() noexcept {
+    static_assert(stores_gradients,
+                  "a network with nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients to "
+                  "look at them, change them or keep them");
+    return gradients_;
+  }
 
   /// Name, shape and offset of every parameter in both variables.
   [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
@@ -74,6 +94,9 @@ class Network {
   /// The same of the gradients.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element> gradient(const InReplica auto& replica) const {
+    static_assert(Which > 0 || stores<Layer>,
+                  "the kernel gradient of this layer is computed by its owners when it is applied: use "
+                  "nn::StoredGradients to look at it");
     return Net::template layer_parameters<Layer>(gradients_.component(replica).data())[Which];
   }
 
@@ -93,7 +116,7 @@ class Network {
   /// with statistics of the batch.
   ///
   /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be there or
-  /// not. It must stay as it is until `backward`. A collective call in training if a layer is synchronised, or keeps
+  /// not. It must stay as it is until `backward`, or until gradients are applied where they are not stored. A collective call in training if a layer is synchronised, or keeps
   /// state where the replicas share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back
   /// end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
@@ -132,13 +155,97 @@ class Network {
     }
   }
 
+  /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters, as
+  /// `ReplicaContext::reduce_and_apply` does: `update(first, mine, reduced)` is called with consecutive blocks of this
+  /// replica's shares. A kernel gradient that is not stored is computed for the owner's share of the kernel, from the
+  /// activations of all replicas. A collective call. Throws InvalidArgument when such activations are gone, because a
+  /// `forward` followed the `backward`, or there was none.
+  template <InReplica Replica, class Update>
+  void reduce_and_apply(const Replica& replica, Update&& update) {
+    const std::span<Element> parameters = parameters_.component(replica);
+    if constexpr (!stores_gradients) require_batches(replica);
+    apply_from<0, 0>(replica, gradients_.component(replica), parameters, update);
+  }
+
  private:
-  using Workspace = nn::Workspace<Net, Backend, Element>;
+  using Workspace = nn::Workspace<Net, Backend, Element, Storage>;
+
+  /// What a replica lends the owners of a kernel.
+  struct LentLayer {
+    kernels::DenseBatch<Element> batch;
+    Element* kernel;
+  };
 
   /// On cache lines of their own, because each is written by another thread.
   struct alignas(cache_line) Slot {
     std::unique_ptr<Workspace> workspace;
+    std::vector<kernels::DenseBatch<Element>> batches;  // of all replicas, kept for its memory
   };
+
+  template <std::size_t Layer>
+  static constexpr bool stores = Storage::template stores<typename Net::template Layer<Layer>>;
+
+  void require_batches(const InReplica auto& replica) const {
+    const auto& workspace = slots_[replica.local_index()].workspace;
+    if (workspace != nullptr && workspace->has_batches()) return;
+    throw InvalidArgument("A network's gradients were to be applied, but what they are computed from is not there",
+                          text("replica ", replica.replica_id().index(),
+                               " has called no backward since its last "
+                               "forward, and the network has nn::OwnerComputedGradients"),
+                          "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
+  }
+
+  /// Applies the gradients from element `Begin` on, which lies in the parameters of layer `Layer` or of one before.
+  template <std::size_t Layer, std::size_t Begin, class Replica, class Update>
+  void apply_from(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters, Update& update) {
+    if constexpr (Layer == Net::layer_count) {
+      apply_stored<IndexRange{Begin, padded_count}>(replica, gradients, parameters, update);
+    } else if constexpr (stores<Layer>) {
+      apply_from<Layer + 1, Begin>(replica, gradients, parameters, update);
+    } else {
+      constexpr std::size_t kernel = Net::parameters[Net::first_parameter[Layer]].offset;
+      constexpr std::size_t bias = Net::parameters[Net::first_parameter[Layer] + 1].offset;
+      apply_stored<IndexRange{Begin, kernel}>(replica, gradients, parameters, update);
+      apply_owned<Layer, kernel>(replica, parameters, update);
+      apply_from<Layer + 1, bias>(replica, gradients, parameters, update);
+    }
+  }
+  template <IndexRange Range, class Replica, class Update>
+  void apply_stored(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters,
+                    Update& update) {
+    if constexpr (Range.begin == 0 && Range.end == padded_count) {
+      replica.reduce_and_apply(sum, gradients, parameters, update);
+    } else if constexpr (Range.size() > 0) {
+      replica.reduce_and_apply(sum, gradients.subspan(Range.begin, Range.size()),
+                               parameters.subspan(Range.begin, Range.size()),
+                               [&](std::size_t first, std::span<Element> mine, std::span<const Element> reduced)
+                                   DIST_INLINE_LAMBDA { update(Range.begin + first, mine, reduced); });
+    }
+  }
+  template <std::size_t Layer, std::size_t Offset, class Replica, class Update>
+  void apply_owned(const Replica& replica, std::span<Element> parameters, Update& update) {
+    using Geometry = typename Net::template Layer<Layer>::Geometry;
+    constexpr std::size_t line = cache_line / sizeof(Element);
+    const std::size_t replicas = replica.num_replicas_in_sync();
+    Slot& slot = slots_[replica.local_index()];
+    slot.batches.resize(replicas);
+    LentLayer mine{slot.workspace->template dense_batch<Layer>(), parameters.data() + Offset};
+    replica.share("apply_gradients of a dense kernel", mine, [&](auto&& peers) {
+      for (std::size_t rank = 0; rank < replicas; ++rank) slot.batches[rank] = peers(rank).batch;
+      const bool past_caches = dist::detail::exceeds_caches<Element>(Geometry::inputs * Geometry::units);
+      kernels::dense_kernel_gradient<Geometry::inputs, Geometry::units>(
+          std::span<const kernels::DenseBatch<Element>>{slot.batches},
+          shard_of(Geometry::inputs, replica.replica_id().index(), replicas, line),
+          [&](std::size_t first, std::span<const Element> reduced) DIST_INLINE_LAMBDA {
+            const std::span<Element> weights{mine.kernel + first, reduced.size()};
+            update(Offset + first, weights, reduced);
+            dist::detail::copy_to_others<Element>(
+                replicas, [&](std::size_t rank) { return peers(rank).kernel + first; }, weights, past_caches);
+          },
+          [&](std::size_t element) DIST_INLINE_LAMBDA { __builtin_prefetch(mine.kernel + element, 1, 2); });
+      dist::detail::finish_streams();
+    });
+  }
 
   static void require_rows_of_input_shape(const Shape& batch) {
     const Shape expected = Net::InputShape::shape();

@@ -41,6 +41,13 @@ void require_trainable(const Variable& variable) {
                           "it was made with Trainable::no, or OnRead", "Make it with Trainable::yes to train it");
 }
 
+/// What a network says of its gradients; others than nn::Network have them in memory.
+template <class Network>
+inline constexpr bool stores_gradients = true;
+template <class Network>
+  requires requires { Network::stores_gradients; }
+inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
+
 struct IgnoreUpdate {
   template <class Update>
   void operator()(Update) const {}
@@ -107,6 +114,14 @@ class Optimizer {
       "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
       "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
 
+  /// Whether all gradients of the network lie in memory, to be looked at before they are applied.
+  static constexpr bool stored = detail::stores_gradients<Network>;
+  static_assert(stored ||
+                    !(has_option<O, ClipNorm> || has_option<O, GlobalClipNorm> || has_option<O, AccumulateGradients>),
+                "a network with nn::OwnerComputedGradients has no gradients in memory to take norms of or to "
+                "accumulate: leave out nn::ClipNorm, nn::GlobalClipNorm and nn::AccumulateGradients, or use "
+                "nn::StoredGradients");
+
  public:
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
   using Slot = decltype(std::declval<S&>().template variable<Element, OnRead, Sum>(Shape{}, 0, std::string{}));
@@ -143,8 +158,9 @@ class Optimizer {
   }
 
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
-  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call. Throws InvalidArgument when
-  /// gradients were applied without aggregation before.
+  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call. Throws
+  /// InvalidArgument when gradients were applied without aggregation before, and what the network's `reduce_and_apply`
+  /// throws.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
   /// Updates this replica's own copy with its own gradients, without communication: what was to be done with the other
@@ -157,6 +173,9 @@ class Optimizer {
         !stores_centrally<Replica>,
         "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a strategy that keeps "
         "one copy of each variable, such as CentralStorage, cannot apply the gradients of each replica to it");
+    static_assert(stored,
+                  "nn::skip_aggregation needs each replica's own gradients, which a network with "
+                  "nn::OwnerComputedGradients does not have: use nn::StoredGradients");
     apply<false>(replica);
   }
 
@@ -223,7 +242,8 @@ class Optimizer {
   void apply(const Replica& replica) {
     const std::span<std::int64_t> progress = progress_.component(replica);
     require_one_kind(replica, progress[applied], aggregate ? aggregated : as_given);
-    const std::span<Element> gradient = gradient_of_call(replica, progress[pending]);
+    std::span<Element> gradient{};
+    if constexpr (stored) gradient = gradient_of_call(replica, progress[pending]);
     if (progress[pending] != 0) return;
     const std::span<Element> mirror = network_->parameters().component(replica);
     std::span<double> squares{};
@@ -237,7 +257,8 @@ class Optimizer {
     function_.template with_update<Element>(iteration, [&](const auto update) {
       constexpr auto indices = std::make_index_sequence<decltype(update)::slots.size()>{};
       const auto slots = components(replica, indices);
-      const auto update_block = [&](std::size_t first, std::span<Element> weights, std::span<const Element> gradients) {
+      const auto update_block = [&](std::size_t first, std::span<Element> weights,
+                                    std::span<const Element> gradients) DIST_INLINE_LAMBDA {
         if constexpr (has_segments) {
           detail::for_each_segment(segments_, first, weights.size(), [&](std::size_t which, IndexRange range) {
             const std::size_t begin = range.begin - first;
@@ -249,7 +270,9 @@ class Optimizer {
           detail::update_elements(update, weights, gradients, offset(slots, first, indices), indices);
         }
       };
-      if constexpr (!aggregate) {
+      if constexpr (!stored) {
+        network_->reduce_and_apply(replica, update_block);
+      } else if constexpr (!aggregate) {
         update_block(0, mirror, sums);
       } else if constexpr (has_norm) {
         replica.update_shards(mirror, [&](std::size_t first, std::span<Element> weights) {

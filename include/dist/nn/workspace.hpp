@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/gradient_storage.hpp>
+#include <dist/nn/kernels/dense_batch.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/outputs.hpp>
 
@@ -16,6 +22,21 @@ namespace dist::nn {
 
 /// Of a pass through a network without layers that use the replica.
 struct NoReplica {};
+
+namespace detail {
+
+/// The activation that a layer's operation ends in.
+template <class Operation>
+struct ActivationOf {
+  using Type = Linear;
+};
+template <class Operation>
+  requires requires { typename Operation::Activation; }
+struct ActivationOf<Operation> {
+  using Type = typename Operation::Activation;
+};
+
+}  // namespace detail
 
 /// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
 /// this replica.
@@ -35,8 +56,9 @@ struct ForwardPass {
 /// memory between layers, which grows to the largest batch seen and is then used again.
 ///
 /// Forward keeps every layer's output. Backward needs two gradients at a time, that of a layer's output and
-/// that of its input, so all gradients share two buffers in turn.
-template <class Net, class Backend, class T>
+/// that of its input, so all gradients share two buffers in turn; but for layers whose kernel gradient is not stored,
+/// which keep that of their output until it is applied.
+template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
  public:
   /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters`
@@ -44,6 +66,7 @@ class Workspace {
   template <class Pass = NoReplica>
   [[nodiscard]] Outputs<T> forward(std::span<const T> parameters, TensorView<const T> x, const Pass& pass = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
+    has_batches_ = false;
     reserve(rows());
     if (rows() > 0) {
       [[maybe_unused]] const auto entered = state_.enter();
@@ -59,6 +82,7 @@ class Workspace {
   /// overwritten. `replica` is the replica's context where a layer uses it.
   template <class Replica = NoReplica>
   void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {}) {
+    has_batches_ = true;
     if (rows() > 0) {
       [[maybe_unused]] const auto entered = state_.enter();
       each_backward<false>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
@@ -70,6 +94,14 @@ class Workspace {
       each_backward<true>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
     }
   }
+
+  /// Of a layer without a stored kernel gradient, what that is made of: there from `backward` to the next `forward`.
+  template <std::size_t Index>
+  [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
+    static_assert(!stores<Index>);
+    return {output<Index>().data(), output_gradient<Index + 1>().data(), rows()};
+  }
+  [[nodiscard]] bool has_batches() const noexcept { return has_batches_; }
 
  private:
   static constexpr std::size_t layers = Net::layer_count;
@@ -88,11 +120,67 @@ class Workspace {
       -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type...>;
   using Operations = decltype(operations_of(std::make_index_sequence<layers>{}));
 
+  /// The operation of a layer; of none, for `layers`, one that does nothing.
+  template <std::size_t Index>
+  struct OperationAtOf {
+    using Type = std::tuple_element_t<Index, Operations>;
+  };
+  template <std::size_t Index>
+    requires(Index == layers)
+  struct OperationAtOf<Index> {
+    struct Type {};
+  };
+  template <std::size_t Index>
+  using OperationAt = typename OperationAtOf<Index>::Type;
+
   /// The first layer with parameters: nothing before it needs a gradient.
   static constexpr std::size_t first_trained = [] {
     std::size_t first = 0;
     while (first < layers && Net::first_parameter[first + 1] == 0) ++first;
     return first;
+  }();
+
+  /// Whether the gradients of all parameters of a layer are stored.
+  template <std::size_t Index>
+  static constexpr bool stores = Storage::template stores<typename Net::template Layer<Index>>;
+  /// How many of the first `Count` layers do not.
+  template <std::size_t Count>
+  static constexpr std::size_t not_stored = []<std::size_t... Index>(std::index_sequence<Index...>) {
+    return (std::size_t{0} + ... + (stores<Index> ? 0 : 1));
+  }
+  (std::make_index_sequence<Count>{});
+
+  /// The last of the first `Count` layers that computes something; `layers` if none does.
+  template <std::size_t Count>
+  static constexpr std::size_t last_computed = []<std::size_t... Index>(std::index_sequence<Index...>) {
+    std::size_t last = layers;
+    ((last = Net::template Layer<Index>::is_view ? last : Index), ...);
+    return last;
+  }
+  (std::make_index_sequence<Count>{});
+
+  /// The first layer behind `Index` that computes something; `layers` if none does.
+  template <std::size_t Index>
+  static constexpr std::size_t next_computed = []<std::size_t... Other>(std::index_sequence<Other...>) {
+    std::size_t next = layers;
+    ((next = !Net::template Layer<Other>::is_view && Other > Index && next == layers ? Other : next), ...);
+    return next;
+  }
+  (std::make_index_sequence<layers>{});
+
+  template <std::size_t Index>
+  static constexpr bool ends_in_activation = requires {
+    typename OperationAt<Index>::Activation;
+  };
+  /// The activation that made a layer's input, Linear if none did.
+  template <std::size_t Index>
+  using ActivationBefore = typename detail::ActivationOf<OperationAt<last_computed<Index>>>::Type;
+  /// Whether a layer applies the gradient of the activation before it in its own pass over dx.
+  template <std::size_t Index>
+  static constexpr bool fuses = [] {
+    if constexpr (ends_in_activation<Index> && Index > first_trained)
+      return OperationAt<Index>::template fuses<ActivationBefore<Index>>;
+    return false;
   }();
 
   /// How many of the first `count` layers compute something. Their outputs are numbered in that order.
@@ -124,7 +212,11 @@ class Workspace {
   }
   template <std::size_t Count>
   [[nodiscard]] TensorView<T> output_gradient() {
-    return {gradients_[computed<Count> % 2].data(), decltype(output_shape<Count>())::shape().stacked(rows())};
+    const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
+    if constexpr (constexpr std::size_t layer = last_computed<Count>; layer < layers) {
+      if constexpr (!stores<layer>) return {kept_gradients_[not_stored<layer>].data(), shape};
+    }
+    return {gradients_[computed<Count> % 2].data(), shape};
   }
 
   void reserve(std::size_t rows) {
@@ -139,6 +231,7 @@ class Workspace {
       const std::size_t elements = rows * Net::template Output<Layer>::elements;
       if constexpr (!Net::template Layer<Layer>::is_view)
         outputs_[computed<Layer + 1> - 1] = AlignedBuffer<T>(elements);
+      if constexpr (!stores<Layer>) kept_gradients_[not_stored<Layer>] = AlignedBuffer<T>(elements);
       std::size_t& gradient = gradient_elements[computed<Layer + 1> % 2];
       gradient = std::max(gradient, elements);
     };
@@ -185,6 +278,11 @@ class Workspace {
         operation.template backward<input_gradient>(replica, state_, output<Index>(), layer_parameters,
                                                     output<Index + 1>(), output_gradient<Index + 1>(), layer_gradients,
                                                     dx);
+      } else if constexpr (ends_in_activation<Index>) {
+        using Pass = BackwardPass<input_gradient, stores<Index>, fuses<next_computed<Index>>,
+                                  std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>>;
+        operation.template fused_backward<Pass>(state_, output<Index>(), layer_parameters, output<Index + 1>(),
+                                                output_gradient<Index + 1>(), layer_gradients, dx);
       } else {
         operation.template backward<input_gradient>(state_, output<Index>(), layer_parameters, output<Index + 1>(),
                                                     output_gradient<Index + 1>(), layer_gradients, dx);
@@ -199,7 +297,9 @@ class Workspace {
   TensorView<const T> x_;
   std::array<AlignedBuffer<T>, computed<layers>> outputs_;
   std::array<AlignedBuffer<T>, 2> gradients_;
+  std::array<AlignedBuffer<T>, not_stored<layers>> kept_gradients_;
   std::size_t reserved_rows_ = 0;
+  bool has_batches_ = false;
 };
 
 }  // namespace dist::nn

@@ -1,5 +1,6 @@
 #include <dist/nn/layers/kernel_operation.hpp>
 
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,17 @@ struct Recorder {
   struct Kernel {
     void forward(State& calls, auto&&...) { calls += "forward "; }
     void parameter_gradients(State& calls, auto&&...) { calls += "parameters "; }
+    void bias_gradient(State& calls, auto&&...) { calls += "bias "; }
     void input_gradient(State& calls, auto&&...) { calls += "input "; }
+  };
+  struct FusingKernel : Kernel {
+    using Kernel::input_gradient;
+    template <class Before>
+    void input_gradient(State& calls, dist::TensorView<const float>, dist::TensorView<const float>,
+                        dist::TensorView<const float> x, dist::TensorView<float>) {
+      static_assert(std::same_as<Before, nn::Relu>);
+      calls += x.data() == nullptr ? "masked input without x " : "masked input ";
+    }
   };
   template <class, class T>
   struct Elementwise {
@@ -42,4 +53,27 @@ TEST_CASE("the activation's gradient comes first, in place; the input's only if 
   calls.clear();
   operation.backward<false>(calls, any, parameters, any, any, gradients, {});
   CHECK(calls == "activation parameters ");
+}
+
+TEST_CASE("a pass does what it is asked to, in one go with the activations of the layer and of the one before") {
+  using Plain = nn::detail::KernelOperation<Recorder, Recorder::Kernel, nn::Relu, float>;
+  using Fusing = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, nn::Relu, float>;
+  static_assert(std::same_as<Fusing::Activation, nn::Relu>);
+  static_assert(Fusing::fuses<nn::Relu> && !Plain::fuses<nn::Relu>);
+  Fusing operation;
+  std::vector<float> memory(1);
+  const dist::TensorView<float> any{memory.data(), dist::Shape{1}};
+  const nn::ParameterViews<const float, 2> parameters{any, any};
+  const nn::ParameterViews<float, 2> gradients{any, any};
+  const auto calls_of = [&]<class Pass>(Pass) {
+    std::string calls;
+    operation.fused_backward<Pass>(calls, any, parameters, any, any, gradients, any);
+    return calls;
+  };
+  CHECK(calls_of(nn::BackwardPass<true>{}) == "activation parameters input ");
+  CHECK(calls_of(nn::BackwardPass<false>{}) == "activation parameters ");
+  CHECK(calls_of(nn::BackwardPass<true, false>{}) == "activation bias input ");
+  CHECK(calls_of(nn::BackwardPass<true, true, true>{}) == "parameters input ");
+  CHECK(calls_of(nn::BackwardPass<true, true, false, nn::Relu>{}) == "activation parameters masked input ");
+  CHECK(calls_of(nn::BackwardPass<true, false, true, nn::Relu>{}) == "bias masked input ");
 }

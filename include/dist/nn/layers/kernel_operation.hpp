@@ -1,15 +1,28 @@
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+
 #include <dist/core/tensor.hpp>
+#include <dist/nn/activation.hpp>
 #include <dist/nn/layer.hpp>
 
 namespace dist::nn::detail {
 
 /// The Operation of layers that have a kernel and a bias and end in an activation. `Kernel` is the back end's
 /// operation.
-template <class Backend, class Kernel, class Activation, class T>
+template <class Backend, class Kernel, class Function, class T>
 class KernelOperation {
  public:
+  using Activation = Function;
+
+  /// Whether `backward` can apply the gradient of the activation `Before`, that of the layer before, to dx as well.
+  template <class Before>
+  static constexpr bool fuses = requires(Kernel kernel, typename Backend::State& state, TensorView<const T> in,
+                                         TensorView<T> out) {
+    kernel.template input_gradient<Before>(state, in, in, in, out);
+  };
+
   void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
                TensorView<T> y) {
     kernel_.forward(state, x, parameters[0], parameters[1], y);
@@ -18,9 +31,26 @@ class KernelOperation {
   template <bool InputGradient>
   void backward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
                 TensorView<const T> y, TensorView<T> dy, const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
-    activation_.input_gradient(state, y, dy, dy);
-    kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
-    if constexpr (InputGradient) kernel_.input_gradient(state, dy, parameters[0], dx);
+    fused_backward<BackwardPass<InputGradient>>(state, x, parameters, y, dy, gradients, dx);
+  }
+
+  template <class Pass>
+  void fused_backward(typename Backend::State& state, TensorView<const T> x,
+                      const ParameterViews<const T, 2>& parameters, TensorView<const T> y, TensorView<T> dy,
+                      const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
+    if constexpr (!Pass::activation_is_applied) activation_.input_gradient(state, y, dy, dy);
+    if constexpr (Pass::stores_kernel_gradient) {
+      kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
+    } else {
+      kernel_.bias_gradient(state, dy, gradients[1]);
+    }
+    if constexpr (Pass::input_gradient) {
+      if constexpr (std::same_as<typename Pass::Before, Linear>) {
+        kernel_.input_gradient(state, dy, parameters[0], dx);
+      } else {
+        kernel_.template input_gradient<typename Pass::Before>(state, dy, parameters[0], x, dx);
+      }
+    }
   }
 
  private:

@@ -34,10 +34,14 @@ inline void append_activation<Relu>(dnnl::post_ops& operations) {
 #endif
 }
 
+/// Whether a primitive's result takes the place of what there was, or is added to it.
+enum class Result { is_new, is_added };
+
 /// Attributes of every primitive here: the scratchpad is ours, and the activation is applied to the result.
 template <class Function = Linear>
-[[nodiscard]] dnnl::primitive_attr attributes() {
+[[nodiscard]] dnnl::primitive_attr attributes(Result result = Result::is_new) {
   dnnl::post_ops operations;
+  if (result == Result::is_added) operations.append_sum(1.0F);
   append_activation<Function>(operations);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -27,7 +27,7 @@ class Dense {
   }
 
   template <class State>
-  void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
                            TensorView<T> bias_gradient) {
     for (std::size_t i = 0; i < inputs; ++i) {
       T* const gradient = kernel_gradient.data() + i * units;
@@ -35,8 +35,13 @@ class Dense {
       for (std::size_t row = 0; row < x.rows(); ++row)
         add_scaled(x.data()[row * inputs + i], dy.data() + row * units, gradient, units);
     }
-    std::fill_n(bias_gradient.data(), units, T{0});
-    for (std::size_t row = 0; row < dy.rows(); ++row) add(dy.data() + row * units, bias_gradient.data(), units);
+    this->bias_gradient(state, dy, bias_gradient);
+  }
+
+  template <class State>
+  void bias_gradient(State&, TensorView<const T> dy, TensorView<T> gradient) {
+    std::fill_n(gradient.data(), units, T{0});
+    for (std::size_t row = 0; row < dy.rows(); ++row) add(dy.data() + row * units, gradient.data(), units);
   }
 
   template <class State>

@@ -1,0 +1,228 @@
+// The training input of the guide: Fashion-MNIST from its compressed files, decoded, normalised, shuffled as a whole,
+// batched, divided among two replicas. How many images per second it makes, and what it takes from the training step.
+//
+//   bench_input [ROUNDS [JSON]]
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/data.hpp>
+#include <dist/data/fashion_mnist.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+#include <dist/nn/onednn/backend.hpp>
+
+#include "support/cnn.hpp"
+#include "support/rounds.hpp"
+
+namespace {
+
+namespace data = dist::data;
+
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+constexpr std::size_t batch_per_replica = 64;
+
+/// Batches have all the same size, so that a step on them is the work of a step on data in memory.
+auto input(Mirrored& strategy, const auto& images, std::size_t fetch_ahead = data::InputOptions{}.fetch_ahead) {
+  const std::size_t global_batch = batch_per_replica * strategy.num_replicas_in_sync();
+  return strategy.distribute_dataset(
+      images | data::shuffle(60'000, 1) | data::batch(global_batch, data::Remainder::drop),
+      data::InputOptions{.fetch_ahead = fetch_ahead});
+}
+
+/// Batch after batch of a distributed dataset, epoch after epoch.
+template <class Distributed>
+class Batches {
+ public:
+  using Value = typename Distributed::Value;
+
+  explicit Batches(Distributed distributed) : distributed_(std::move(distributed)) {}
+  Batches(const Batches&) = delete;
+
+  /// The next one, the first of a new epoch behind the last one.
+  const Value& next() {
+    if (!pass_ || !pass_->next(value_)) {
+      pass_.emplace(distributed_.iterate(epoch_++));
+      pass_->next(value_);
+    }
+    return value_;
+  }
+
+ private:
+  Distributed distributed_;
+  std::optional<data::IteratorOf<Distributed>> pass_;
+  Value value_;
+  std::uint64_t epoch_ = 0;
+};
+template <class Distributed>
+Batches(Distributed) -> Batches<Distributed>;
+
+std::size_t rows_of(const auto& batch) {
+  std::size_t rows = 0;
+  for (std::size_t replica = 0; replica < batch.size(); ++replica) rows += batch[replica].x.rows();
+  return rows;
+}
+
+double count(const auto& batch) { return static_cast<double>(rows_of(batch)); }
+
+/// The training step on batches of a dataset, and what of it is waiting for them.
+template <class Distributed>
+class TrainingWithInput {
+ public:
+  TrainingWithInput(Mirrored& strategy, Distributed distributed)
+      : strategy_(strategy), training_(strategy), batches_(std::move(distributed)) {}
+
+  double operator()() {
+    const double start = bench::seconds();
+    const auto& batch = batches_.next();
+    const double there = bench::seconds();
+    const std::size_t rows = rows_of(batch);
+    strategy_.run([&](auto& replica, const auto& part) { training_.step(replica, part.x, part.y, rows); }, batch);
+    waits_.push_back(1e6 * (there - start));
+    steps_.push_back(1e6 * (bench::seconds() - start));
+    return static_cast<double>(rows);
+  }
+
+  /// Medians, microseconds.
+  [[nodiscard]] double wait() const { return bench::distribution(waits_).median; }
+  [[nodiscard]] double step() const { return bench::distribution(steps_).median; }
+
+ private:
+  Mirrored& strategy_;
+  bench::Training<Mirrored> training_;
+  Batches<Distributed> batches_;
+  std::vector<double> waits_;
+  std::vector<double> steps_;
+};
+template <class Distributed>
+TrainingWithInput(Mirrored&, Distributed) -> TrainingWithInput<Distributed>;
+
+/// Seconds of one pass that starts with the files, and of the part before the first image is there.
+struct FirstPass {
+  double reading, all;
+  std::size_t images = 0;
+};
+
+FirstPass pass_from_files(Mirrored& strategy) {
+  FirstPass pass{};
+  const double start = bench::seconds();
+  const auto images = data::fashion_mnist(data::Split::train);
+  pass.reading = bench::seconds() - start;
+  auto batches = input(strategy, images);
+  for (const auto& batch : batches) pass.images += rows_of(batch);
+  pass.all = bench::seconds() - start;
+  return pass;
+}
+
+/// Seconds until the first batch of an epoch is there: the shuffle's buffer is filled before.
+double first_batch(auto& distributed, std::uint64_t epoch) {
+  typename std::remove_reference_t<decltype(distributed)>::Value value;
+  const double start = bench::seconds();
+  auto pass = distributed.iterate(epoch);
+  pass.next(value);
+  return bench::seconds() - start;
+}
+
+int measure(int rounds, const char* json_file) {
+  Mirrored strategy{2};
+  std::vector<double> reading, all;
+  for (int i = 0; i < 3; ++i) {
+    const FirstPass pass = pass_from_files(strategy);
+    reading.push_back(static_cast<double>(pass.images) / pass.reading);
+    all.push_back(static_cast<double>(pass.images) / pass.all);
+  }
+  const double from_files = bench::distribution(all).median;
+  std::printf("One pass from the files: %.4g images/s; decoding and normalising them alone: %.4g images/s\n",
+              from_files, bench::distribution(reading).median);
+
+  const auto images = data::fashion_mnist(data::Split::train);
+  std::vector<double> beginnings;
+  auto to_begin = input(strategy, images);
+  for (std::uint64_t epoch = 0; epoch < 9; ++epoch) beginnings.push_back(1e3 * first_batch(to_begin, epoch));
+  const bench::Distribution beginning = bench::distribution(beginnings);
+  std::printf("First batch of an epoch after %.3g ms (%.3g to %.3g)\n", beginning.median, beginning.low,
+              beginning.high);
+
+  Mirrored single{1};
+  const bench::Images in_memory{2 * batch_per_replica};
+  const bench::Images in_memory_of_one{batch_per_replica};
+  bench::Training<Mirrored> training{strategy};
+  bench::Training<Mirrored> training_of_one{single};
+  TrainingWithInput with_input{strategy, input(strategy, images)};
+  TrainingWithInput when_asked{strategy, input(strategy, images, 0)};
+  TrainingWithInput one_with_input{single, input(single, images)};
+  TrainingWithInput one_when_asked{single, input(single, images, 0)};
+  Batches made_ahead{input(strategy, images)};
+  Batches made_when_asked{input(strategy, images, 0)};
+
+  bench::Rounds measured{"Input of the CNN's training, 64 images for each replica, (goal)", "images"};
+  const auto step = measured.add("2 replicas, images in memory", [&] {
+    training(in_memory);
+    return static_cast<double>(in_memory.x.rows());
+  });
+  const auto step_with_input = measured.add("  batches made ahead", [&] { return with_input(); });
+  const auto step_when_asked = measured.add("  batches made when asked for", [&] { return when_asked(); });
+  const auto one = measured.add("1 replica, images in memory", [&] {
+    training_of_one(in_memory_of_one);
+    return static_cast<double>(in_memory_of_one.x.rows());
+  });
+  const auto one_step_with_input = measured.add("  batches made ahead", [&] { return one_with_input(); });
+  const auto one_step_when_asked = measured.add("  batches made when asked for", [&] { return one_when_asked(); });
+  const auto alone = measured.add("input alone, made ahead", [&] { return count(made_ahead.next()); });
+  measured.add("  made when asked for", [&] { return count(made_when_asked.next()); });
+  measured.ratio("input alone over the need of 2 replicas (3)", alone, step);
+  measured.ratio("2 replicas, made ahead over images in memory", step_with_input, step);
+  measured.ratio("  made when asked for", step_when_asked, step);
+  measured.ratio("1 replica, made ahead over images in memory", one_step_with_input, one);
+  measured.ratio("  made when asked for", one_step_when_asked, one);
+  measured.run(rounds, 0.2, bench::quiet_cores(strategy));
+  measured.print_table();
+
+  struct Waiting {
+    const char* name;
+    double wait, step;
+  };
+  const Waiting waiting[] = {
+      {"2 replicas, made ahead", with_input.wait(), with_input.step()},
+      {"2 replicas, made when asked for", when_asked.wait(), when_asked.step()},
+      {"1 replica, made ahead", one_with_input.wait(), one_with_input.step()},
+      {"1 replica, made when asked for", one_when_asked.wait(), one_when_asked.step()},
+  };
+  std::printf("Wait for the next batch, median, and its share of the median step\n");
+  for (const Waiting& each : waiting)
+    std::printf("  %-52s %9.3g us %6.2f %%\n", each.name, each.wait, 100 * each.wait / each.step);
+
+  if (json_file != nullptr) {
+    std::FILE* json = std::fopen(json_file, "w");
+    if (json == nullptr) {
+      std::fprintf(stderr, "%s cannot be written\n", json_file);
+      return 1;
+    }
+    std::fprintf(json, "{\"from_files_images_per_second\": %.6g, \"first_batch_ms\": %.6g, \"waits\": [", from_files,
+                 beginning.median);
+    for (const Waiting& each : waiting)
+      std::fprintf(json, "%s{\"name\": \"%s\", \"wait_us\": %.6g, \"step_us\": %.6g}", &each == waiting ? "" : ", ",
+                   each.name, each.wait, each.step);
+    std::fprintf(json, "], \"rounds\": ");
+    measured.print_json(json);
+    std::fprintf(json, "}\n");
+    std::fclose(json);
+  }
+  return measured.measured() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return measure(argc > 1 ? std::atoi(argv[1]) : 20, argc > 2 ? argv[2] : nullptr);
+} catch (const dist::FileError& missing) {
+  std::printf("input pipeline: not measured. %s\n", missing.what());
+  return 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""The training step of benchmarks/cnn_step.cpp in PyTorch: the same network, batch, loss and update, on random images
+that are in memory before the clock starts. See peers/frameworks, which holds it against ours.
+
+    pytorch_step.py single1|single2|ddp [--serve] [--windows N] [--seconds S]
+
+single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
+interface, two processes of 64 images and one thread."""
+import argparse
+import datetime
+import os
+import socket
+import subprocess
+import sys
+
+import torch
+import torch.distributed
+
+import windows
+
+PER_PROCESS = 64
+
+
+def make_model():
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 32, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+        torch.nn.Linear(21632, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+
+
+def make_step(model, images, seed):
+    """A function that trains `count` steps and returns the last loss."""
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    loss_function = torch.nn.CrossEntropyLoss()
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(images, 1, 28, 28, generator=generator)
+    y = torch.randint(0, 10, (images,), generator=generator)
+
+    def step(count):
+        for _ in range(count):
+            optimizer.zero_grad(set_to_none=True)
+            loss = loss_function(model(x), y)
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def join_group(rank, port):
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2,
+                                         timeout=datetime.timedelta(minutes=10))
+
+
+def make_ddp_step(seed):
+    model = torch.nn.parallel.DistributedDataParallel(make_model(), gradient_as_bucket_view=True)
+    return make_step(model, PER_PROCESS, seed)
+
+
+def follow(port):
+    """The second process: as many steps as the first one says, until it says none."""
+    join_group(1, port)
+    step = make_ddp_step(1)
+    count = torch.zeros(1, dtype=torch.int64)
+    while True:
+        torch.distributed.broadcast(count, 0)
+        if count.item() == 0:
+            return
+        step(count.item())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("configuration", choices=["single1", "single2", "ddp"])
+    parser.add_argument("--follow", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    windows.add_arguments(parser)
+    arguments = parser.parse_args()
+    torch.manual_seed(1)
+    torch.set_num_threads(2 if arguments.configuration == "single2" else 1)
+    if arguments.follow:
+        follow(arguments.follow)
+        return
+
+    def measure(step, images):
+        before = step(1)
+        assert step(20) < before, "the step does not train"
+        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}", arguments.serve,
+                        arguments.windows, arguments.seconds)
+
+    if arguments.configuration != "ddp":
+        images = PER_PROCESS * torch.get_num_threads()
+        model = make_model()
+        assert sum(parameter.numel() for parameter in model.parameters()) == 2_770_634
+        measure(make_step(model, images, 0), images)
+        return
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    follower = subprocess.Popen([sys.executable, __file__, "ddp", "--follow", str(port)], stdin=subprocess.DEVNULL)
+    try:
+        join_group(0, port)
+        own_step = make_ddp_step(0)
+
+        def step(count):
+            torch.distributed.broadcast(torch.tensor([count]), 0)
+            return own_step(count) if count else None
+
+        measure(step, 2 * PER_PROCESS)
+        step(0)
+        follower.wait(60)
+        torch.distributed.destroy_process_group()
+    finally:
+        follower.kill()
+        follower.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <getopt.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+/// What every program that times collectives takes, ours and the peers', in the manner of nccl-tests.
+struct CollectiveOptions {
+  std::vector<std::size_t> sizes;  ///< in bytes
+  std::size_t replicas = 2;        ///< ours: replicas; peers are told by their launchers
+  std::string policy = "SharedMemoryAllReduce";
+  std::string type = "float";
+  std::string op = "sum";
+  double duration = 0.2;  ///< seconds for each size
+  bool in_place = false;  ///< peers: ours always works in place
+  std::string json;       ///< a file, or nothing
+};
+
+namespace detail {
+
+[[noreturn]] inline void collective_usage(const char* program, const std::string& problem) {
+  if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
+  std::fprintf(problem.empty() ? stdout : stderr,
+               "usage: %s [options]\n"
+               "  -b BYTES    smallest size, with K, M or G (4)\n"
+               "  -e BYTES    largest size (64M)\n"
+               "  -f FACTOR   from one size to the next; without it: 4 B to 64 MiB and the CNN's 11083776\n"
+               "  -r COUNT    replicas, 1 to 8 (2); peers are started by their launchers\n"
+               "  -p POLICY   ours: SharedMemoryAllReduce, ReductionToOneDevice, RingAllReduce,\n"
+               "              HierarchicalCopyAllReduce\n"
+               "  -t TYPE     float, double, int32 (float)\n"
+               "  -o OP       sum, max (sum)\n"
+               "  -s SECONDS  for each size (0.2)\n"
+               "  -i          peers: in place\n"
+               "  --json FILE one object for each row\n",
+               program);
+  std::exit(problem.empty() ? 0 : 2);
+}
+
+/// "4", "16K", "64M"; 0 for what is no size.
+inline std::size_t parse_bytes(const char* text) {
+  char* end = nullptr;
+  const unsigned long long number = std::strtoull(text, &end, 10);
+  if (!std::isdigit(static_cast<unsigned char>(*text))) return 0;
+  const std::string_view unit{end};
+  if (unit == "") return number;
+  if (unit == "K") return number << 10;
+  if (unit == "M") return number << 20;
+  if (unit == "G") return number << 30;
+  return 0;
+}
+
+}  // namespace detail
+
+/// Ends the program with a message for options that it does not know. A program that hangs, because a peer has died, is
+/// ended by SIGALRM after ten minutes.
+inline CollectiveOptions parse_collective_options(int argc, char** argv) {
+  alarm(600);
+  CollectiveOptions options;
+  std::size_t smallest = 4, largest = std::size_t{64} << 20;
+  double factor = 0;
+  const option longs[] = {{"json", required_argument, nullptr, 'j'}, {"help", no_argument, nullptr, 'h'}, {}};
+  const auto fail = [&](const std::string& problem) { detail::collective_usage(argv[0], problem); };
+  for (int flag; (flag = getopt_long(argc, argv, "b:e:f:r:p:t:o:s:ih", longs, nullptr)) != -1;) {
+    switch (flag) {
+      case 'b':
+        smallest = detail::parse_bytes(optarg);
+        break;
+      case 'e':
+        largest = detail::parse_bytes(optarg);
+        break;
+      case 'f':
+        factor = std::atof(optarg);
+        break;
+      case 'r':
+        options.replicas = detail::parse_bytes(optarg);
+        break;
+      case 'p':
+        options.policy = optarg;
+        break;
+      case 't':
+        options.type = optarg;
+        break;
+      case 'o':
+        options.op = optarg;
+        break;
+      case 's':
+        options.duration = std::atof(optarg);
+        break;
+      case 'i':
+        options.in_place = true;
+        break;
+      case 'j':
+        options.json = optarg;
+        break;
+      case 'h':
+        fail("");
+        break;
+      default:
+        std::exit(2);
+    }
+  }
+  if (optind < argc) fail(std::string{"what is '"} + argv[optind] + "'?");
+  if (smallest == 0 || largest < smallest) fail("-b and -e are sizes in bytes, the second at least the first");
+  if (options.replicas < 1 || options.replicas > 8) fail("-r is 1 to 8");
+  if (options.duration <= 0) fail("-s is a time in seconds");
+  if (options.type != "float" && options.type != "double" && options.type != "int32")
+    fail("-t is float, double or int32, not '" + options.type + "'");
+  if (options.op != "sum" && options.op != "max") fail("-o is sum or max, not '" + options.op + "'");
+
+  if (factor == 0) {
+    constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
+    for (const std::size_t size :
+         {std::size_t{4}, std::size_t{16}, std::size_t{64}, std::size_t{256}, kib, 4 * kib, 16 * kib, 64 * kib,
+          256 * kib, mib, 4 * mib, std::size_t{11'083'776}, 16 * mib, 64 * mib})
+      if (size >= smallest && size <= largest) options.sizes.push_back(size);
+  } else {
+    if (factor < 1.05) fail("-f is a factor above 1");
+    for (auto size = static_cast<double>(smallest); size <= static_cast<double>(largest); size *= factor)
+      options.sizes.push_back(static_cast<std::size_t>(size));
+  }
+  if (options.sizes.empty()) fail("none of the sizes of the list lies between -b and -e: give -f");
+  return options;
+}
+
+}  // namespace bench

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "clock.hpp"
+
+/// One way to time an all-reduce, for ours and for the peers.
+namespace bench {
+
+/// The input of a rank in a round: small integers, so that every type and every order of addition gives the exact
+/// result, which differs from round to round, so that a result of another round is seen.
+template <class T>
+void write_input(std::span<T> values, std::size_t rank, unsigned round) {
+  const T base = static_cast<T>(rank + round % 16);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = base + static_cast<T>(static_cast<int>(i % 16));
+}
+
+/// How many elements of a result differ from what arithmetic says.
+template <class T>
+std::size_t count_wrong(std::span<const T> values, bool is_sum, std::size_t ranks, unsigned round) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t base = round % 16 + i % 16;
+    const std::size_t expected = is_sum ? ranks * base + ranks * (ranks - 1) / 2 : base + ranks - 1;
+    if (values[i] != static_cast<T>(expected)) ++wrong;
+  }
+  return wrong;
+}
+
+struct Timing {
+  double seconds = 0;  ///< of a call
+  std::size_t wrong = 0;
+};
+
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Up to here a call is shorter than what it takes to read the clock twice, and calls are timed in a row.
+constexpr std::size_t largest_in_a_row = 1024;
+
+/// Times an all-reduce of `bytes` for about `duration` seconds. Every rank of the group makes this call, with
+///
+///   rank.write_input(round)   the owner writes its input, before every call
+///   rank.all_reduce()
+///   rank.count_wrong(round)   elements of this rank's result that are not those of the round
+///   rank.barrier()
+///   rank.max(values)          in place, element by element, over all ranks
+///
+/// Up to 1 KiB many pairs of write_input and all_reduce in a row, and their average; the median over such rows. Above,
+/// each call by itself after a barrier, the slowest rank's time, and the median over the calls. What decides how many
+/// are made is the same on all ranks.
+template <class Rank>
+Timing time_all_reduce(Rank& rank, std::size_t bytes, double duration) {
+  constexpr std::size_t fewest = 5;
+  std::vector<double> times;
+  std::size_t wrong = 0;
+  unsigned round = 0;
+  for (int i = 0; i < 3; ++i) {  // also warms up
+    rank.write_input(++round);
+    rank.all_reduce();
+    wrong += rank.count_wrong(round);
+  }
+  double spent = 0;
+  std::size_t calls = 1;
+  if (bytes <= largest_in_a_row) {
+    while (spent < duration || times.size() < fewest) {
+      rank.barrier();
+      const double start = seconds();
+      for (std::size_t i = 0; i < calls; ++i) {
+        rank.write_input(++round);
+        rank.all_reduce();
+      }
+      double elapsed = seconds() - start;
+      rank.max(std::span{&elapsed, 1});
+      spent += elapsed;
+      if (elapsed < duration / 50)
+        calls *= 2;
+      else
+        times.push_back(elapsed / static_cast<double>(calls));
+    }
+  } else {
+    while (spent < duration || times.size() < fewest) {
+      std::vector<double> batch(calls);
+      const double begin = seconds();
+      for (double& time : batch) {
+        rank.write_input(++round);
+        rank.barrier();
+        const double start = seconds();
+        rank.all_reduce();
+        time = seconds() - start;
+      }
+      double elapsed = seconds() - begin;
+      rank.max(batch);
+      rank.max(std::span{&elapsed, 1});
+      spent += elapsed;
+      times.insert(times.end(), batch.begin(), batch.end());
+      calls = times.size();
+    }
+  }
+  wrong += rank.count_wrong(round);
+  auto most_wrong = static_cast<double>(wrong);
+  rank.max(std::span{&most_wrong, 1});
+  return {median(std::move(times)), static_cast<std::size_t>(most_wrong)};
+}
+
+}  // namespace bench

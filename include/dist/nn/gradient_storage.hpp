@@ -1,0 +1,65 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+#include <dist/nn/geometry.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+template <class Geometry>
+inline constexpr bool is_dense_geometry = false;
+template <std::size_t Inputs, std::size_t Units, class Activation>
+inline constexpr bool is_dense_geometry<DenseGeometry<Inputs, Units, Activation>> = true;
+
+/// A layer in its place that is a matrix product: its kernel's gradient follows from its input and the gradient of its
+/// output.
+template <class Layer>
+concept DenseLayer = requires {
+  typename Layer::Geometry;
+}
+&&is_dense_geometry<typename Layer::Geometry>;
+
+template <class Layer>
+[[nodiscard]] constexpr bool activations_are_smaller(std::size_t batch) {
+  if constexpr (DenseLayer<Layer>) {
+    using Geometry = typename Layer::Geometry;
+    return batch * (Geometry::inputs + Geometry::units) < Geometry::inputs * Geometry::units;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// Where a network's gradients are before they are applied: which layers store the gradient of their kernel.
+template <class G>
+concept GradientStorage = requires {
+  { G::template stores<int> } -> std::convertible_to<bool>;
+};
+
+/// Every gradient is stored by the replica that computed it, and reduced over the replicas when it is applied. The
+/// default.
+struct StoredGradients {
+  template <class Layer>
+  static constexpr bool stores = true;
+};
+
+/// The kernel gradients of large dense layers are never stored: each replica owns a part of the kernel, and computes
+/// the gradient of that part from the activations of all replicas when it applies it. For each owner that is a part of
+/// the same sum in the order of the replicas, so training is as synchronous as with stored gradients, up to rounding.
+///
+/// `BatchPerReplica` decides which layers: those where a batch of activations, BatchPerReplica x (inputs + units), is
+/// smaller than the kernel, inputs x units. It is a hint; batches may be of other sizes. ("Sufficient factors" of Xie,
+/// Kim, Zhou, Ho, Kumar, Yu, Xing: "Distributed machine learning via sufficient factor broadcasting", 2015; here they are
+/// read where they are, and nothing is sent.)
+template <std::size_t BatchPerReplica>
+struct OwnerComputedGradients {
+  static_assert(BatchPerReplica > 0, "nn::OwnerComputedGradients needs the number of examples of a replica's batch");
+
+  template <class Layer>
+  static constexpr bool stores = !detail::activations_are_smaller<Layer>(BatchPerReplica);
+};
+
+}  // namespace dist::nn

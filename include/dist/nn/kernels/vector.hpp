@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/config.hpp>
+
+/// What the kernels of this folder are written with: vectors as the compiler's extension knows them, without
+/// intrinsics. Vectors never cross a function call, which would make their width part of an ABI: everything here is
+/// inlined into a body that core/vectors.hpp compiles for the processor, and takes them by reference.
+namespace dist::nn::kernels {
+
+/// The vector of `Bytes` bytes, and the same at any address that a T may have.
+template <class T, std::size_t Bytes>
+struct VectorOf {
+  using Lane = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  typedef T Type __attribute__((vector_size(Bytes)));
+  typedef T Unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+  typedef Lane Indices __attribute__((vector_size(Bytes)));
+  static constexpr std::size_t lanes = Bytes / sizeof(T);
+};
+
+template <class T, std::size_t Bytes>
+using Vector = typename VectorOf<T, Bytes>::Type;
+
+/// How many vectors of `Bytes` bytes a processor that has them keeps in registers.
+template <std::size_t Bytes>
+inline constexpr std::size_t vector_registers = Bytes == 64 ? 32 : 16;
+
+/// Bytes of the widest vector, `Bytes` at most, that holds no more than `elements`; a T where none does.
+template <class T, std::size_t Bytes>
+[[nodiscard]] constexpr std::size_t vector_bytes_within(std::size_t elements) noexcept {
+  std::size_t bytes = Bytes;
+  while (bytes > sizeof(T) && bytes > elements * sizeof(T)) bytes /= 2;
+  return bytes;
+}
+
+template <std::size_t Bytes, class T>
+DIST_ALWAYS_INLINE void load(Vector<T, Bytes>& to, const T* from) noexcept {
+  to = *reinterpret_cast<const typename VectorOf<T, Bytes>::Unaligned*>(from);
+}
+
+template <std::size_t Bytes, class T>
+DIST_ALWAYS_INLINE void store(const Vector<T, Bytes>& from, T* to) noexcept {
+  *reinterpret_cast<typename VectorOf<T, Bytes>::Unaligned*>(to) = from;
+}
+
+/// f.template operator()<0>(), …<1>(), up to Count - 1: indices of registers must be known when compiling.
+template <std::size_t Count, class F>
+DIST_ALWAYS_INLINE void unrolled(F&& f) {
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) DIST_INLINE_LAMBDA { (f.template operator()<Index>(), ...); }
+  (std::make_index_sequence<Count>{});
+}
+
+/// Calls f.template operator()<Size>() with the first of `Sizes` that is no more than `count`, and returns it; 0 if none.
+template <std::size_t... Sizes, class F>
+DIST_ALWAYS_INLINE std::size_t with_first_within(std::size_t count, F&& f) {
+  std::size_t taken = 0;
+  (void)((count >= Sizes && (f.template operator()<Sizes>(), taken = Sizes) > 0) || ...);
+  return taken;
+}
+
+/// Lane l of `to` is lane `Indices` number l of the lanes of a followed by those of b.
+template <class T, std::size_t Bytes, std::size_t... Index>
+DIST_ALWAYS_INLINE void shuffle(const Vector<T, Bytes>& a, const Vector<T, Bytes>& b, Vector<T, Bytes>& to,
+                                std::index_sequence<Index...>) noexcept {
+#ifdef __clang__
+  to = __builtin_shufflevector(a, b, static_cast<int>(Index)...);
+#else
+  to = __builtin_shuffle(
+      a, b, typename VectorOf<T, Bytes>::Indices{static_cast<typename VectorOf<T, Bytes>::Lane>(Index)...});
+#endif
+}
+
+/// Exchanges the odd blocks of `Block` lanes of the one with the even blocks of the other: a 2 x 2 transposition of
+/// blocks.
+template <std::size_t Block, class T, std::size_t Bytes>
+DIST_ALWAYS_INLINE void exchange_blocks(Vector<T, Bytes>& a, Vector<T, Bytes>& b) noexcept {
+  constexpr std::size_t lanes = Bytes / sizeof(T);
+  const Vector<T, Bytes> left = a;
+  const Vector<T, Bytes> right = b;
+  [&]<std::size_t... Lane>(std::index_sequence<Lane...>) DIST_INLINE_LAMBDA {
+    shuffle<T, Bytes>(left, right, a, std::index_sequence<((Lane & Block) == 0 ? Lane : Lane - Block + lanes)...>{});
+    shuffle<T, Bytes>(left, right, b, std::index_sequence<((Lane & Block) == 0 ? Lane + Block : Lane + lanes)...>{});
+  }
+  (std::make_index_sequence<lanes>{});
+}
+
+/// Transposes the square whose rows the vectors are.
+template <class T, std::size_t Bytes, std::size_t Block = Bytes / sizeof(T) / 2>
+DIST_ALWAYS_INLINE void transpose(Vector<T, Bytes> (&rows)[Bytes / sizeof(T)]) noexcept {
+  if constexpr (Block > 0) {
+    unrolled<Bytes / sizeof(T)>([&]<std::size_t Row>() DIST_INLINE_LAMBDA {
+      if constexpr ((Row & Block) == 0) exchange_blocks<Block, T, Bytes>(rows[Row], rows[Row + Block]);
+    });
+    transpose<T, Bytes, Block / 2>(rows);
+  }
+}
+
+}  // namespace dist::nn::kernels

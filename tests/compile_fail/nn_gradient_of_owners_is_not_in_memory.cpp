@@ -1,0 +1,20 @@
+// expect: the kernel gradient of this layer is computed by its owners
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Storage = nn::StoredGradients;
+#else
+using Storage = nn::OwnerComputedGradients<1>;
+#endif
+
+int main() {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, nn::Reference, float, Storage> net{strategy};
+  strategy.run([&](auto& replica) { static_cast<void>(net.gradient<0, 0>(replica)); });
+}

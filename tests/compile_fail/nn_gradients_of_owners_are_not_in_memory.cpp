@@ -1,0 +1,20 @@
+// expect: has no gradients in memory: use nn::StoredGradients
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Storage = nn::StoredGradients;
+#else
+using Storage = nn::OwnerComputedGradients<1>;
+#endif
+
+int main() {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, nn::Reference, float, Storage> net{strategy};
+  static_cast<void>(net.gradients());
+}

@@ -1,0 +1,177 @@
+#include <dist/nn/gradient_storage.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/rmsprop.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/central_storage.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/allocations.hpp"
+
+namespace nn = dist::nn;
+
+namespace {
+
+/// With batches of 3 rows: the first Dense is 40 x 17, and 3 (40 + 17) < 40 x 17; the second 17 x 5, and 3 (17 + 5) < 17
+/// x 5; the last 5 x 4, and 3 (5 + 4) >= 5 x 4.
+using Net = nn::Sequential<nn::Input<40>, nn::Dense<17, nn::Relu>, nn::Dense<5, nn::Relu>, nn::Dense<4>>;
+using Owned = nn::OwnerComputedGradients<3>;
+
+template <class Layer>
+constexpr bool stored_by_batch_of_3 = Owned::stores<Layer>;
+
+static_assert(!stored_by_batch_of_3<Net::Layer<0>>);
+static_assert(!stored_by_batch_of_3<Net::Layer<1>>);
+static_assert(stored_by_batch_of_3<Net::Layer<2>>);
+static_assert(nn::StoredGradients::stores<Net::Layer<0>>);
+using Image = nn::Sequential<nn::Input<8, 8, 1>, nn::Conv2D<2, 3>, nn::Flatten, nn::Dense<9>>;
+static_assert(stored_by_batch_of_3<Image::Layer<0>> && stored_by_batch_of_3<Image::Layer<1>>);
+static_assert(!stored_by_batch_of_3<Image::Layer<2>>);
+static_assert(!nn::Network<Net, nn::Reference, double, Owned>::stores_gradients);
+static_assert(nn::Network<Net, nn::Reference, double>::stores_gradients);
+static_assert(nn::Network<Net, nn::Reference, double, nn::OwnerComputedGradients<1000>>::stores_gradients);
+
+/// Trains on made-up numbers; replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, or `rows_of`, if that says so.
+template <class Storage, class Strategy, class O>
+std::vector<double> trained(Strategy& strategy, const O& function, int steps, std::size_t first_rows = 99) {
+  nn::Network<Net, nn::Reference, double, Storage> net{strategy, 5};
+  nn::Optimizer optimizer{strategy, net, function};
+  constexpr std::size_t rows = 9;
+  dist::Tensor<double> x{dist::Shape{rows, 40}};
+  dist::Tensor<std::int32_t> labels{dist::Shape{rows}};
+  const dist::RandomStream random{11};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = random.uniform<double>(i) - 0.5;
+  for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<std::int32_t>(random.below(4, 5000 + i));
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  for (int step = 0; step < steps; ++step)
+    strategy.run([&](auto& replica) {
+      dist::IndexRange mine = dist::shard_of(rows, replica.replica_id().index(), replicas);
+      // Uneven shares: replica 0 takes `first_rows`, the last one the rest.
+      if (first_rows <= rows)
+        mine = replica.replica_id().index() == 0              ? dist::IndexRange{0, first_rows}
+               : replica.replica_id().index() + 1 == replicas ? dist::IndexRange{first_rows, rows}
+                                                              : dist::IndexRange{rows, rows};
+      const auto logits = net.forward(replica, dist::TensorView<const double>{x}.rows(mine.begin, mine.size()));
+      const auto loss = nn::sparse_categorical_crossentropy(
+          replica, logits, dist::TensorView<const std::int32_t>{labels}.rows(mine.begin, mine.size()), rows);
+      net.backward(replica, loss);
+      optimizer.apply_gradients(replica);
+    });
+  const auto parameters = net.parameters().read(strategy.scope());
+  std::vector<double> values(parameters.data(), parameters.data() + parameters.size());
+  for (const auto& slot : optimizer.slots()) {
+    const auto whole = slot.read(strategy.scope());
+    values.insert(values.end(), whole.data(), whole.data() + whole.size());
+  }
+  return values;
+}
+
+void check_equal(const std::vector<double>& one, const std::vector<double>& other) {
+  REQUIRE(one.size() == other.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < one.size(); ++i)
+    largest = std::max(largest, std::abs(one[i] - other[i]) / (1 + std::abs(one[i])));
+  CHECK(largest < 1e-12);
+}
+
+template <class Strategy, class O>
+void check_against_stored(Strategy&& strategy, const O& function) {
+  CAPTURE(strategy.describe());
+  CAPTURE(O::name);
+  const auto stored = trained<nn::StoredGradients>(strategy, function, 6);
+  check_equal(trained<Owned>(strategy, function, 6), stored);
+  const auto again = trained<Owned>(strategy, function, 6);
+  CHECK(again == trained<Owned>(strategy, function, 6));  // the same bits every time
+  // A replica without rows takes part in all it owns.
+  for (const std::size_t first : {std::size_t{0}, std::size_t{2}, std::size_t{9}})
+    check_equal(trained<Owned>(strategy, function, 3, first),
+                trained<nn::StoredGradients>(strategy, function, 3, first));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gradients computed by their owners train like stored ones, on 1, 2, 3, 4 and 8 replicas (spec P07)",
+                   O, nn::SGD, nn::RMSprop, nn::Adam) {
+  const O function{.learning_rate = 0.01f};
+  check_against_stored(dist::Default{}, function);
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
+    check_against_stored(dist::Mirrored<dist::SharedMemoryAllReduce>{replicas}, function);
+    check_against_stored(dist::CentralStorage<dist::Cpu>{replicas}, function);
+  }
+  check_against_stored(dist::Mirrored<dist::RingAllReduce>{3}, function);
+  check_against_stored(dist::Mirrored<dist::ReductionToOneDevice>{2}, function);
+}
+
+TEST_CASE("options that look at single elements go with gradients computed by their owners") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  check_against_stored(strategy, nn::With{nn::Adam{.learning_rate = 0.01f}, nn::ClipValue{0.01f}});
+  check_against_stored(strategy,
+                       nn::With{nn::SGD{.learning_rate = 0.1f, .momentum = 0.9f}, nn::WeightDecay{.rate = 0.01f}});
+}
+
+TEST_CASE("all mirrors hold the same bits afterwards, and a steady step allocates nothing") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  nn::Network<Net, nn::Reference, double, Owned> net{strategy, 5};
+  nn::Optimizer optimizer{strategy, net, nn::Adam{}};
+  dist::Tensor<double> x{dist::Shape{3, 40}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 7) - 3;
+  const dist::Tensor<std::int32_t> labels{dist::Shape{3}};
+  const auto step = [&](auto& replica) {
+    const auto logits = net.forward(replica, dist::TensorView<const double>{x});
+    net.backward(replica, nn::sparse_categorical_crossentropy(replica, logits, labels.view(), 9));
+    optimizer.apply_gradients(replica);
+  };
+  strategy.run(step);
+  const std::size_t before = allocations.load();
+  strategy.run(step);
+  CHECK(allocations.load() == before);
+  const auto first = net.parameters().component(strategy.scope(), 0);
+  for (std::size_t replica = 1; replica < 3; ++replica) {
+    const auto other = net.parameters().component(strategy.scope(), replica);
+    CHECK(std::equal(first.begin(), first.end(), other.begin()));
+  }
+}
+
+TEST_CASE("activations that are gone are not applied: backward comes before apply_gradients") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<Net, nn::Reference, double, Owned> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{}};
+  const dist::Tensor<double> x{dist::Shape{2, 40}};
+  const auto refusal = [&](auto&& step) {
+    std::string message;
+    try {
+      strategy.run(step);
+    } catch (const dist::ReplicaError& error) {
+      CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::InvalidArgument);
+      message = error.what();
+    }
+    return message;
+  };
+  constexpr const char* problem =
+      "A network's gradients were to be applied, but what they are computed from is not there";
+  CHECK(refusal([&](auto& replica) { optimizer.apply_gradients(replica); }).find(problem) != std::string::npos);
+  CHECK(refusal([&](auto& replica) {
+          static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
+          net.backward(replica, 0);
+          static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}, nn::inference));
+          optimizer.apply_gradients(replica);
+        }).find("has called no backward since its last forward") != std::string::npos);
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <dist/core/vectors.hpp>
+
+/// For the tests of kernels: calls `test(at_width)` for every vector width that this processor has, where
+/// `at_width(body)` runs a kernel's body compiled for it.
+template <class Test>
+void for_each_width(Test&& test) {
+  test([](const auto& body) { body.template operator()<16>(); });
+#ifdef DIST_DISPATCHES_VECTORS
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    test([](const auto& body) { dist::detail::with_avx2(body); });
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    test([](const auto& body) { dist::detail::with_avx512(body); });
+#endif
+}
+
+/// Numbers of both signs between -1 and 1, some of them 0, that repeat after more than any size here.
+template <class T>
+[[nodiscard]] std::vector<T> numbers(std::size_t count, unsigned seed) {
+  std::vector<T> values(count);
+  unsigned state = seed * 2654435761u + 12345u;
+  for (T& value : values) {
+    state = state * 1664525u + 1013904223u;
+    const auto step = static_cast<int>(state >> 16) % 2001 - 1000;
+    value = step % 17 == 0 ? T{0} : static_cast<T>(step) / T{1000};
+  }
+  return values;
+}
