@@ -1,7 +1,11 @@
 #include <dist/comm/communicator.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -176,4 +180,20 @@ TEST_CASE("calls are the same when everything about them is (spec E12)") {
   CHECK(call != changed([](dist::CollectiveCall& other) { other.dtype = "i32"; }));
   CHECK(call != changed([](dist::CollectiveCall& other) { other.root = 1; }));
   CHECK(call != changed([](dist::CollectiveCall& other) { other.counts = 8; }));
+}
+
+TEST_CASE("a call's fingerprint tells it from calls that differ in anything, also in several names at once") {
+  static constexpr std::string_view names[] = {
+      "all_reduce", "reduce_and_apply", "sum", "mean", "f32", "f64", "i32", ""};
+  std::vector<std::uint64_t> seen;
+  for (const std::string_view operation : names)
+    for (const std::string_view reduction : names)
+      for (const std::string_view dtype : names)
+        for (const std::size_t elements : {std::size_t{0}, std::size_t{1}, std::size_t{4096}})
+          for (const std::size_t root : {std::size_t{0}, std::size_t{1}})
+            for (const std::uint64_t counts : {std::uint64_t{0}, std::uint64_t{1} << 63})
+              seen.push_back(dist::CollectiveCall{operation, reduction, elements, dtype, root, counts}.fingerprint());
+  CHECK(seen.front() == dist::CollectiveCall{names[0], names[0], 0, names[0], 0, 0}.fingerprint());
+  std::sort(seen.begin(), seen.end());
+  CHECK(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
 }

@@ -1,5 +1,6 @@
 #include <dist/nn/slices_optimizer.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -184,4 +185,38 @@ TEST_CASE("steps with no more rows than before take no memory") {
   check(mirrored);
   dist::CentralStorage<dist::Cpu> central{3};
   check(central);
+}
+
+TEST_CASE_TEMPLATE("slices may show the variable itself: a step that takes away a part of every row (spec P14)", S,
+                   dist::Mirrored<dist::SharedMemoryAllReduce>, dist::CentralStorage<dist::Cpu>) {
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+    CAPTURE(replicas);
+    S strategy{replicas};
+    constexpr std::size_t rows = 500;
+    auto table = strategy.template variable<double, dist::OnWrite, dist::Sum>(
+        dist::Shape{rows, 4},
+        [](dist::TensorView<double> all) {
+          for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i + 1);
+        },
+        "table");
+    nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{.learning_rate = 0.125f}};
+    std::vector<std::int64_t> all_rows(rows);
+    for (std::size_t row = 0; row < rows; ++row) all_rows[row] = static_cast<std::int64_t>(row);
+    for (int step = 0; step < 3; ++step)
+      strategy.run([&](auto& replica) {
+        const dist::TensorView<const double> values{table.component(replica).data(), dist::Shape{rows, 4}};
+        optimizer.apply_slices(replica, dist::IndexedSlicesView<double>{all_rows, values, dist::Shape{rows, 4}});
+      });
+    // Every replica gives the whole table: w -= w replicas / 8.
+    const double kept = 1 - static_cast<double>(replicas) / 8;
+    for (std::size_t copy = 0; copy < strategy.num_local_replicas(); ++copy) {
+      const auto values = table.component(strategy.scope(), copy);
+      double largest = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double expected = static_cast<double>(i + 1) * kept * kept * kept;
+        largest = std::max(largest, std::abs(values[i] - expected) / expected);
+      }
+      CHECK(largest < 1e-14);
+    }
+  }
 }

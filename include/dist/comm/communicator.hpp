@@ -22,12 +22,13 @@ struct CollectiveCall {
   std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 
-  /// A number that differs for different calls, but for a chance of 2^-64, and as a rule is the same for equal ones:
-  /// within a process names are told apart by their addresses.
+  /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones where their
+  /// names are the same literals: a name is identified by where it begins.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept {
     const auto address = [](std::string_view name) { return reinterpret_cast<std::uintptr_t>(name.data()); };
-    return (address(operation) + 3 * address(reduction) + 5 * address(dtype)) * 0x9e3779b97f4a7c15U +
-           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U;
+    return address(operation) * 0x9e3779b97f4a7c15U + address(reduction) * 0xbf58476d1ce4e5b9U +
+           address(dtype) * 0x94d049bb133111ebU + elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U +
+           counts * 0xd6e8feb86659fd93U;
   }
 };
 

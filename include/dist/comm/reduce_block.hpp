@@ -12,6 +12,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/streaming.hpp>
 #include <dist/core/vectors.hpp>
 
 namespace dist::detail {
@@ -21,17 +22,10 @@ namespace dist::detail {
 template <class T>
 inline constexpr std::size_t block_elements = 2048 / sizeof(T);
 
-/// Whether operands of so many elements each are too large to be found in a cache, where it pays to fetch the next block
-/// ahead; beyond, copies for the other members go past the caches, and the processor's own prefetching is better.
-template <class T>
-[[nodiscard]] constexpr bool exceeds_caches(std::size_t elements) {
-  return elements >= (std::size_t{1} << 20) / sizeof(T);
-}
-
 /// result[i] = value of member 0 (+) value of member 1 (+) …, always in rank order, so that every member and every
 /// algorithm gets the same bits. `values(rank)` is where a member's elements are.
 template <class Op, class T, class Values>
-void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
+DIST_ALWAYS_INLINE void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& values) {
   T* DIST_RESTRICT sums = result.data();
   const T* first = values(std::size_t{0});
   if (members == 1) {
@@ -117,21 +111,6 @@ void reduce_in_place(Op op, const C& comm, IndexRange range) {
     for (std::size_t rank = 0; rank < comm.size(); ++rank)
       std::copy_n(reduced.data(), reduced.size(), comm.template peer<T>(rank, 0) + first);
   });
-}
-
-/// Gives the other members a copy of `mine`, where they do not share that memory; `place(rank)` is where a member's
-/// belongs.
-template <class T, class Place>
-DIST_ALWAYS_INLINE void copy_to_others(std::size_t members, Place&& place, std::span<const T> mine, bool past_caches) {
-  for (std::size_t rank = 0; rank < members; ++rank) {
-    T* const theirs = place(rank);
-    if (theirs == mine.data()) continue;
-    if (past_caches) {
-      stream_copy(mine.data(), mine.size(), theirs);
-    } else {
-      std::copy_n(mine.data(), mine.size(), theirs);
-    }
-  }
 }
 
 }  // namespace dist::detail

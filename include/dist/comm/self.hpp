@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/vectors.hpp>
 
 namespace dist {
 
@@ -45,8 +47,9 @@ class SelfCollectives {
   }
 
   template <class T, ReduceOp<T> Op, class Update>
-  static constexpr void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {
-    update(std::size_t{0}, mirror, std::span<const T>{gradient});
+  static void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {
+    detail::with_widest_vectors(
+        [&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror, std::span<const T>{gradient}); });
   }
 
   template <class T, ReduceOp<T> Op, class Use>
@@ -55,8 +58,8 @@ class SelfCollectives {
   }
 
   template <class T, class Update>
-  static constexpr void update_shards(std::span<T> mirror, Update&& update) {
-    update(std::size_t{0}, mirror);
+  static void update_shards(std::span<T> mirror, Update&& update) {
+    detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror); });
   }
 };
 

@@ -13,7 +13,7 @@ namespace dist {
 
 /// Lets the members see each other's `mine`, whatever that is, for as long as `use(peers)` runs on any of them:
 /// `peers(rank)` is that of member `rank`. What they write there must not be what another reads or writes. `operation`,
-/// a literal, is how messages call it. A collective call, with the same type on every member.
+/// a literal, is how messages call it. A collective call, with the same type, which is not const, on every member.
 template <SharesMemory C, class T, class Use>
 void share(const C& comm, std::string_view operation, T& mine, Use&& use) {
   const detail::Loan loan{comm};

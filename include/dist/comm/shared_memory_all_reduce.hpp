@@ -43,7 +43,7 @@ struct SharedMemoryAllReduce {
       }
       const detail::Loan loan{comm_};
       comm_.publish(call, values.data());
-      detail::reduce_in_place<T>(op, comm_, my_shard<T>(values.size()));
+      if (comm_.size() > 1) detail::reduce_in_place<T>(op, comm_, my_shard<T>(values.size()));
       comm_.barrier();
     }
 
@@ -77,10 +77,7 @@ struct SharedMemoryAllReduce {
       comm_.publish(
           {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
           const_cast<T*>(values.data()));
-      if (comm_.size() == 1)
-        use(std::size_t{0}, values);  // which are their own reduction
-      else
-        detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), use);
+      detail::reduce_range<T>(op, comm_, my_shard<T>(values.size()), use);
       comm_.barrier();
     }
 

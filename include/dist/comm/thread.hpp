@@ -138,7 +138,8 @@ class ThreadGroup {
     }
     return false;
   }
-  /// Lets others run, until all peers have come or something else may have happened that ends the wait.
+  /// Sleeps until all peers have come; at most a millisecond, as nobody reports that a peer has failed, left or
+  /// returned.
   void rest(std::size_t rank, std::uint32_t sequence) noexcept {
     constexpr std::int64_t longest = 1'000'000;
     arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest);

@@ -242,7 +242,8 @@ class ReplicaContext {
   }
 
   /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
-  /// their norm. A collective call each, with the same division of `values.size()` elements among the replicas.
+  /// their norm. A collective call each, where there is more than one replica, with the same division of
+  /// `values.size()` elements among the replicas.
   ///
   /// Calls `use(first, reduced)` with consecutive blocks of this replica's share of the reduction; where there is one
   /// replica, these are its `values` themselves. Leaves `values` as they were.
@@ -264,8 +265,8 @@ class ReplicaContext {
   }
 
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
-  /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how messages
-  /// call it. A collective call, with the same type on every replica.
+  /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how
+  /// messages call it. A collective call, with the same type on every replica.
   template <class T, class Use>
   void share(std::string_view operation, T& mine, Use&& use) const {
     dist::share(collectives_.communicator(), operation, mine, std::forward<Use>(use));

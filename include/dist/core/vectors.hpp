@@ -1,9 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 #include <dist/core/config.hpp>
 
@@ -54,49 +51,6 @@ DIST_ALWAYS_INLINE void with_widest_vectors(Body&& body) {
   }
 #endif
   body.template operator()<vector_bytes>();
-}
-
-/// Asks for the memory from `first` to `last` to be brought near, line by line, while other work goes on. Advice only:
-/// the range may reach beyond what there is.
-DIST_ALWAYS_INLINE void prefetch(const void* first, const void* last) {
-  for (auto line = reinterpret_cast<std::uintptr_t>(first); line < reinterpret_cast<std::uintptr_t>(last); line += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(line));
-}
-
-/// Copies past the caches: for memory that another processor will read, much later, where reading what is overwritten
-/// would cost as much as the copy. Others see the copy after `finish_streams` and a synchronisation.
-template <class T>
-DIST_ALWAYS_INLINE void stream_copy(const T* from, std::size_t count, T* to) {
-  static_assert(std::is_trivially_copyable_v<T>);
-#if defined(__SSE2__) && !defined(__CUDACC__)
-  using Vector = float __attribute__((vector_size(16), may_alias));
-  using Unaligned = float __attribute__((vector_size(16), may_alias, aligned(1)));
-  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % sizeof(Vector);
-  if (misaligned % sizeof(T) == 0) {
-    const std::size_t before = std::min(count, misaligned == 0 ? 0 : (sizeof(Vector) - misaligned) / sizeof(T));
-    std::copy_n(from, before, to);
-    const std::size_t vectors = (count - before) * sizeof(T) / sizeof(Vector);
-    const auto* const source = reinterpret_cast<const Unaligned*>(from + before);
-    auto* const target = reinterpret_cast<Vector*>(to + before);
-    for (std::size_t i = 0; i < vectors; ++i) {
-#ifdef __clang__
-      __builtin_nontemporal_store(Vector(source[i]), target + i);
-#else
-      __builtin_ia32_movntps(reinterpret_cast<float*>(target + i), source[i]);
-#endif
-    }
-    const std::size_t done = before + vectors * sizeof(Vector) / sizeof(T);
-    std::copy_n(from + done, count - done, to + done);
-    return;
-  }
-#endif
-  std::copy_n(from, count, to);
-}
-/// Ends the calling thread's copies past the caches: its next announcement comes after them.
-DIST_ALWAYS_INLINE void finish_streams() {
-#if defined(__SSE2__) && !defined(__CUDACC__)
-  __builtin_ia32_sfence();
-#endif
 }
 
 }  // namespace dist::detail

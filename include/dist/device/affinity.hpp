@@ -62,8 +62,9 @@ inline void pin_this_thread(std::size_t processor) {
   static_cast<void>(pthread_setaffinity_np(pthread_self(), mask.bytes(), mask.system()));
 }
 
-/// Moves the calling thread to `processor` without binding it there: where it may run stays as it was. Nothing happens
-/// if it may not run there: then somebody decided otherwise. Takes no memory.
+/// Moves the calling thread to `processor` without binding it there: where it may run is as it was afterwards, and only
+/// that processor for the few microseconds in between. Nothing happens if it may not run there: then somebody decided
+/// otherwise. Takes no memory.
 inline void move_this_thread(std::size_t processor) noexcept {
   constexpr std::size_t bits = 8 * sizeof(unsigned long);
   std::array<unsigned long, 8192 / bits> allowed{};  // the most that Linux supports

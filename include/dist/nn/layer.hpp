@@ -14,7 +14,8 @@
 ///   `backward`:
 ///   - `forward(state, x, parameters, y)` writes all of `y`;
 ///   - `backward<input_gradient>(state, x, parameters, y, dy, gradients, dx)` overwrites all of `gradients`
-///     and, where `input_gradient` is true, all of `dx`. It may change `dy`, which nobody reads afterwards.
+///     and, where `input_gradient` is true, all of `dx`. It may change `dy`, which nobody reads afterwards
+///     (but see BackwardPass).
 ///
 /// All tensors have the rows of the batch as outermost axis, at least one. `state` is the back end's
 /// (backend.hpp).
@@ -74,8 +75,8 @@ struct LayerCall {
 
 /// What a layer does in the backward pass. `dx` is written where `InputGradient`: the gradient of the layer's input or,
 /// with another activation than Linear as `BeforeFunction`, of what the layer before applied that activation to. Where
-/// `ActivationIsApplied`, dy is such a gradient. Without `StoresKernelGradient` the kernel's gradient is not written, and
-/// dy becomes the gradient before the activation, from which it can be computed.
+/// `ActivationIsApplied`, dy is such a gradient. Without `StoresKernelGradient` the kernel's gradient is not written,
+/// and dy becomes the gradient before the activation, from which it can be computed.
 template <bool InputGradient, bool StoresKernelGradient = true, bool ActivationIsApplied = false,
           class BeforeFunction = Linear>
 struct BackwardPass {

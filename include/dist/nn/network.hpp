@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include <dist/comm/reduce_block.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/streaming.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/forward_mode.hpp>
@@ -30,7 +30,7 @@
 namespace dist::nn {
 
 /// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in
-/// a buffer of the same layout, so that one pass reduces and applies them all.
+/// a buffer of the same layout, so that one pass reduces and applies all that are stored.
 ///
 /// `forward` and `backward` run in replica functions; each replica has its own memory for them, made on its
 /// first step. `Storage` says where gradients are until they are applied: StoredGradients or OwnerComputedGradients.
@@ -116,9 +116,9 @@ class Network {
   /// with statistics of the batch.
   ///
   /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be there or
-  /// not. It must stay as it is until `backward`, or until gradients are applied where they are not stored. A collective call in training if a layer is synchronised, or keeps
-  /// state where the replicas share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back
-  /// end throws.
+  /// not. It must stay as it is until `backward`, or until gradients are applied where they are not stored. A
+  /// collective call in training if a layer is synchronised, or keeps state where the replicas share one copy of each
+  /// variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
   [[nodiscard]] Outputs<Element> forward(const Replica& replica, TensorView<const Element> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
@@ -138,8 +138,8 @@ class Network {
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote
-  /// into its outputs' gradient. Overwrites all gradients; without rows they are zero. `loss` is named to say that it
-  /// comes before. A collective call if a layer is synchronised.
+  /// into its outputs' gradient. Overwrites all stored gradients; without rows they are zero. `loss` is named to say
+  /// that it comes before. A collective call if a layer is synchronised.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
     const auto parameters = parameters_.component(replica);
@@ -225,7 +225,7 @@ class Network {
   template <std::size_t Layer, std::size_t Offset, class Replica, class Update>
   void apply_owned(const Replica& replica, std::span<Element> parameters, Update& update) {
     using Geometry = typename Net::template Layer<Layer>::Geometry;
-    constexpr std::size_t line = cache_line / sizeof(Element);
+    constexpr std::size_t granule = 16;  // of inputs that the kernel computes together: shards end where blocks do
     const std::size_t replicas = replica.num_replicas_in_sync();
     Slot& slot = slots_[replica.local_index()];
     slot.batches.resize(replicas);
@@ -235,14 +235,14 @@ class Network {
       const bool past_caches = dist::detail::exceeds_caches<Element>(Geometry::inputs * Geometry::units);
       kernels::dense_kernel_gradient<Geometry::inputs, Geometry::units>(
           std::span<const kernels::DenseBatch<Element>>{slot.batches},
-          shard_of(Geometry::inputs, replica.replica_id().index(), replicas, line),
+          shard_of(Geometry::inputs, replica.replica_id().index(), replicas, granule),
           [&](std::size_t first, std::span<const Element> reduced) DIST_INLINE_LAMBDA {
             const std::span<Element> weights{mine.kernel + first, reduced.size()};
             update(Offset + first, weights, reduced);
             dist::detail::copy_to_others<Element>(
                 replicas, [&](std::size_t rank) { return peers(rank).kernel + first; }, weights, past_caches);
           },
-          [&](std::size_t element) DIST_INLINE_LAMBDA { __builtin_prefetch(mine.kernel + element, 1, 2); });
+          mine.kernel);
       dist::detail::finish_streams();
     });
   }

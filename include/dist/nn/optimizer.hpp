@@ -24,6 +24,7 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/vectors.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/variable/given_value.hpp>
@@ -158,9 +159,9 @@ class Optimizer {
   }
 
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
-  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call. Throws
-  /// InvalidArgument when gradients were applied without aggregation before, and what the network's `reduce_and_apply`
-  /// throws.
+  /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call.
+  /// Throws InvalidArgument when gradients were applied without aggregation before, and what the network's
+  /// `reduce_and_apply` throws.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
   /// Updates this replica's own copy with its own gradients, without communication: what was to be done with the other
@@ -260,12 +261,13 @@ class Optimizer {
       const auto update_block = [&](std::size_t first, std::span<Element> weights,
                                     std::span<const Element> gradients) DIST_INLINE_LAMBDA {
         if constexpr (has_segments) {
-          detail::for_each_segment(segments_, first, weights.size(), [&](std::size_t which, IndexRange range) {
-            const std::size_t begin = range.begin - first;
-            detail::update_elements(of_segment(update, which, squares), weights.subspan(begin, range.size()),
-                                    gradients.subspan(begin, range.size()), offset(slots, range.begin, indices),
-                                    indices);
-          });
+          detail::for_each_segment(
+              segments_, first, weights.size(), [&](std::size_t which, IndexRange range) DIST_INLINE_LAMBDA {
+                const std::size_t begin = range.begin - first;
+                detail::update_elements(of_segment(update, which, squares), weights.subspan(begin, range.size()),
+                                        gradients.subspan(begin, range.size()), offset(slots, range.begin, indices),
+                                        indices);
+              });
         } else {
           detail::update_elements(update, weights, gradients, offset(slots, first, indices), indices);
         }
@@ -273,9 +275,10 @@ class Optimizer {
       if constexpr (!stored) {
         network_->reduce_and_apply(replica, update_block);
       } else if constexpr (!aggregate) {
-        update_block(0, mirror, sums);
+        dist::detail::with_widest_vectors([&]<std::size_t>()
+                                              DIST_INLINE_LAMBDA { update_block(std::size_t{0}, mirror, sums); });
       } else if constexpr (has_norm) {
-        replica.update_shards(mirror, [&](std::size_t first, std::span<Element> weights) {
+        replica.update_shards(mirror, [&](std::size_t first, std::span<Element> weights) DIST_INLINE_LAMBDA {
           update_block(first, weights, sums.subspan(first, weights.size()));
         });
       } else {

@@ -84,6 +84,10 @@ class SlicesOptimizer {
                           text("they are of an array of shape ", to_string(gradient.dense_shape()),
                                ", the variable is ", to_string(variable_->shape())),
                           "Give slices of an array of the variable's shape");
+    // The others read the slices while copies change: those that show a copy are copied first.
+    if (dist::detail::lie_in_a_copy(gradient.values().elements(), *variable_, replica) ||
+        dist::detail::lie_in_a_copy(gradient.indices(), *variable_, replica))
+      return apply_slices(replica, IndexedSlices<Element>{gradient});
     const std::int64_t iteration = iterations_.value(replica) + 1;
     with_slices_of_all(replica.collectives(), gradient, [&](std::size_t members, const auto& slices_of) {
       Scratch& scratch = scratch_[replica.local_index()];

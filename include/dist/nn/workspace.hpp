@@ -61,8 +61,9 @@ struct ForwardPass {
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
  public:
-  /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters`
-  /// must stay as they are until `backward`. `pass` is a ForwardPass where a layer uses the replica.
+  /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters` must stay
+  /// as they are until `backward`, and x until gradients are applied where they are not stored. `pass` is a ForwardPass
+  /// where a layer uses the replica.
   template <class Pass = NoReplica>
   [[nodiscard]] Outputs<T> forward(std::span<const T> parameters, TensorView<const T> x, const Pass& pass = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
@@ -82,17 +83,18 @@ class Workspace {
   /// overwritten. `replica` is the replica's context where a layer uses it.
   template <class Replica = NoReplica>
   void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {}) {
-    has_batches_ = true;
+    has_batches_ = false;
     if (rows() > 0) {
       [[maybe_unused]] const auto entered = state_.enter();
       each_backward<false>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
-      return;
+    } else {
+      std::fill(gradients.begin(), gradients.end(), T{0});
+      if constexpr (Net::uses_replica) {
+        [[maybe_unused]] const auto entered = state_.enter();
+        each_backward<true>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
+      }
     }
-    std::fill(gradients.begin(), gradients.end(), T{0});
-    if constexpr (Net::uses_replica) {
-      [[maybe_unused]] const auto entered = state_.enter();
-      each_backward<true>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
-    }
+    has_batches_ = true;
   }
 
   /// Of a layer without a stored kernel gradient, what that is made of: there from `backward` to the next `forward`.

@@ -60,9 +60,10 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 ///
 /// A written value is one number for all elements, or a tensor of the variable's shape and element type. In a replica
 /// function it is that replica's own value, a literal as well (spec G.4); `same(value)` says that all replicas give the
-/// same. Aggregating writes are collective calls, in which all replicas give a number or all give a tensor. They rely on
-/// copies that are equal, as an element may be calculated for all copies from one of them. Nothing is returned: read afterwards (spec G24). Throws WrongStrategy when the context belongs to
-/// another strategy, ShapeMismatch or InvalidArgument for a value that does not fit; all name the variable.
+/// same. Aggregating writes are collective calls, in which all replicas give a number or all give a tensor. They rely
+/// on copies that are equal, as an element may be calculated for all copies from one of them. Nothing is returned: read
+/// afterwards (spec G24). Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch or
+/// InvalidArgument for a value that does not fit; all name the variable.
 template <class T, class Sync, class Agg, class Device = Cpu>
 class DistributedVariable {
   static_assert((detail::require_variable_policies<T, Sync, Agg>(), true));

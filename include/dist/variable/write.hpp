@@ -95,6 +95,7 @@ void write_of_first_replica(Variable& variable, const Context& replica, const Va
     write_same(variable, replica, given, update);
   } else {
     const auto mine = variable.component(replica);
+    replica.barrier();  // where replicas that issue other collectives are found, before a copy changes
     if (replica.replica_id().index() == 0) update_elements(mine, given, update);
     replica.collectives().broadcast(0, mine);
   }

@@ -9,7 +9,10 @@
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -80,4 +83,39 @@ TEST_CASE("networks with BatchNormalization: the same by oneDNN and by plain loo
     return all;
   };
   CHECK(dist_test::difference(gradients_with(nn::OneDnn{}), gradients_with(nn::Reference{})) < 1e-5);
+}
+
+TEST_CASE("gradients computed by their owners train by oneDNN like stored ones, with activations fused") {
+  using Net = nn::Sequential<nn::Input<10, 10, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<40, nn::Relu>,
+                             nn::Dense<33, nn::Relu>, nn::Dense<3>>;
+  const auto trained = []<class Storage>(std::size_t replicas, Storage) {
+    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
+    nn::Network<Net, nn::OneDnn, float, Storage> net{strategy, 3};
+    nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.01f}};
+    constexpr std::size_t rows = 12;
+    dist::Tensor<float> x{dist::Shape{rows, 10, 10, 1}};
+    dist::Tensor<std::int32_t> labels{dist::Shape{rows}};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7) % 19) / 19;
+    for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<std::int32_t>(i % 3);
+    std::vector<float> losses;
+    for (int step = 0; step < 8; ++step)
+      losses.push_back(strategy.reduce(dist::sum, strategy.run([&](auto& replica) {
+        const std::size_t share = rows / replicas;
+        const std::size_t first = replica.replica_id().index() * share;
+        const auto logits = net.forward(replica, dist::TensorView<const float>{x}.rows(first, share));
+        const auto part = dist::TensorView<const std::int32_t>{labels}.rows(first, share);
+        const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part, rows);
+        net.backward(replica, loss);
+        optimizer.apply_gradients(replica);
+        return loss.value();
+      })));
+    return losses;
+  };
+  const auto stored = trained(1, nn::StoredGradients{});
+  CHECK(stored.back() < 0.9f * stored.front());
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
+    const auto owned = trained(replicas, nn::OwnerComputedGradients<4>{});
+    for (std::size_t step = 0; step < stored.size(); ++step)
+      CHECK(owned[step] == doctest::Approx(stored[step]).epsilon(1e-5));
+  }
 }

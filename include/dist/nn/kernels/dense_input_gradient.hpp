@@ -121,7 +121,8 @@ struct DenseInputGradient {
   DIST_ALWAYS_INLINE void multiply_rows(std::size_t row, std::size_t first, IndexRange units, const T* panel) const {
     constexpr std::size_t bytes = Of::bytes;
     constexpr std::size_t vectors = Of::vectors;
-    const T* const masks = x + row * Inputs + first;
+    const T* masks = nullptr;
+    if constexpr (!std::is_same_v<Before, Linear>) masks = x + row * Inputs + first;
     T* const to = dx + row * Inputs + first;
     const bool starts = Of::parts == 1 || units.begin == 0;
     const bool ends = Of::parts == 1 || units.end == Units;

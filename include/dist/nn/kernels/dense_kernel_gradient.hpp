@@ -14,50 +14,51 @@
 
 namespace dist::nn::kernels {
 
-/// The body of dense_kernel_gradient, for vectors of so many bytes.
+/// The body of dense_kernel_gradient_block, for vectors of `Bytes` bytes.
 ///
-/// Vectors hold units. A block of inputs is gone through at a time: their columns of x, a cache line in each row, are
-/// copied to where they lie together, and sums of several inputs and two vectors of units are kept in registers over all
-/// rows. Every element is summed in the order of the batches and their rows, wherever it lies in a block: it has the
-/// same bits in whatever range it is computed. Where the units are no multiple of a vector, the last vector starts
-/// earlier and computes some of them again.
-template <std::size_t Inputs, std::size_t Units, class T, class Consume, class Prefetch>
-struct DenseKernelGradient {
+/// Vectors hold units. The block's columns of x, a cache line in each row, are copied to where they lie together, and
+/// sums of several inputs and two vectors of units are kept in registers over all rows. Every element is summed in the
+/// order of the batches and their rows. Where the units are no multiple of a vector, the last vector starts earlier and
+/// computes some of them again.
+template <std::size_t Inputs, std::size_t Units, class T>
+struct DenseKernelGradientBlock {
+  static_assert(Units * sizeof(T) <= std::size_t{1} << 21,
+                "a dense layer with so many units is not computed: its gradient's block takes too much of the stack");
+  /// Blocks take up to 32 KiB.
+  static constexpr std::size_t block_inputs =
+      std::bit_floor(std::clamp(std::size_t{32768} / (Units * sizeof(T)), std::size_t{1}, std::size_t{16}));
+
   std::span<const DenseBatch<T>> batches;
   IndexRange inputs;
-  Consume& consume;
-  Prefetch& prefetch;
+  IndexRange next;  ///< the inputs of the next block
+  T* gradients;
+  const T* kernel;  ///< of which the elements of the next block are fetched ahead, if it is not null
 
   template <std::size_t WidestBytes>
   DIST_ALWAYS_INLINE void operator()() const {
     using Of = Tiling<vector_bytes_within<T, WidestBytes>(Units)>;
-    alignas(64) T packed[Of::most_rows * Of::block_inputs];
-    alignas(64) T gradients[Of::block_inputs * Units];
-    alignas(64) T partial[Of::is_padded ? Of::block_inputs * Of::padded_units : 1];
+    alignas(64) T packed[Of::most_rows * block_inputs];
+    alignas(64) T partial[Of::is_padded ? block_inputs * Of::padded_units : 1];
     std::size_t all_rows = 0;
     for (const DenseBatch<T>& batch : batches) all_rows += batch.rows;
 
-    for (std::size_t first = inputs.begin; first < inputs.end; first += Of::block_inputs) {
-      const std::size_t count = std::min(Of::block_inputs, inputs.end - first);
-      const IndexRange next{first + count, std::min(first + count + Of::block_inputs, inputs.end)};
-      Ahead ahead{.element = next.begin * Units, .end = next.end * Units};
-      ahead.lines = (next.size() * Units / Ahead::line + all_rows) / (all_rows + 1);
-      std::size_t done = 0;
-      for (const DenseBatch<T>& batch : batches) {
-        for (std::size_t row = 0; row < batch.rows; row += Of::most_rows) {
-          const std::size_t rows = std::min(Of::most_rows, batch.rows - row);
-          const T* const x = batch.x + row * Inputs + first;
-          pack<Of>(x, rows, count, packed);
-          const Sums sums{done == 0, done + rows == all_rows, gradients, partial};
-          ahead.x = next.size() > 0 ? x + next.end - first - 1 : nullptr;
-          ahead.rows = ahead.x ? rows : 0;
-          multiply<Of>(batch.dy + row * Units, rows, packed, count, sums, ahead);
-          done += rows;
-        }
+    const std::size_t count = inputs.size();
+    Ahead ahead{.element = next.begin * Units, .end = kernel == nullptr ? next.begin * Units : next.end * Units};
+    ahead.lines = (next.size() * Units / Ahead::line + all_rows) / (all_rows + 1);
+    std::size_t done = 0;
+    for (const DenseBatch<T>& batch : batches) {
+      for (std::size_t row = 0; row < batch.rows; row += Of::most_rows) {
+        const std::size_t rows = std::min(Of::most_rows, batch.rows - row);
+        const T* const x = batch.x + row * Inputs + inputs.begin;
+        pack<Of>(x, rows, count, packed);
+        const Sums sums{done == 0, done + rows == all_rows, gradients, partial};
+        ahead.x = next.size() > 0 ? x + next.end - inputs.begin - 1 : nullptr;
+        ahead.rows = ahead.x ? rows : 0;
+        multiply<Of>(batch.dy + row * Units, rows, packed, count, sums, ahead);
+        done += rows;
       }
-      if (all_rows == 0) std::fill_n(gradients, count * Units, T{0});
-      consume(first * Units, std::span<const T>(gradients, count * Units));
     }
+    if (all_rows == 0) std::fill_n(gradients, count * Units, T{0});
   }
 
  private:
@@ -71,8 +72,6 @@ struct DenseKernelGradient {
     static constexpr std::size_t padded_units = vectors * lanes;
     static constexpr bool is_padded = padded_units != Units;
     static constexpr std::size_t tile_inputs = vector_registers<bytes> == 32 ? 8 : 6;
-    static constexpr std::size_t block_inputs =
-        std::bit_floor(std::clamp(std::size_t{32768} / (Units * sizeof(T)), std::size_t{1}, std::size_t{16}));
     static constexpr std::size_t most_rows = 128;
   };
 
@@ -93,7 +92,7 @@ struct DenseKernelGradient {
       if (--ahead.rows > 0) ahead.x += Inputs;
     }
     const std::size_t stop = std::min(ahead.element + ahead.lines * Ahead::line, ahead.end);
-    for (; ahead.element < stop; ahead.element += Ahead::line) prefetch(ahead.element);
+    for (; ahead.element < stop; ahead.element += Ahead::line) __builtin_prefetch(kernel + ahead.element, 1, 2);
   }
 
   /// Where sums over some of the rows are kept until the next ones are added: in the block itself, or where vectors
@@ -110,9 +109,9 @@ struct DenseKernelGradient {
   DIST_ALWAYS_INLINE static void pack(const T* x, std::size_t rows, std::size_t count, T* packed) {
     for (std::size_t row = 0; row < rows; ++row) {
       const T* const from = x + row * Inputs;
-      T* const to = packed + row * Of::block_inputs;
-      if (count == Of::block_inputs) {
-        std::copy_n(from, Of::block_inputs, to);
+      T* const to = packed + row * block_inputs;
+      if (count == block_inputs) {
+        std::copy_n(from, block_inputs, to);
       } else {
         for (std::size_t input = 0; input < count; ++input) to[input] = from[input];
       }
@@ -129,7 +128,7 @@ struct DenseKernelGradient {
       for (std::size_t input = 0; input < count;) {
         input +=
             with_first_within<Of::tile_inputs, 4, 2, 1>(count - input, [&]<std::size_t Count>() DIST_INLINE_LAMBDA {
-              if constexpr (Count <= Of::block_inputs) {
+              if constexpr (Count <= block_inputs) {
                 if (vector + 2 <= Of::vectors) {
                   if constexpr (Of::vectors >= 2)
                     multiply_inputs<Of, Count, 2>(dy, rows, packed, input, vector, sums, ahead, piece);
@@ -166,11 +165,11 @@ struct DenseKernelGradient {
     const T* factors = packed + input;
     const T* left = dy + column(0);
     const T* right = dy + column(Vectors - 1);
-    const T* const end = packed + rows * Of::block_inputs + input;
+    const T* const end = packed + rows * block_inputs + input;
     while (factors != end) {
       call_for(ahead);
-      const T* const until = factors + std::min(piece * Of::block_inputs, static_cast<std::size_t>(end - factors));
-      for (; factors != until; factors += Of::block_inputs, left += Units, right += Units) {
+      const T* const until = factors + std::min(piece * block_inputs, static_cast<std::size_t>(end - factors));
+      for (; factors != until; factors += block_inputs, left += Units, right += Units) {
         Vector<T, bytes> units[Vectors];
         load<bytes>(units[0], left);
         if constexpr (Vectors == 2) load<bytes>(units[1], right);
@@ -188,23 +187,31 @@ struct DenseKernelGradient {
   }
 };
 
-/// For callers of dense_kernel_gradient whose `consume` has no memory to wait for.
-struct NoPrefetch {
-  DIST_ALWAYS_INLINE void operator()(std::size_t) const noexcept {}
-};
+/// A function of its own for each layer and type, however many optimizers there are.
+template <std::size_t Inputs, std::size_t Units, class T>
+[[gnu::noinline]] void dense_kernel_gradient_block(const DenseKernelGradientBlock<Inputs, Units, T>& block) {
+  dist::detail::with_widest_vectors(block);
+}
 
-/// The gradient of a dense layer's kernel [Inputs, Units] over all batches, for the inputs of a range, in order and block
-/// by block: `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the elements first, first + 1,
-/// … of the kernel, which lie in the first cache level and are gone after the call. There the optimizer applies them; a
-/// lambda marked DIST_INLINE_LAMBDA is compiled for the processor's vectors with the rest. Elements have the same bits
-/// whatever the range; with no rows they are zeros. While a block is computed, `prefetch(element)` is called for a cache
-/// line's first element after the other of the next block, for the caller to prefetch what `consume` will touch there.
-template <std::size_t Inputs, std::size_t Units, class T, class Consume, class Prefetch = const NoPrefetch>
+/// The gradient of a dense layer's kernel [Inputs, Units] over all batches, for the inputs of a range, in order and
+/// block by block: `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the elements first,
+/// first + 1, … of the kernel, which lie in the first cache level and are gone after the call. There the optimizer
+/// applies them; a lambda marked DIST_INLINE_LAMBDA is compiled for the processor's vectors. In all ranges that start at
+/// a multiple of 16 inputs, and end at one or at the last input, an element has the same bits; with no rows they are
+/// zeros. Where `consume` touches elements of `kernel`, those of the next block are fetched while one is computed.
+template <std::size_t Inputs, std::size_t Units, class T, class Consume>
 void dense_kernel_gradient(std::span<const DenseBatch<T>> batches, IndexRange inputs, Consume&& consume,
-                           Prefetch&& prefetch = NoPrefetch{}) {
-  dist::detail::with_widest_vectors(
-      DenseKernelGradient<Inputs, Units, T, std::remove_reference_t<Consume>, std::remove_reference_t<Prefetch>>{
-          batches, inputs, consume, prefetch});
+                           const T* kernel = nullptr) {
+  using Block = DenseKernelGradientBlock<Inputs, Units, T>;
+  alignas(64) T gradients[Block::block_inputs * Units];
+  for (std::size_t first = inputs.begin; first < inputs.end; first += Block::block_inputs) {
+    const std::size_t end = std::min(first + Block::block_inputs, inputs.end);
+    const IndexRange next{end, std::min(end + Block::block_inputs, inputs.end)};
+    dense_kernel_gradient_block(Block{batches, {first, end}, next, gradients, kernel});
+    dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+      consume(first * Units, std::span<const T>(gradients, (end - first) * Units));
+    });
+  }
 }
 
 }  // namespace dist::nn::kernels

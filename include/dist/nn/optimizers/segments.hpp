@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 
 namespace dist::nn::detail {
@@ -35,7 +36,8 @@ template <class Network>
 
 /// Calls `visit(which, range)` for the part of each segment that lies in [first, first + count), in order.
 template <class Visit>
-void for_each_segment(std::span<const Segment> segments, std::size_t first, std::size_t count, Visit&& visit) {
+DIST_ALWAYS_INLINE void for_each_segment(std::span<const Segment> segments, std::size_t first, std::size_t count,
+                                         Visit&& visit) {
   const std::size_t last = first + count;
   auto segment = std::upper_bound(segments.begin(), segments.end(), first,
                                   [](std::size_t position, const Segment& one) { return position < one.end; });
