@@ -190,8 +190,8 @@ class Network {
     if (workspace != nullptr && workspace->has_batches()) return;
     throw InvalidArgument("A network's gradients were to be applied, but what they are computed from is not there",
                           text("replica ", replica.replica_id().index(),
-                               " has called no backward since its last "
-                               "forward, and the network has nn::OwnerComputedGradients"),
+                               " has called no backward since its last forward, and the network has "
+                               "nn::OwnerComputedGradients"),
                           "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
   }
 

@@ -6,15 +6,20 @@
 #include <dist/core/vectors.hpp>
 
 /// For the tests of kernels: calls `test(at_width)` for every vector width that this processor has, where
-/// `at_width(body)` runs a kernel's body compiled for it.
+/// `at_width(body)` runs a kernel's body compiled for it. Under sanitizers, which take minutes to compile such bodies,
+/// for the widest alone.
 template <class Test>
 void for_each_width(Test&& test) {
+#ifdef __SANITIZE_ADDRESS__
+  test([](const auto& body) { dist::detail::with_widest_vectors(body); });
+#else
   test([](const auto& body) { body.template operator()<16>(); });
 #ifdef DIST_DISPATCHES_VECTORS
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     test([](const auto& body) { dist::detail::with_avx2(body); });
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     test([](const auto& body) { dist::detail::with_avx512(body); });
+#endif
 #endif
 }
 
