@@ -35,11 +35,18 @@ foreach(source IN LISTS fuzzers)
   if("dist::gzip" IN_LIST dist_libraries)
     list(APPEND libraries ${ZLIB_LIBRARIES})
   endif()
+  set(folders "-I${PROJECT_SOURCE_DIR}/include")
+  if("dist::json" IN_LIST dist_libraries)
+    get_target_property(json_folders nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
+    foreach(folder IN LISTS json_folders)
+      list(APPEND folders "-idirafter${folder}")  # behind the compiler's own, should it be /usr/include
+    endforeach()
+  endif()
   set(program "${fuzz_dir}/${name}")
   add_custom_command(
     OUTPUT "${program}"
-    COMMAND "${DIST_CLANG}" ${fuzz_flags} "-I${PROJECT_SOURCE_DIR}/include" -MD -MF "${program}.d" -MT "${program}"
-            "${source}" -o "${program}" ${libraries}
+    COMMAND "${DIST_CLANG}" ${fuzz_flags} ${folders} -MD -MF "${program}.d" -MT "${program}" "${source}"
+            -o "${program}" ${libraries}
     DEPENDS "${source}" DEPFILE "${program}.d" VERBATIM COMMENT "Building the fuzzer ${name}")
   add_custom_target(fuzz_${name} ALL DEPENDS "${program}")
   # What the fuzzer finds new goes to the first folder; the seeds stay as they are.

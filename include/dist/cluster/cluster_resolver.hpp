@@ -1,0 +1,29 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/task.hpp>
+
+namespace dist {
+
+/// Something that knows which processes make up the job, and which of them this one is (spec M23).
+///
+/// - `cluster_spec()`: the tasks. Empty means one process on its own, which is no mistake.
+/// - `task()`: which of them this process is; none where it is none of them.
+/// - `num_accelerators()`: the devices that each process is to use; none means all that it has (spec M05, A10).
+/// - `describe()`: what the answers come from, for messages: "TF_CONFIG".
+///
+/// Functions that read the environment do so at each call, and throw InvalidArgument naming the variable.
+template <class R>
+concept ClusterResolver = requires(const R& resolver) {
+  { resolver.cluster_spec() } -> std::same_as<ClusterSpec>;
+  { resolver.task() } -> std::same_as<std::optional<Task>>;
+  { resolver.num_accelerators() } -> std::same_as<std::optional<std::size_t>>;
+  { resolver.describe() } -> std::convertible_to<std::string>;
+};
+
+}  // namespace dist

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/address.hpp>
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/environment.hpp>
+#include <dist/cluster/host_list.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// The tasks of the Slurm step that this process was started in by srun (spec M17).
+///
+/// Tasks are numbered node by node, in the order of SLURM_STEP_NODELIST, and listen on the first port plus their number
+/// on the node. A process finds its own place by SLURM_NODEID and SLURM_LOCALID, so the list is right for every
+/// distribution of ranks (block, cyclic, plane); under a cyclic one SLURM_PROCID counts in another order.
+class SlurmResolver {
+ public:
+  struct Options {
+    /// How many tasks of each type there are; they take the step's tasks in the order of their names: chief, evaluator,
+    /// ps, worker. Empty: all are workers.
+    std::map<TaskType, std::size_t> jobs{};
+    /// The port of a node's first task. None: 50000 plus the last four digits of the job's number, so that two jobs
+    /// that share a node rarely meet.
+    std::optional<std::uint16_t> port_base{};
+    std::optional<std::size_t> num_accelerators{};
+  };
+
+  SlurmResolver() = default;
+  explicit SlurmResolver(Options options, Environment environment = Environment{})
+      : options_(std::move(options)), environment_(std::move(environment)) {}
+
+  [[nodiscard]] ClusterSpec cluster_spec() const {
+    const Step step = read_step();
+    const std::size_t base = port_base();
+    std::vector<std::string> addresses;
+    for (std::size_t node = 0; node < step.hosts.size(); ++node)
+      for (std::size_t local = 0; local < step.tasks[node]; ++local) {
+        if (base + local > 65535)
+          throw InvalidArgument(text("Slurm's node ", step.hosts[node], " has more tasks than there are ports"),
+                                text(step.tasks[node], " tasks from port ", base, " on"), "Choose a lower port_base");
+        addresses.push_back(to_string(Address{step.hosts[node], static_cast<std::uint16_t>(base + local)}));
+      }
+    ClusterSpec cluster;
+    std::size_t next = 0;
+    for (const auto& [type, count] : jobs(addresses.size()))
+      for (std::size_t index = 0; index < count; ++index) cluster.add(Task{type, index}, addresses[next++]);
+    return cluster;
+  }
+
+  /// None for a process beyond the tasks that the options ask for.
+  [[nodiscard]] std::optional<Task> task() const {
+    const Step step = read_step();
+    const std::size_t node = number("SLURM_NODEID");
+    const std::size_t local = number("SLURM_LOCALID");
+    if (node >= step.hosts.size() || local >= step.tasks[node])
+      throw InvalidArgument(
+          "This process is not among the tasks of its Slurm step",
+          text("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(), " nodes",
+               node < step.hosts.size() ? text(" and ", step.tasks[node], " tasks on this one") : ""),
+          "Start with srun, and pass all its variables on");
+    const auto tasks_before = step.tasks.begin() + static_cast<std::ptrdiff_t>(node);
+    std::size_t place = std::accumulate(step.tasks.begin(), tasks_before, local);
+    for (const auto& [type, count] : jobs(step.size())) {
+      if (place < count) return Task{type, place};
+      place -= count;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> num_accelerators() const noexcept { return options_.num_accelerators; }
+  [[nodiscard]] std::string describe() const { return "the Slurm step"; }
+
+ private:
+  struct Step {
+    std::vector<std::string> hosts;
+    std::vector<std::size_t> tasks;  // of each host
+
+    [[nodiscard]] std::size_t size() const { return std::accumulate(tasks.begin(), tasks.end(), std::size_t{0}); }
+  };
+
+  static constexpr const char* why = "this process is not inside a Slurm step";
+  static constexpr const char* suggestion = "Start the program with srun, also in a batch script";
+
+  [[nodiscard]] std::size_t number(const char* name) const {
+    return environment_.require_number(name, why, suggestion);
+  }
+
+  [[nodiscard]] Step read_step() const {
+    Step step{expand_host_list(environment_.require("SLURM_STEP_NODELIST", why, suggestion)),
+              expand_tasks_per_node(environment_.require("SLURM_STEP_TASKS_PER_NODE", why, suggestion))};
+    const std::size_t announced = number("SLURM_STEP_NUM_TASKS");
+    if (step.hosts.size() != step.tasks.size() || step.size() != announced)
+      throw InvalidArgument(
+          "Slurm's variables contradict each other",
+          text("SLURM_STEP_NODELIST has ", step.hosts.size(), " hosts, SLURM_STEP_TASKS_PER_NODE has ", step.size(),
+               " tasks on ", step.tasks.size(), ", SLURM_STEP_NUM_TASKS is ", announced),
+          "Start with srun, and pass all its variables on unchanged");
+    return step;
+  }
+
+  [[nodiscard]] std::size_t port_base() const {
+    if (options_.port_base) return *options_.port_base;
+    std::optional<std::size_t> job = environment_.number("SLURM_JOB_ID");
+    if (!job) job = number("SLURM_JOBID");
+    return 50000 + *job % 10000;
+  }
+
+  /// The counts that were asked for, in the order in which they take tasks.
+  [[nodiscard]] std::vector<std::pair<TaskType, std::size_t>> jobs(std::size_t available) const {
+    if (options_.jobs.empty()) return {{TaskType::worker, available}};
+    std::vector<std::pair<TaskType, std::size_t>> counts;
+    std::size_t wanted = 0;
+    for (const TaskType type : {TaskType::chief, TaskType::evaluator, TaskType::parameter_server, TaskType::worker})
+      if (const auto found = options_.jobs.find(type); found != options_.jobs.end()) {
+        counts.push_back(*found);
+        wanted += found->second;
+      }
+    if (wanted > available)
+      throw InvalidArgument(text("Requested ", wanted, " tasks but only ", available, " were assigned"),
+                            text("SLURM_STEP_NUM_TASKS is ", available), text("Start with srun -n ", wanted));
+    return counts;
+  }
+
+  Options options_{};
+  Environment environment_{};
+};
+
+}  // namespace dist

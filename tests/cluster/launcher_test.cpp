@@ -1,0 +1,126 @@
+#include <dist/cluster/launcher.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <string>
+
+using dist::Environment;
+using dist::find_launcher;
+using dist::InvalidArgument;
+using dist::Launcher;
+
+namespace {
+
+// Captured environments, the relevant part.
+const Environment mpirun_open_mpi{{{"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_RANK", "3"},
+                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                   {"PMIX_RANK", "3"},
+                                   {"PMIX_NAMESPACE", "1234567169"}}};
+const Environment mpirun_mpich{{{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}, {"PMI_FD", "9"}, {"MPI_LOCALRANKID", "1"}}};
+const Environment srun_pmix{{{"SLURM_JOB_ID", "7"},
+                             {"SLURM_NTASKS", "2"},
+                             {"SLURM_STEP_ID", "0"},
+                             {"SLURM_STEP_NUM_TASKS", "2"},
+                             {"SLURM_PROCID", "1"},
+                             {"PMIX_RANK", "1"},
+                             {"PMIX_NAMESPACE", "slurm.pmix.7.0"}}};
+const Environment srun_plain{
+    {{"SLURM_NTASKS", "2"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}}};
+const Environment srun_pmi2{{{"SLURM_NTASKS", "2"},
+                             {"SLURM_STEP_ID", "0"},
+                             {"SLURM_STEP_NUM_TASKS", "2"},
+                             {"SLURM_PROCID", "1"},
+                             {"PMI_FD", "12"},
+                             {"PMI_RANK", "1"},
+                             {"PMI_SIZE", "2"}}};
+// MPICH's mpirun in a batch script of two nodes: its proxies were started by srun.
+const Environment hydra_in_slurm{{{"SLURM_STEP_ID", "0"},
+                                  {"SLURM_STEP_NUM_TASKS", "2"},
+                                  {"SLURM_PROCID", "1"},
+                                  {"PMI_RANK", "7"},
+                                  {"PMI_SIZE", "8"}}};
+const Environment batch_script{{{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}};
+// mpirun in a batch script: its daemons were started by srun, one per node.
+const Environment mpirun_in_slurm{{{"SLURM_NTASKS", "4"},
+                                   {"SLURM_STEP_ID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "1"},
+                                   {"SLURM_PROCID", "0"},
+                                   {"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_RANK", "2"}}};
+const Environment pmix_only{{{"PMIX_RANK", "2"}, {"PMIX_NAMESPACE", "job"}}};
+const Environment torchrun{
+    {{"WORLD_SIZE", "8"}, {"RANK", "5"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}}};
+
+void check(const Environment& environment, Launcher::Kind kind, std::optional<std::size_t> size,
+           std::optional<std::size_t> rank) {
+  const Launcher launcher = find_launcher(environment);
+  CHECK(launcher.kind == kind);
+  CHECK(launcher.world_size == size);
+  CHECK(launcher.rank == rank);
+}
+void refuse(const Environment& environment, const std::string& message) {
+  CHECK_THROWS_WITH_AS(require_world_size(find_launcher(environment), 1), message.c_str(), InvalidArgument);
+}
+
+}  // namespace
+
+TEST_CASE("launchers are known by their variables") {
+  check(mpirun_open_mpi, Launcher::Kind::open_mpi, 4, 3);
+  check(mpirun_mpich, Launcher::Kind::pmi, 2, 1);
+  check(srun_pmix, Launcher::Kind::slurm, 2, 1);
+  check(srun_plain, Launcher::Kind::slurm, 2, 0);
+  check(srun_pmi2, Launcher::Kind::slurm, 2, 1);
+  check(hydra_in_slurm, Launcher::Kind::pmi, 8, 7);
+  check(mpirun_in_slurm, Launcher::Kind::open_mpi, 4, 2);
+  check(pmix_only, Launcher::Kind::pmix, std::nullopt, 2);
+  check(torchrun, Launcher::Kind::torchrun, 8, 5);
+  check(batch_script, Launcher::Kind::none, std::nullopt, std::nullopt);
+  check(Environment{Environment::Variables{}}, Launcher::Kind::none, std::nullopt, std::nullopt);
+  check(Environment{{{"WORLD_SIZE", "8"}}}, Launcher::Kind::none, std::nullopt, std::nullopt);
+}
+
+TEST_CASE("a variable that is no number is named") {
+  CHECK_THROWS_WITH_AS(find_launcher(Environment{{{"OMPI_COMM_WORLD_SIZE", "many"}}}),
+                       "The environment variable OMPI_COMM_WORLD_SIZE has a value that cannot be used ('many' is not a "
+                       "whole number). Set it to a number, or unset OMPI_COMM_WORLD_SIZE.",
+                       InvalidArgument);
+}
+
+TEST_CASE("a promise of several processes and a world of one stop, with the right command line") {
+  refuse(mpirun_open_mpi,
+         "Open MPI's mpirun promised 4 processes, and this one is alone (OMPI_COMM_WORLD_SIZE=4, and the size of "
+         "MPI_COMM_WORLD is 1). The program was built with another MPI than this mpirun belongs to: start with "
+         "mpirun.openmpi -n 4 PROGRAM, or the mpirun beside the mpicxx that it was built with.");
+  refuse(mpirun_mpich,
+         "PMI's launcher promised 2 processes, and this one is alone (PMI_SIZE=2, and the size of MPI_COMM_WORLD is "
+         "1). The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n 2 "
+         "PROGRAM, or the mpirun beside the mpicxx that it was built with.");
+  refuse(
+      srun_plain,
+      "Slurm's srun promised 2 processes, and this one is alone (SLURM_STEP_NUM_TASKS=2, and the size of "
+      "MPI_COMM_WORLD is 1). Start with srun --mpi=pmix -n 2 PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 "
+      "is for MPICH).");
+  refuse(torchrun,
+         "torchrun promised 8 processes, and this one is alone (WORLD_SIZE=8, and the size of MPI_COMM_WORLD is 1). "
+         "torchrun starts no MPI: start with mpirun -n 8 PROGRAM, or give every process its TF_CONFIG.");
+}
+
+TEST_CASE("what was promised, or nothing promised, is accepted") {
+  CHECK_NOTHROW(require_world_size(find_launcher(mpirun_open_mpi), 4));
+  CHECK_NOTHROW(require_world_size(find_launcher(srun_pmix), 2));
+  for (const Environment& alone : {batch_script, pmix_only, Environment{Environment::Variables{}},
+                                   Environment{{{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}}})
+    CHECK_NOTHROW(require_world_size(find_launcher(alone), 1));
+}
+
+TEST_CASE("a process that runs directly in a batch script is only told") {
+  CHECK(dist::launcher_note(batch_script) ==
+        "SLURM_NTASKS=4, and this process was not started by srun: it runs alone. For 4 workers write srun --mpi=pmix "
+        "-n 4 "
+        "PROGRAM.");
+  for (const Environment& other :
+       {srun_pmix, mpirun_in_slurm, Environment{Environment::Variables{}}, Environment{{{"SLURM_NTASKS", "1"}}}})
+    CHECK_FALSE(dist::launcher_note(other));
+}

@@ -1,0 +1,140 @@
+#include <dist/cluster/validate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+using dist::ClusterSpec;
+using dist::InvalidArgument;
+using dist::Task;
+using dist::TaskType;
+
+namespace {
+
+constexpr Task worker_0{TaskType::worker, 0};
+
+void refuse(const ClusterSpec& cluster, std::optional<Task> task, const std::string& message) {
+  CHECK_THROWS_WITH_AS(validate_cluster(cluster, task, "TF_CONFIG"), message.c_str(), InvalidArgument);
+  CHECK_THROWS_WITH_AS(validate_multi_worker(cluster, task, "TF_CONFIG"), message.c_str(), InvalidArgument);
+}
+void refuse_multi_worker(const ClusterSpec& cluster, Task task, const std::string& message) {
+  CHECK_NOTHROW(validate_cluster(cluster, task, "TF_CONFIG"));
+  CHECK_THROWS_WITH_AS(validate_multi_worker(cluster, task, "TF_CONFIG"), message.c_str(), InvalidArgument);
+}
+void accept(const ClusterSpec& cluster, std::optional<Task> task) {
+  CHECK_NOTHROW(validate_multi_worker(cluster, task, "TF_CONFIG"));
+  CHECK_NOTHROW(validate_cluster(cluster, task, "TF_CONFIG"));
+}
+ClusterSpec workers(std::vector<std::string> addresses) { return {{TaskType::worker, std::move(addresses)}}; }
+
+}  // namespace
+
+TEST_CASE("sound clusters pass, and so does none (spec M08, A08)") {
+  const ClusterSpec all{{TaskType::chief, {"a:2222"}},
+                        {TaskType::worker, {"a:2223", "b:2222"}},
+                        {TaskType::parameter_server, {"c:2222"}},
+                        {TaskType::evaluator, {"d:2222"}}};
+  accept({}, std::nullopt);
+  accept(all, Task{TaskType::chief, 0});
+  accept(all, Task{TaskType::worker, 1});
+  accept(all, Task{TaskType::evaluator, 0});
+  accept(workers({"a:2222"}), Task{TaskType::evaluator, 0});  // an evaluator may be left out of the list
+  accept(workers({"localhost:2222", "127.0.0.1:2223", "[::1]:2224"}), worker_0);
+  accept(workers({"", ""}), worker_0);  // a launcher connects them
+}
+
+TEST_CASE("there is at most one chief and one evaluator (spec M08)") {
+  refuse({{TaskType::chief, {"a:1", "b:1"}}}, Task{TaskType::chief, 0},
+         "TF_CONFIG lists more than one chief (2 tasks; at most one may be there). List the others under 'worker'.");
+  refuse({{TaskType::worker, {"a:1"}}, {TaskType::evaluator, {"b:1", "c:1", "d:1"}}}, worker_0,
+         "TF_CONFIG lists more than one evaluator (3 tasks; at most one may be there). List one evaluator.");
+}
+
+TEST_CASE("addresses are read early (spec M25)") {
+  refuse(workers({"a:2222", "b"}), worker_0,
+         "The address 'b' of worker 1 of TF_CONFIG cannot be used (it has no port). Write host:port, such as "
+         "host0.example:2222.");
+  refuse(
+      workers({"a:0000"}), worker_0,
+      "The address 'a:0000' of worker 0 of TF_CONFIG cannot be used (no task can be reached at port 0). Write the port "
+      "that the task listens on.");
+  refuse(workers({"a:2222", "0.0.0.0:2222"}), worker_0,
+         "The address '0.0.0.0:2222' of worker 1 of TF_CONFIG reaches no task (it means every interface of one's own "
+         "machine). Write the name or number that the other hosts know it by.");
+}
+
+TEST_CASE("two tasks have two addresses (spec M25)") {
+  refuse(
+      {{TaskType::chief, {"a:2222"}}, {TaskType::worker, {"b:2222", "A:2222"}}}, worker_0,
+      "Two tasks of TF_CONFIG have the address 'A:2222' (chief 0 and worker 1). Give every task a port of its own on "
+      "its host.");
+  refuse(workers({"a:2222", ""}), worker_0,
+         "Only some tasks of TF_CONFIG have an address (worker 1 has none, worker 0 has). Write the addresses of all "
+         "tasks.");
+}
+
+TEST_CASE("localhost is one host only (spec M25)") {
+  refuse(workers({"localhost:2222", "b:2222"}), worker_0,
+         "The address 'localhost:2222' of worker 0 of TF_CONFIG means another machine on each host (worker 1 is at "
+         "'b:2222'). Write the name or number of the host of worker 0 that the other hosts know.");
+  refuse(workers({"a:2222", "127.0.1.1:2222"}), worker_0,
+         "The address '127.0.1.1:2222' of worker 1 of TF_CONFIG means another machine on each host (worker 0 is at "
+         "'a:2222'). Write the name or number of the host of worker 1 that the other hosts know.");
+}
+
+TEST_CASE("a process must know which task it is (spec A09, M25)") {
+  refuse(workers({"a:2222"}), std::nullopt,
+         "TF_CONFIG does not say which task this process is (it lists a cluster, and no task). Add a task type and an "
+         "index, such as {\"type\": \"worker\", \"index\": 0}.");
+}
+
+TEST_CASE("a process must be one of the tasks (spec M08)") {
+  refuse(workers({"a:2222", "b:2222"}), Task{TaskType::worker, 2},
+         "This process is worker 2, and TF_CONFIG does not list it (the cluster has 2 of type 'worker', the last is "
+         "worker 1). Indices count from 0; correct the index of the task, or add its address to the cluster.");
+  refuse(
+      {{TaskType::worker, {"a:2222"}}, {TaskType::parameter_server, {"b:2222"}}}, Task{TaskType::chief, 0},
+      "This process is chief 0, and TF_CONFIG lists no such type (the cluster lists 'worker', 'ps'). Add the type to "
+      "the cluster, or correct the type of the task.");
+}
+
+TEST_CASE("there must be somebody to train (spec A09)") {
+  refuse_multi_worker(
+      {{TaskType::parameter_server, {"a:2222"}}}, Task{TaskType::parameter_server, 0},
+      "TF_CONFIG lists nobody to train (there is no chief, no worker and no evaluator). List the workers' "
+      "addresses under 'worker'.");
+  accept({{TaskType::evaluator, {"a:2222"}}}, Task{TaskType::evaluator, 0});
+}
+
+TEST_CASE("workers that train in step know each other") {
+  ClusterSpec dynamic;
+  dynamic.add({TaskType::worker, 0}, "a:2222");
+  dynamic.add({TaskType::worker, 3}, "d:2222");
+  refuse_multi_worker(
+      dynamic, worker_0,
+      "TF_CONFIG does not list worker 1 (its workers go up to 3, with gaps). Workers that train in step "
+      "know each other: list them all from 0 on (with Kubeflow, set enableDynamicWorker to false).");
+}
+
+TEST_CASE("parameter servers have no place among workers that train in step (spec A09)") {
+  const ClusterSpec cluster{{TaskType::worker, {"a:2222", "b:2222"}}, {TaskType::parameter_server, {"c:2222"}}};
+  refuse_multi_worker(
+      cluster, Task{TaskType::parameter_server, 0},
+      "This process is ps 0 of TF_CONFIG, which MultiWorker does not use (every worker holds its own copy "
+      "of the variables). Do not start parameter servers for this strategy.");
+  accept(cluster, worker_0);
+}
+
+TEST_CASE("tasks that MultiWorker does not use are noted") {
+  CHECK(multi_worker_notes(workers({"a:1"}), "TF_CONFIG").empty());
+  const ClusterSpec cluster{
+      {TaskType::worker, {"a:1"}}, {TaskType::parameter_server, {"b:1", "c:1"}}, {TaskType::evaluator, {"d:1"}}};
+  CHECK(
+      multi_worker_notes(cluster, "TF_CONFIG") ==
+      std::vector<std::string>{
+          "TF_CONFIG lists 2 parameter servers, which MultiWorker does not use: every worker holds its own copy of the "
+          "variables.",
+          "TF_CONFIG lists an evaluator among the cluster; it runs alone and takes no part in training."});
+}

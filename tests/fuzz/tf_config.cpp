@@ -1,0 +1,59 @@
+// Any bytes as TF_CONFIG: a configuration that can be written and read again as the same, or a dist::Error; what the
+// validation lets through is a cluster whose tasks agree about their places.
+#include <dist/cluster/tf_config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/cluster/address.hpp>
+#include <dist/cluster/roles.hpp>
+#include <dist/cluster/validate.hpp>
+#include <dist/core/error.hpp>
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+std::string written(const dist::TfConfig& config) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const dist::Task task : config.cluster.tasks())
+    json["cluster"][std::string(to_string(task.type))][std::to_string(task.index)] = config.cluster.task_address(task);
+  if (config.type) json["task"]["type"] = to_string(*config.type);
+  if (config.index) json["task"]["index"] = *config.index;
+  return json.dump();
+}
+
+void check_places(const dist::ClusterSpec& cluster) {
+  const std::vector<dist::Task> tasks = sync_tasks(cluster);
+  for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+    require(id_in_cluster(cluster, tasks[rank]) == rank);
+    require(is_chief(cluster, tasks[rank]) == (rank == 0));
+    const dist::Address address = dist::parse_address(cluster.task_address(tasks[rank]), "a task that was validated");
+    require(dist::parse_address(to_string(address), "the same") == address);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(data, data + size);
+  try {
+    const dist::TfConfig config = dist::parse_tf_config(text);
+    require(config.cluster.tasks().size() <= size);
+    const dist::TfConfig again = dist::parse_tf_config(written(config));
+    require(again.cluster == config.cluster && again.cluster.checksum() == config.cluster.checksum());
+    require(again.type == config.type && again.index == config.index);
+    if (!config.type || !config.index) return 0;
+    validate_multi_worker(config.cluster, dist::Task{*config.type, *config.index}, "TF_CONFIG");
+    check_places(config.cluster);
+  } catch (const dist::Error&) {
+  }
+  return 0;
+}
