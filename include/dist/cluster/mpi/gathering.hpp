@@ -1,0 +1,244 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/mpi/hosted_options.hpp>
+#include <dist/cluster/mpi/node_links.hpp>
+#include <dist/cluster/mpi/node_ranks.hpp>
+#include <dist/cluster/mpi/world_failure.hpp>
+#include <dist/cluster/rendezvous/dialer.hpp>
+#include <dist/cluster/rendezvous/machine.hpp>
+#include <dist/cluster/rendezvous/reception.hpp>
+
+namespace dist::detail {
+
+/// What the first server decides once all tasks have come.
+struct WorldStart {
+  std::string name;
+  std::vector<std::string> node_names;
+
+  [[nodiscard]] std::vector<std::byte> record() const {
+    rendezvous::RecordWriter writer;
+    writer.string(name);
+    for (const std::string& node : node_names) writer.string(node);
+    return {writer.content().begin(), writer.content().end()};
+  }
+  /// Throws FrameError.
+  [[nodiscard]] static WorldStart from(std::span<const std::byte> record, std::size_t nodes) {
+    rendezvous::RecordReader reader{record};
+    WorldStart start;
+    start.name = reader.string();
+    for (std::size_t node = 0; node < nodes; ++node) start.node_names.push_back(reader.string());
+    reader.expect_end();
+    return start;
+  }
+};
+
+/// The rank that started the server has ended before all tasks had come. Its port must be free for another try; the
+/// others see the connection end, and try again.
+struct Abandoned {};
+
+/// The first part of a server's life: its ranks come, and the servers of the other nodes. A process that leaves again
+/// before all have come may come back.
+class Gathering {
+ public:
+  Gathering(const HostedOptions& options, const NodeMap& nodes, rendezvous::Reception& reception, NodeRanks& ranks,
+            NodeLinks& links)
+      : options_(options),
+        nodes_(nodes),
+        node_(nodes.node_of(options.rank)),
+        reception_(reception),
+        ranks_(ranks),
+        links_(links),
+        present_(options.tasks.size()),
+        node_names_(nodes.nodes()) {
+    node_names_[node_] = rendezvous::host_name();
+    present_[options.rank] = true;
+  }
+
+  /// Returns when all tasks of the job have come. Throws WorldFailure, which names those that have not, or Abandoned.
+  [[nodiscard]] WorldStart run() {
+    const rendezvous::Deadline deadline = rendezvous::Deadline::in(options_.deadline);
+    if (node_ != 0) dial_first();
+    while (!start_) {
+      if (node_ == 0 && all_present()) return begin();
+      if (deadline.later(node_ == 0 ? rendezvous::Milliseconds{0} : rendezvous::Milliseconds{500}).passed())
+        throw late();
+      if (dialer_) dial();
+      std::vector<pollfd> entries;
+      reception_.add_entries(entries);
+      ranks_.add_entries(entries);
+      links_.add_entries(entries);
+      rendezvous::Deadline next = deadline.sooner(reception_.next());
+      if (dialer_) {
+        entries.push_back(dialer_->poll_entry());
+        next = next.sooner(dialer_->next());
+      }
+      poll(entries.data(), entries.size(), next.poll_timeout(rendezvous::Milliseconds{500}));
+      reception_.advance([&](const rendezvous::Hello& hello) { return admit(hello); },
+                         [&](rendezvous::Guest guest) { enter(std::move(guest)); });
+      // With a secret it was one of us who came with another list; without, it may have been anybody.
+      if (reception_.other_list() && !options_.secret.empty())
+        throw WorldFailure{WorldFailure::Kind::rendezvous, *reception_.other_list()};
+      ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
+      links_.advance([&](std::size_t node, const rendezvous::Frame& frame) { take(node, frame); },
+                     [&](std::size_t node, const std::string&) { unlinked(node); });
+    }
+    return *start_;
+  }
+
+ private:
+  [[nodiscard]] std::optional<rendezvous::Refusal> admit(const rendezvous::Hello& hello) {
+    const auto rank = static_cast<std::size_t>(hello.rank);
+    const std::string who = text("Worker ", rank, " on host '", hello.host, "'");
+    if (hello.rank >= options_.tasks.size())
+      return rendezvous::Refusal{who + " is no task of the list", text("it has ", options_.tasks.size(), " tasks"),
+                                 "Give every process its own index"};
+    const bool server = hello.role == rendezvous::Hello::Role::server;
+    const std::size_t node = nodes_.node_of(rank);
+    const bool belongs = server ? node_ == 0 && node != 0 && nodes_.first(node) == rank : node == node_;
+    if (!belongs)
+      return rendezvous::Refusal{who + " came to the wrong task", text("this is worker ", options_.rank),
+                                 "Let all processes of the job run the same version"};
+    if (!server && hello.machine != rendezvous::machine_id())
+      return rendezvous::Refusal{
+          text(who, " runs on another machine than worker ", options_.rank),
+          text("both addresses have the host '", options_.tasks[rank].host, "', so they are taken for one node"),
+          "List each task by a name of its own machine"};
+    if (server ? links_.connected(node) : rank == options_.rank || ranks_.connected(rank))
+      return rendezvous::Refusal{text("Worker ", rank, " has come twice"),
+                                 text("a second process, on host '", hello.host, "', says that it is worker ", rank),
+                                 "Give every process its own index"};
+    return std::nullopt;
+  }
+
+  void enter(rendezvous::Guest guest) {
+    const auto rank = static_cast<std::size_t>(guest.hello.rank);
+    const bool server = guest.hello.role == rendezvous::Hello::Role::server;
+    guest.connection.allow(server ? longest_link_frame : longest_lifeline_frame);
+    if (server) {
+      node_names_[nodes_.node_of(rank)] = guest.hello.host;
+      links_.add(nodes_.node_of(rank), std::move(guest.connection));
+    } else {
+      ranks_.add(rank, std::move(guest.connection));
+      tell(rank, true);
+    }
+  }
+
+  void left(std::size_t rank) {
+    if (rank == options_.rank) throw Abandoned{};
+    tell(rank, false);
+  }
+
+  void tell(std::size_t rank, bool present) {
+    present_[rank] = present;
+    rendezvous::RecordWriter writer;
+    writer.number(std::uint64_t{rank});
+    if (node_ != 0) links_.send(0, present ? WorldFrame::present : WorldFrame::absent, writer.content());
+  }
+
+  void take(std::size_t node, const rendezvous::Frame& frame) {
+    const auto type = static_cast<WorldFrame>(frame.type);
+    if (type == WorldFrame::start && node_ != 0) start_ = WorldStart::from(frame.payload, nodes_.nodes());
+    if (type == WorldFrame::failed) throw WorldFailure::from(frame.payload);
+    if (type != WorldFrame::present && type != WorldFrame::absent) return;
+    rendezvous::RecordReader reader{frame.payload};
+    const auto rank = reader.number<std::uint64_t>();
+    if (rank < present_.size() && nodes_.node_of(rank) == node) present_[rank] = type == WorldFrame::present;
+  }
+
+  void unlinked(std::size_t node) {
+    if (node_ != 0) return dial_first();
+    for (const std::size_t rank : nodes_.ranks(node)) present_[rank] = false;
+  }
+
+  void dial_first() {
+    rendezvous::Hello hello{rendezvous::Hello::Role::server, options_.rank,
+                            options_.tasks.size(),           rendezvous::list_checksum(options_.tasks, options_.job),
+                            rendezvous::host_name(),         rendezvous::machine_id()};
+    dialer_.emplace(options_.tasks[0], std::move(hello),
+                    rendezvous::Dialer::Options{options_.secret, options_.handshake, longest_link_frame});
+  }
+
+  void dial() {
+    try {
+      dialer_->advance();
+    } catch (const RendezvousError&) {
+      if (!dialer_->refusal()) throw;
+      throw WorldFailure{WorldFailure::Kind::rendezvous, *dialer_->refusal()};
+    }
+    if (!dialer_->welcomed()) return;
+    links_.add(0, dialer_->take());
+    dialer_.reset();
+    for (const std::size_t rank : nodes_.ranks(node_))
+      if (present_[rank]) tell(rank, true);
+  }
+
+  [[nodiscard]] bool all_present() const {
+    for (const bool present : present_)
+      if (!present) return false;
+    return true;
+  }
+
+  [[nodiscard]] WorldStart begin() {
+    WorldStart start{text("dist-", rendezvous::list_checksum(options_.tasks, options_.job), "-"), node_names_};
+    const rendezvous::Nonce random = rendezvous::random_nonce();
+    for (std::size_t i = 0; i < 8; ++i) start.name += text(i == 0 ? "" : ".", std::to_integer<int>(random[i]));
+    // Machines may share a name (containers often do); nodes may not.
+    for (std::size_t node = 0; node < node_names_.size(); ++node)
+      for (std::size_t other = 0; other < node; ++other)
+        if (node_names_[node] == node_names_[other])
+          for (std::size_t all = 0; all < node_names_.size(); ++all)
+            start.node_names[all] = options_.tasks[nodes_.first(all)].host;
+    links_.send_all(WorldFrame::start, start.record());
+    return start;
+  }
+
+  [[nodiscard]] WorldFailure late() const {
+    std::string who;
+    std::size_t missing = 0;
+    const auto name = [&](std::size_t rank) {
+      if (++missing <= 8)
+        who += text(missing == 1 ? "Worker " : ", worker ", rank, " at ", to_string(options_.tasks[rank]));
+    };
+    for (std::size_t rank = 0; rank < present_.size(); ++rank)
+      if (!present_[rank] && (node_ == 0 || nodes_.node_of(rank) == node_)) name(rank);
+    if (missing == 0) name(0);
+    if (missing > 8) who += text(" and ", missing - 8, " more");
+    std::string why;
+    if (dialer_)
+      why = dialer_->last_problem();
+    else if (!reception_.disagreement().empty())
+      why = reception_.disagreement();
+    else if (reception_.turned_away() > 0)
+      why = text(reception_.turned_away(), " connections were turned away, the last one because ",
+                 reception_.last_problem());
+    else
+      why = "no connection came";
+    return {
+        WorldFailure::Kind::deadline,
+        {text(who, missing == 1 ? " has" : " have", " not come within ", rendezvous::seconds(options_.deadline)), why,
+         "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
+         "is an option"}};
+  }
+
+  const HostedOptions& options_;
+  const NodeMap& nodes_;
+  std::size_t node_;
+  rendezvous::Reception& reception_;
+  NodeRanks& ranks_;
+  NodeLinks& links_;
+  std::vector<bool> present_;
+  std::vector<std::string> node_names_;
+  std::optional<rendezvous::Dialer> dialer_;
+  std::optional<WorldStart> start_;
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/cluster/rendezvous/endpoint.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// One task of a hosted world: where it listens.
+using HostedTask = rendezvous::Endpoint;
+
+/// What a process must know to join a hosted world.
+struct HostedOptions {
+  std::vector<HostedTask> tasks;                ///< in rank order, the same in every process
+  std::size_t rank = 0;                         ///< of this process
+  std::string secret;                           ///< of the job; empty: peers are believed (`rendezvous::job_secret()`)
+  std::string job;                              ///< name or number of the job; jobs that differ do not join
+  std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
+  std::chrono::milliseconds grace{5'000};       ///< for the others to end by themselves when a process is gone
+  std::chrono::milliseconds handshake{3'000};   ///< for a connection to say who it is
+  std::chrono::milliseconds silence{15'000};    ///< without a sign of life another host counts as gone
+  std::chrono::milliseconds port_patience{5'000};  ///< while the own port is still in use
+};
+
+/// Which tasks are on one node: those whose addresses have the same host part. Nodes are in the order of their lowest
+/// ranks, so node 0 has rank 0.
+class NodeMap {
+ public:
+  explicit NodeMap(const std::vector<HostedTask>& tasks) {
+    for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+      std::size_t node = 0;
+      while (node < ranks_.size() && tasks[ranks_[node].front()].host != tasks[rank].host) ++node;
+      if (node == ranks_.size()) ranks_.emplace_back();
+      ranks_[node].push_back(rank);
+      node_of_.push_back(node);
+    }
+  }
+
+  [[nodiscard]] std::size_t nodes() const { return ranks_.size(); }
+  [[nodiscard]] std::size_t node_of(std::size_t rank) const { return node_of_.at(rank); }
+  /// Rising.
+  [[nodiscard]] const std::vector<std::size_t>& ranks(std::size_t node) const { return ranks_.at(node); }
+  /// The lowest rank of the node: it starts the node's server, which listens at its address.
+  [[nodiscard]] std::size_t first(std::size_t node) const { return ranks(node).front(); }
+
+ private:
+  std::vector<std::vector<std::size_t>> ranks_;
+  std::vector<std::size_t> node_of_;
+};
+
+/// Throws InvalidArgument for what no process could join: no tasks, a rank outside, an address without a port or listed
+/// twice, an address of one machine only beside other hosts.
+inline void check(const HostedOptions& options) {
+  const std::vector<HostedTask>& tasks = options.tasks;
+  if (options.rank >= tasks.size())
+    throw InvalidArgument(text("There is no task ", options.rank),
+                          text("the list has ", tasks.size(), " tasks, from 0"),
+                          "Give every process its own index in the list");
+  for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+    const std::string who = text("Worker ", rank, "'s address ", to_string(tasks[rank]));
+    if (tasks[rank].host.empty()) throw InvalidArgument(who + " has no host", "it is empty", "Write host:port");
+    rendezvous::port_number(tasks[rank]);
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (tasks[other] == tasks[rank])
+        throw InvalidArgument(text(who, " is worker ", other, "'s too"), "two tasks cannot listen at one address",
+                              "Give each task of a host a port of its own");
+      if (rendezvous::names_loopback(tasks[other].host) != rendezvous::names_loopback(tasks[rank].host))
+        throw InvalidArgument(text(rendezvous::names_loopback(tasks[rank].host)
+                                       ? who
+                                       : text("Worker ", other, "'s address ", to_string(tasks[other])),
+                                   " is one that only its own machine reaches"),
+                              "other tasks are on other hosts", "List an address of its network");
+    }
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,224 @@
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/cluster/mpi/hosted_options.hpp>
+#include <dist/cluster/mpi/launch_environment.hpp>
+#include <dist/cluster/mpi/lost_peer.hpp>
+#include <dist/cluster/mpi/node_server.hpp>
+#include <dist/cluster/mpi/world_failure.hpp>
+#include <dist/cluster/rendezvous/dialer.hpp>
+#include <dist/cluster/rendezvous/listen.hpp>
+#include <dist/cluster/rendezvous/machine.hpp>
+#include <dist/comm/mpi/api.hpp>
+
+namespace dist {
+
+/// Processes that were started by hand, each with the list of all, become the ranks of one MPI_COMM_WORLD: no mpirun,
+/// no ssh, no daemon. Ranks on one node share memory.
+///
+/// The lowest rank of each node starts a server process, which listens at that rank's address; the other ranks of the
+/// node and the other servers connect to it. The listed ports of ranks that are not the lowest of their node are not
+/// used here, and not looked at.
+///
+///     HostedWorld world = HostedWorld::join({.tasks = tasks, .rank = rank});
+///     MPI_Init_thread(...);
+///     world.initialised();
+///     ...
+///     world.goodbye();
+///     MPI_Finalize();
+///
+/// A rank that ends in any other way counts as lost: every other rank is told over its lifeline, has
+/// `HostedOptions::grace` to raise an error and to end, and is ended then.
+///
+/// Nothing here is encrypted. Use it in a network that is trusted; with a secret, at least who joins is known.
+class HostedWorld {
+ public:
+  /// Returns when all tasks of the job have come: MPI_Init is to be called next. Call it before there are threads, and
+  /// before CUDA is used, since it forks. Throws InvalidArgument for a wrong list, RendezvousError for an address that
+  /// cannot be listened at, lists that differ, a rank that came twice or a wrong secret, DeadlineExceeded naming the
+  /// tasks that have not come.
+  [[nodiscard]] static HostedWorld join(const HostedOptions& options) {
+    check(options);
+    const NodeMap nodes{options.tasks};
+    const std::size_t first = nodes.first(nodes.node_of(options.rank));
+    HostedWorld world{options.rank, options.tasks.size()};
+    world.server_ = {first, options.tasks[first].host, "the server process of its host, which it had started, ended",
+                     false};
+    const rendezvous::Deadline deadline = rendezvous::Deadline::in(options.deadline);
+    if (options.rank == first) {
+      rendezvous::Descriptor listening =
+          rendezvous::listen_at(options.tasks[first], {nodes.nodes() > 1, options.port_patience, options.deadline});
+      world.await_start(
+          rendezvous::Connection{start_server(options, std::move(listening)), detail::longest_lifeline_frame}, deadline,
+          options);
+      return world;
+    }
+    const rendezvous::Hello hello{rendezvous::Hello::Role::worker,
+                                  options.rank,
+                                  options.tasks.size(),
+                                  rendezvous::list_checksum(options.tasks, options.job),
+                                  rendezvous::host_name(),
+                                  rendezvous::machine_id()};
+    do {
+      rendezvous::Dialer dialer{
+          options.tasks[first], hello, {options.secret, options.handshake, detail::longest_lifeline_frame}};
+      rendezvous::Connection server =
+          dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])), options.deadline, deadline);
+      world.await_start(std::move(server), deadline, options);
+    } while (!world.lifeline_);  // the server went before all had come: another may take its place
+    return world;
+  }
+
+  HostedWorld(HostedWorld&&) = default;
+  HostedWorld& operator=(HostedWorld&&) = default;
+
+  /// The connection to this node's server, to be watched for input: see `lost_peer`.
+  [[nodiscard]] int lifeline() const noexcept { return lifeline_.get(); }
+  /// A process that is gone, if the lifeline tells of one now. Does not wait.
+  [[nodiscard]] std::optional<LostPeer> lost_peer() const { return read_lost_peer(lifeline_.get(), server_); }
+
+  /// MPI_Init is over: takes the variables that it needed out of the environment again, and tells the server. Throws
+  /// RendezvousError if MPI is not in this world: then its library does not ask PMIx.
+  void initialised() {
+    environment_.restore();
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (static_cast<std::size_t>(rank) != rank_ || static_cast<std::size_t>(size) != size_)
+      throw RendezvousError(text("MPI_COMM_WORLD is not the world of the ", size_, " tasks that came together"),
+                            text("worker ", rank_, " is its rank ", rank, " of ", size),
+                            "Link Open MPI 4.1 or later, built with PMIx, or start the program with mpirun");
+    send(detail::WorldFrame::initialised);
+  }
+  /// This rank ends in an orderly way, before or after MPI_Finalize.
+  void goodbye() { send(detail::WorldFrame::goodbye); }
+
+ private:
+  HostedWorld(std::size_t rank, std::size_t size) : rank_(rank), size_(size) {}
+
+  void send(detail::WorldFrame frame) {
+    std::vector<std::byte> bytes;
+    rendezvous::append_frame(bytes, static_cast<std::uint16_t>(frame), {});
+    static_cast<void>(::send(lifeline_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+
+  /// Forks a process that serves this node, and is no child of this one: nobody has to wait for its end, and it
+  /// outlives this process to tell of it. Returns the connection with it.
+  [[nodiscard]] static rendezvous::Descriptor start_server(const HostedOptions& options,
+                                                           rendezvous::Descriptor listening) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+      throw RendezvousError("The server of this node does not start", rendezvous::system_text(), "Check ulimit -n");
+    rendezvous::Descriptor mine{ends[0]}, its{ends[1]};
+    const pid_t between = fork();
+    if (between == 0) {
+      const pid_t server = fork();
+      if (server != 0) _exit(server < 0 ? 1 : 0);
+      serve(options, std::move(listening), std::move(its));
+    }
+    int status = 1;
+    while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (between < 0 || status != 0)
+      throw RendezvousError("The server of this node does not start", "no more processes", "Check ulimit -u");
+    return mine;
+  }
+
+  [[noreturn]] static void serve(const HostedOptions& options, rendezvous::Descriptor listening,
+                                 rendezvous::Descriptor own) {
+    setsid();
+    // It ends with its ranks, and not before: what tells them to end tells it, too, where all of a job get the signal.
+    for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
+    for (const int usual : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGCHLD}) signal(usual, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    keep_only(listening, own);
+    int status = 1;
+    {
+      detail::NodeServer server{options, std::move(listening), std::move(own)};
+      status = server.run();
+    }
+    _exit(status);
+  }
+
+  /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
+  /// standard error that all share.
+  static void keep_only(rendezvous::Descriptor& listening, rendezvous::Descriptor& own) {
+    listening.reset(fcntl(listening.get(), F_DUPFD_CLOEXEC, 64));
+    own.reset(fcntl(own.get(), F_DUPFD_CLOEXEC, 64));
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nowhere, 0);
+    dup2(nowhere, 1);
+    const int low = std::min(listening.get(), own.get());
+    const int high = std::max(listening.get(), own.get());
+    const long most = std::min(sysconf(_SC_OPEN_MAX), 1L << 20);
+    if (close_range(static_cast<unsigned>(high) + 1, ~0U, 0) != 0)
+      for (long other = high + 1; other < most; ++other) close(static_cast<int>(other));
+    for (int other = 3; other < high; ++other)
+      if (other != low) close(other);
+  }
+
+  /// Waits for the variables of this rank, and sets them. Leaves the lifeline empty when the server went without a
+  /// word.
+  void await_start(rendezvous::Connection server, rendezvous::Deadline deadline, const HostedOptions& options) {
+    const bool own = options.rank == server_.rank;
+    // The server keeps the same deadline and can name who is missing: it has the first word.
+    deadline = deadline.later(rendezvous::Milliseconds{2000});
+    for (;;) {
+      const bool alive = server.receive();
+      while (const std::optional<rendezvous::Frame> frame = server.next()) take(*frame);
+      if (!environment_.empty() && server.received_all()) {
+        lifeline_ = server.release();
+        return;
+      }
+      if (!alive && own)
+        throw RendezvousError("The server of this node ended", "this process had started it",
+                              "See what it printed; start the job again");
+      if (!alive) return;
+      if (deadline.passed())
+        throw DeadlineExceeded(text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ",
+                                    rendezvous::seconds(options.deadline)),
+                               "it is stopped, or cut off", "Start the job again");
+      pollfd entry = server.poll_entry();
+      poll(&entry, 1, deadline.poll_timeout());
+    }
+  }
+
+  /// Takes a frame of the server. Throws what the server says went wrong.
+  void take(const rendezvous::Frame& frame) {
+    switch (static_cast<detail::WorldFrame>(frame.type)) {
+      case detail::WorldFrame::environment:
+        for (rendezvous::RecordReader reader{frame.payload}; !reader.empty();) environment_.set(reader.string());
+        break;
+      case detail::WorldFrame::failed:
+        detail::WorldFailure::from(frame.payload).raise();
+      case detail::WorldFrame::lost: {
+        const LostPeer lost = detail::lost_from(frame.payload);
+        throw Unavailable(lost.rank, lost.host, lost.why, "Start all workers again");
+      }
+      default:
+        break;
+    }
+  }
+
+  std::size_t rank_;
+  std::size_t size_;
+  rendezvous::Descriptor lifeline_;
+  LostPeer server_;
+  detail::LaunchEnvironment environment_;
+};
+
+}  // namespace dist

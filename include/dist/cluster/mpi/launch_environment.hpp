@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/core/text.hpp>
+
+namespace dist::detail {
+
+/// Adds what MPI needs besides the variables of PMIx to find its server, and what mpirun would have set. Variables of
+/// MPI that the user has set stay as they are.
+inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here,
+                                 const std::string& directory) {
+  // Open MPI 4.1 looks for PMIx only where it believes to be under a launcher, and this is the one it needs no more of.
+  variables.emplace_back("SLURM_NODELIST=h");
+  variables.emplace_back("SLURM_JOBID=1");
+  variables.emplace_back("SLURM_STEP_ID=0");
+  // Ranks that wait must let others run where these need the core; elsewhere it would cost each short message 0.3 us.
+  if (ranks_here > std::thread::hardware_concurrency()) variables.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
+  // Whatever a killed rank leaves goes with the server's folder. The second name is Open MPI 5's.
+  for (const char* name :
+       {"orte_tmpdir_base", "btl_vader_backing_directory", "btl_sm_backing_directory", "osc_sm_backing_directory"})
+    variables.push_back(text("OMPI_MCA_", name, "=", directory));
+}
+
+/// Variables of this process for the time that MPI starts. Afterwards they are taken back, so that no child believes to
+/// be this rank.
+class LaunchEnvironment {
+ public:
+  LaunchEnvironment() = default;
+
+  [[nodiscard]] bool empty() const { return before_.empty(); }
+
+  /// Sets "NAME=value". Where `OMPI_MCA_` variables have a value already, that stays.
+  void set(std::string_view variable) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos) return;
+    const std::string name{variable.substr(0, equals)};
+    const char* before = std::getenv(name.c_str());
+    if (before != nullptr && name.starts_with("OMPI_MCA_")) return;
+    before_.push_back({name, before != nullptr, before != nullptr ? before : ""});
+    setenv(name.c_str(), std::string{variable.substr(equals + 1)}.c_str(), 1);
+  }
+
+  /// Back to what was before.
+  void restore() {
+    for (; !before_.empty(); before_.pop_back()) {
+      const Before& last = before_.back();
+      if (last.was_set)
+        setenv(last.name.c_str(), last.value.c_str(), 1);
+      else
+        unsetenv(last.name.c_str());
+    }
+  }
+
+ private:
+  struct Before {
+    std::string name;
+    bool was_set;
+    std::string value;
+  };
+
+  std::vector<Before> before_;
+};
+
+}  // namespace dist::detail

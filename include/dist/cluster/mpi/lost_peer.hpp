@@ -1,0 +1,87 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dist/cluster/rendezvous/frame.hpp>
+#include <dist/cluster/rendezvous/record.hpp>
+#include <dist/comm/peer_health.hpp>  // LostPeer
+
+namespace dist {
+
+namespace detail {
+
+/// What the processes of a hosted world and their servers send each other once they are connected.
+enum class WorldFrame : std::uint16_t {
+  environment = 16,   ///< server to rank: variables to set
+  failed = 17,        ///< server to rank or server: the world does not come to be
+  lost = 18,          ///< anywhere: a LostPeer
+  initialised = 19,   ///< rank to server: MPI_Init is over
+  goodbye = 20,       ///< rank to server, server to server: an orderly end
+  present = 21,       ///< server to first server: a rank of its node has come
+  absent = 22,        ///< and is gone again
+  start = 23,         ///< first server to server: all are there
+  fence = 24,         ///< server to first server: what its ranks contribute
+  fence_result = 25,  ///< and what all contributed
+  heartbeat = 26,     ///< between servers
+};
+
+/// Lifelines and failures carry no longer frames.
+inline constexpr std::size_t longest_lifeline_frame = 65'536;
+
+[[nodiscard]] inline std::vector<std::byte> lost_record(const LostPeer& lost) {
+  rendezvous::RecordWriter writer;
+  writer.number(std::uint64_t{lost.rank}).string(lost.host).string(lost.why);
+  writer.number(static_cast<std::uint8_t>(lost.in_order ? 1 : 0));
+  return {writer.content().begin(), writer.content().end()};
+}
+
+/// Throws FrameError.
+[[nodiscard]] inline LostPeer lost_from(std::span<const std::byte> record) {
+  rendezvous::RecordReader reader{record};
+  LostPeer lost;
+  lost.rank = static_cast<std::size_t>(reader.number<std::uint64_t>());
+  lost.host = reader.string();
+  lost.why = reader.string();
+  lost.in_order = reader.number<std::uint8_t>() != 0;
+  reader.expect_end();
+  return lost;
+}
+
+}  // namespace detail
+
+/// Looks at a lifeline (HostedWorld::lifeline), without waiting: a process that is gone, if the server of this node has
+/// told of one; each is told once. `in_order` says that it had finished and said goodbye. When the server itself is
+/// gone the answer is `server`, each time. Costs one system call while nothing has come.
+[[nodiscard]] inline std::optional<LostPeer> read_lost_peer(int lifeline, LostPeer server) {
+  std::array<std::byte, 16384> bytes;
+  constexpr std::size_t longest = bytes.size() - rendezvous::frame_header_size;
+  for (;;) {
+    ssize_t size = 0;
+    do size = recv(lifeline, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
+    while (size < 0 && errno == EINTR);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+    if (size <= 0) return server;
+    try {
+      std::size_t used = 0;
+      const std::span<const std::byte> come = std::span{bytes}.first(static_cast<std::size_t>(size));
+      const std::optional<rendezvous::Frame> frame = rendezvous::parse_frame(come, longest, used);
+      if (!frame) return std::nullopt;
+      if (recv(lifeline, bytes.data(), used, MSG_DONTWAIT) != static_cast<ssize_t>(used)) return server;
+      if (frame->type == static_cast<std::uint16_t>(detail::WorldFrame::lost)) return detail::lost_from(frame->payload);
+    } catch (const rendezvous::FrameError& error) {
+      server.why = error.what();
+      return server;
+    }
+  }
+}
+
+}  // namespace dist

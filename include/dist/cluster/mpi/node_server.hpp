@@ -1,0 +1,251 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/mpi/gathering.hpp>
+#include <dist/cluster/mpi/hosted_options.hpp>
+#include <dist/cluster/mpi/launch_environment.hpp>
+#include <dist/cluster/mpi/lost_peer.hpp>
+#include <dist/cluster/mpi/node_links.hpp>
+#include <dist/cluster/mpi/node_ranks.hpp>
+#include <dist/cluster/mpi/pmix_server.hpp>
+#include <dist/cluster/mpi/world_directory.hpp>
+#include <dist/cluster/mpi/world_failure.hpp>
+#include <dist/cluster/rendezvous/reception.hpp>
+
+namespace dist::detail {
+
+/// The server of one node of a hosted world, in a process of its own. It gathers the ranks of its node, starts PMIx for
+/// them once all tasks of the job have come, and passes on which processes are gone. It ends when its ranks have ended;
+/// when a process of the job is lost, after the grace at the latest, which ends what is left of the job on this node.
+class NodeServer {
+ public:
+  /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it.
+  NodeServer(const HostedOptions& options, rendezvous::Descriptor listening, rendezvous::Descriptor own)
+      : options_(options),
+        nodes_(options.tasks),
+        node_(nodes_.node_of(options.rank)),
+        reception_(std::move(listening), {options.secret, options.tasks.size(),
+                                          rendezvous::list_checksum(options.tasks, options.job), options.handshake}),
+        ranks_(nodes_.ranks(node_)),
+        links_(nodes_.nodes(), options.silence),
+        fences_(nodes_.nodes()) {
+    ranks_.add(options.rank, rendezvous::Connection{std::move(own), longest_lifeline_frame});
+  }
+
+  /// The exit status of the process: 0 after an orderly end.
+  [[nodiscard]] int run() {
+    try {
+      const WorldStart start = Gathering{options_, nodes_, reception_, ranks_, links_}.run();
+      return attend(start);
+    } catch (const Abandoned&) {
+    } catch (const WorldFailure& failure) {
+      give_up(failure);
+    } catch (const std::exception& error) {
+      give_up({WorldFailure::Kind::rendezvous,
+               {text("The server of host '", options_.tasks[options_.rank].host, "' failed"), error.what(),
+                "Start the job again"}});
+    }
+    return 1;
+  }
+
+ private:
+  using Deadline = rendezvous::Deadline;
+  using Milliseconds = rendezvous::Milliseconds;
+
+  void give_up(const WorldFailure& failure) {
+    ranks_.send_all(WorldFrame::failed, failure.record());
+    links_.send_all(WorldFrame::failed, failure.record());
+    drain(Milliseconds{1000});
+  }
+
+  /// Waits until the system has what was sent, and the ranks of this node have left.
+  void drain(Milliseconds longest) {
+    const Deadline deadline = Deadline::in(longest);
+    while (!deadline.passed() && (!ranks_.sent() || !links_.sent() || ranks_.still_connected() > 0)) {
+      std::vector<pollfd> entries;
+      ranks_.add_entries(entries);
+      links_.add_entries(entries);
+      poll(entries.data(), entries.size(), deadline.poll_timeout(Milliseconds{50}));
+      ranks_.advance([](std::size_t) {}, [](std::size_t, const std::string&) {});
+      links_.advance([](std::size_t, const rendezvous::Frame&) {}, [](std::size_t, const std::string&) {});
+    }
+  }
+
+  int attend(const WorldStart& start) {
+    WorldDirectory directory;
+    PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path()}};
+    for (const std::size_t rank : nodes_.ranks(node_)) {
+      std::vector<std::string> variables = pmix.environment(rank);
+      add_launch_variables(variables, nodes_.ranks(node_).size(), directory.path());
+      rendezvous::RecordWriter writer;
+      for (const std::string& variable : variables) writer.string(variable);
+      ranks_.send(rank, WorldFrame::environment, writer.content());
+    }
+    links_.heard_from_all();
+    const Deadline initialised = Deadline::in(options_.deadline);
+    while (!over()) {
+      std::vector<pollfd> entries{{pmix.events(), POLLIN, 0}};
+      reception_.add_entries(entries);
+      ranks_.add_entries(entries);
+      links_.add_entries(entries);
+      poll(entries.data(), entries.size(), reception_.next().poll_timeout(Milliseconds{100}));
+      reception_.advance([](const rendezvous::Hello& hello) { return refuse(hello); }, [](rendezvous::Guest) {});
+      while (std::optional<PmixEvent> event = pmix.next_event()) on_pmix(*event);
+      ranks_.advance(
+          [&](std::size_t rank) {
+            tell({rank, host_of(rank), "it had finished its work", true});
+          },
+          [&](std::size_t rank, const std::string& why) { lose(rank, why); });
+      links_.advance([&](std::size_t node, const rendezvous::Frame& frame) { on_link(node, frame); },
+                     [&](std::size_t node, const std::string& why) { lose_node(node, why); });
+      if (const auto late = ranks_.first_not_initialised(); late && initialised.passed() && !lost_)
+        lose(*late, text("it has not left MPI_Init within ", rendezvous::seconds(options_.deadline)));
+    }
+    if (lost_) return end_ranks();
+    std::this_thread::sleep_for(Milliseconds{300});  // the answers to the last calls of the ranks are on their way
+    return 0;
+  }
+
+  /// Nothing is left to do, or the grace is over.
+  [[nodiscard]] bool over() {
+    if (lost_) return lost_->passed() || (ranks_.still_connected() == 0 && links_.sent());
+    if (!ranks_.all_done()) return false;
+    if (!leaving_) {
+      leaving_ = Deadline::in(Milliseconds{10'000});  // for the other nodes to end, too
+      if (node_ != 0) links_.send_all(WorldFrame::goodbye, {});
+    }
+    bool alone = links_.sent();
+    for (std::size_t node = 0; node < nodes_.nodes(); ++node)
+      alone = alone && (node_ != 0 || node == 0 || links_.said_goodbye(node));
+    if (!alone && !leaving_->passed()) return false;
+    if (node_ == 0) links_.send_all(WorldFrame::goodbye, {});
+    return true;
+  }
+
+  int end_ranks() {
+    const std::size_t left = ranks_.still_connected();
+    if (left > 0)
+      std::fprintf(stderr,
+                   "dist: worker %zu on host %s is gone (%s); ending what is left of the job on this host, %zu processes.\n",
+                   lost_peer_.rank, lost_peer_.host.c_str(), lost_peer_.why.c_str(), left);
+    return 1;
+  }
+
+  [[nodiscard]] static std::optional<rendezvous::Refusal> refuse(const rendezvous::Hello& hello) {
+    return rendezvous::Refusal{
+        text("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
+        "all its tasks had come before", "Start all processes of a job together, each with its own index"};
+  }
+
+  void on_pmix(const PmixEvent& event) {
+    const std::size_t rank = event.rank;
+    switch (event.kind) {
+      case PmixEvent::Kind::fence: {
+        fence_ = event;
+        ++fence_number_;
+        const std::span<const char> data{event.data, event.size};
+        rendezvous::RecordWriter writer;
+        writer.number(fence_number_).bytes(std::as_bytes(data));
+        if (node_ == 0)
+          add_to_fence(fence_number_, 0, std::as_bytes(data));
+        else
+          links_.send(0, WorldFrame::fence, writer.content());
+        std::free(event.data);
+        break;
+      }
+      case PmixEvent::Kind::finalized:
+        ranks_.finalize(rank);
+        break;
+      case PmixEvent::Kind::aborted:
+        lose(rank, text("it called MPI_Abort with ", event.status));
+        break;
+      case PmixEvent::Kind::lost:
+        if (!ranks_.finalized(rank)) lose(rank, "its process ended without MPI_Finalize");
+        break;
+      case PmixEvent::Kind::connected:
+        break;
+    }
+  }
+
+  void on_link(std::size_t node, const rendezvous::Frame& frame) {
+    rendezvous::RecordReader reader{frame.payload};
+    switch (static_cast<WorldFrame>(frame.type)) {
+      case WorldFrame::fence: {
+        const auto number = reader.number<std::uint64_t>();
+        if (node_ == 0) add_to_fence(number, node, reader.bytes());
+        break;
+      }
+      case WorldFrame::fence_result: {
+        const auto number = reader.number<std::uint64_t>();
+        if (node == 0) answer_fence(number, reader.bytes());
+        break;
+      }
+      case WorldFrame::lost:
+        tell(lost_from(frame.payload), node);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void add_to_fence(std::uint64_t number, std::size_t node, std::span<const std::byte> contribution) {
+    const std::optional<std::vector<std::byte>> all = fences_.add(number, node, contribution);
+    if (!all) return;
+    rendezvous::RecordWriter writer;
+    writer.number(number).bytes(*all);
+    links_.send_all(WorldFrame::fence_result, writer.content());
+    answer_fence(number, *all);
+  }
+
+  void answer_fence(std::uint64_t number, std::span<const std::byte> all) {
+    if (!fence_ || number != fence_number_) return;
+    PmixServer::answer_fence(*fence_, all);
+    fence_.reset();
+  }
+
+  void lose(std::size_t rank, const std::string& why) { tell({rank, host_of(rank), why, false}); }
+  void lose_node(std::size_t node, const std::string& why) {
+    if (leaving_) return;
+    lose(nodes_.first(node), why);
+  }
+
+  /// Passes on that a process is gone, to all but the server that said so. After the first loss nothing else is told:
+  /// the others end because of it.
+  void tell(const LostPeer& peer, std::size_t from = static_cast<std::size_t>(-1)) {
+    if (lost_) return;
+    const std::vector<std::byte> record = lost_record(peer);
+    ranks_.send_all(WorldFrame::lost, record, peer.rank);
+    links_.send_all(WorldFrame::lost, record, from);
+    if (peer.in_order) return;
+    lost_peer_ = peer;
+    lost_ = Deadline::in(options_.grace);
+  }
+
+  [[nodiscard]] const std::string& host_of(std::size_t rank) const { return options_.tasks[rank].host; }
+
+  const HostedOptions& options_;
+  NodeMap nodes_;
+  std::size_t node_;
+  rendezvous::Reception reception_;
+  NodeRanks ranks_;
+  NodeLinks links_;
+  FenceBook fences_;
+  std::optional<PmixEvent> fence_;
+  std::uint64_t fence_number_ = 0;
+  LostPeer lost_peer_;
+  std::optional<Deadline> lost_;     ///< the end of the grace
+  std::optional<Deadline> leaving_;  ///< the end of the wait for the other nodes
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,299 @@
+#pragma once
+
+#include <fcntl.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/mpi/hosted_options.hpp>
+#include <dist/cluster/rendezvous/descriptor.hpp>
+#include <dist/cluster/rendezvous/error.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist::detail {
+
+/// What the ranks of this node did, as PMIx sees it.
+struct PmixEvent {
+  enum class Kind { connected, finalized, aborted, lost, fence };
+
+  Kind kind{};
+  std::uint32_t rank = 0;
+  int status = 0;
+  char* data = nullptr;  ///< of a fence: what the ranks contribute, to be freed
+  std::size_t size = 0;
+  pmix_modex_cbfunc_t answer = nullptr;
+  void* token = nullptr;
+};
+
+/// The job that all servers of a hosted world announce to their ranks in the same words.
+struct PmixJob {
+  std::string name;                     ///< new for each run
+  std::vector<std::string> node_names;  ///< all different
+  NodeMap nodes;
+  std::size_t node = 0;   ///< of this server
+  std::string directory;  ///< for its files
+};
+
+/// A PMIx server for the ranks of one node. One per process. Its callbacks run in a thread of libpmix and only write
+/// their events to a pipe, which `events()` makes part of somebody's `poll`.
+class PmixServer {
+ public:
+  /// Throws RendezvousError, naming the call of libpmix that failed.
+  explicit PmixServer(PmixJob job) : job_(std::move(job)) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe", PMIX_ERROR);
+    pipe_.reset(ends[0]);
+    pipe_in_.reset(ends[1]);
+    fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+    event_pipe = pipe_in_.get();
+
+    pmix_server_module_t module{};
+    module.client_connected = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
+      return report({PmixEvent::Kind::connected, rank->rank});
+    };
+    module.client_finalized = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
+      return report({PmixEvent::Kind::finalized, rank->rank});
+    };
+    module.abort = [](const pmix_proc_t* rank, void*, int status, const char*, pmix_proc_t*, std::size_t,
+                      pmix_op_cbfunc_t, void*) {
+      return report({PmixEvent::Kind::aborted, rank->rank, status});
+    };
+    module.fence_nb = fence;
+    module.direct_modex = [](const pmix_proc_t*, const pmix_info_t*, std::size_t, pmix_modex_cbfunc_t, void*) {
+      return pmix_status_t{PMIX_ERR_NOT_FOUND};
+    };
+    module.query = [](pmix_proc_t*, pmix_query_t*, std::size_t, pmix_info_cbfunc_t, void*) {
+      return pmix_status_t{PMIX_ERR_NOT_SUPPORTED};
+    };
+    InfoList settings;
+    settings.string(PMIX_SERVER_TMPDIR, job_.directory);
+    settings.string(PMIX_SYSTEM_TMPDIR, job_.directory);
+    settings.string(PMIX_HOSTNAME, job_.node_names[job_.node]);
+    expect("PMIx_server_init", PMIx_server_init(&module, settings.data(), settings.size()));
+    started_ = true;
+    wait_for("PMIx_Register_event_handler", [](Completion& done) {
+      return PMIx_Register_event_handler(nullptr, 0, nullptr, 0, on_event, on_registered, &done);
+    });
+    register_job();
+  }
+  PmixServer(const PmixServer&) = delete;
+  PmixServer& operator=(const PmixServer&) = delete;
+  ~PmixServer() {
+    if (started_) PMIx_server_finalize();
+    event_pipe = -1;
+  }
+
+  /// For `poll`: readable when there is an event.
+  [[nodiscard]] int events() const { return pipe_.get(); }
+  [[nodiscard]] std::optional<PmixEvent> next_event() {
+    PmixEvent event;
+    if (read(pipe_.get(), &event, sizeof event) != static_cast<ssize_t>(sizeof event)) return std::nullopt;
+    return event;
+  }
+
+  /// Lets a fence go on with what all nodes contributed.
+  static void answer_fence(const PmixEvent& fence, std::span<const std::byte> all) {
+    char* copy = static_cast<char*>(std::malloc(all.size() + 1));
+    if (!all.empty()) std::memcpy(copy, all.data(), all.size());
+    fence.answer(PMIX_SUCCESS, copy, all.size(), fence.token, std::free, copy);
+  }
+
+  /// The variables, "NAME=value", by which a rank of this node finds this server.
+  [[nodiscard]] std::vector<std::string> environment(std::size_t rank) {
+    pmix_proc_t process = process_of(rank);
+    wait_for("PMIx_server_register_client", [&](Completion& done) {
+      return PMIx_server_register_client(&process, getuid(), getgid(), nullptr, on_completion, &done);
+    });
+    char** variables = nullptr;
+    expect("PMIx_server_setup_fork", PMIx_server_setup_fork(&process, &variables));
+    std::vector<std::string> result;
+    for (char** variable = variables; variable != nullptr && *variable != nullptr; ++variable) {
+      result.emplace_back(*variable);
+      std::free(*variable);
+    }
+    std::free(variables);
+    return result;
+  }
+
+ private:
+  /// An asynchronous call of libpmix that this thread waits for.
+  struct Completion {
+    std::atomic<bool> done{false};
+    std::atomic<pmix_status_t> status{PMIX_SUCCESS};
+  };
+
+  /// A list of keys and values, freed at its end.
+  class InfoList {
+   public:
+    InfoList() = default;
+    InfoList(const InfoList&) = delete;
+    InfoList& operator=(const InfoList&) = delete;
+    ~InfoList() {
+      for (pmix_info_t& entry : entries_) PMIX_INFO_DESTRUCT(&entry);
+    }
+    void string(const char* key, const std::string& value) { add(key, value.c_str(), PMIX_STRING); }
+    void regex(const char* key, const char* value) { add(key, value, PMIX_REGEX); }
+    void number(const char* key, std::size_t value) {
+      const auto narrow = static_cast<std::uint32_t>(value);
+      add(key, &narrow, PMIX_UINT32);
+    }
+    void short_number(const char* key, std::size_t value) {
+      const auto narrow = static_cast<std::uint16_t>(value);
+      add(key, &narrow, PMIX_UINT16);
+    }
+    void rank(const char* key, std::size_t value) {
+      const auto narrow = static_cast<pmix_rank_t>(value);
+      add(key, &narrow, PMIX_PROC_RANK);
+    }
+    /// Copies the entries of `list`.
+    void array(const char* key, InfoList& list) {
+      pmix_data_array_t array{};
+      array.type = PMIX_INFO;
+      array.size = list.size();
+      array.array = list.data();
+      add(key, &array, PMIX_DATA_ARRAY);
+    }
+    [[nodiscard]] pmix_info_t* data() { return entries_.data(); }
+    [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+   private:
+    void add(const char* key, const void* value, pmix_data_type_t type) {
+      pmix_info_t& entry = entries_.emplace_back();
+      PMIX_INFO_CONSTRUCT(&entry);
+      PMIx_Info_load(&entry, key, value, type);
+    }
+    std::vector<pmix_info_t> entries_;
+  };
+
+  [[noreturn]] static void fail(const char* call, pmix_status_t status) {
+    throw RendezvousError("The PMIx server of this node does not start", text(call, ": ", PMIx_Error_string(status)),
+                          "Check the installation of libpmix, and that the folder for temporary files is writable");
+  }
+  static void expect(const char* call, pmix_status_t status) {
+    if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED) fail(call, status);
+  }
+
+  /// Starts an asynchronous call and waits for it. Where the call says that it is over already, no callback comes.
+  template <class Call>
+  static void wait_for(const char* name, Call&& call) {
+    auto* done = new Completion;  // stays behind, should the call never end
+    const pmix_status_t status = call(*done);
+    if (status == PMIX_SUCCESS) {
+      for (int i = 0; !done->done.load() && i < 10'000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      if (!done->done.load()) fail(name, PMIX_ERR_TIMEOUT);
+    }
+    const pmix_status_t outcome = status == PMIX_SUCCESS ? done->status.load() : status;
+    delete done;
+    expect(name, outcome);
+  }
+
+  static void on_completion(pmix_status_t status, void* completion) {
+    auto* done = static_cast<Completion*>(completion);
+    done->status = status;
+    done->done = true;
+  }
+  static void on_registered(pmix_status_t status, std::size_t, void* completion) { on_completion(status, completion); }
+
+  static void on_event(std::size_t, pmix_status_t status, const pmix_proc_t* source, pmix_info_t*, std::size_t,
+                       pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t done, void* token) {
+    if (source != nullptr && status == PMIX_ERR_LOST_CONNECTION) report({PmixEvent::Kind::lost, source->rank, status});
+    if (done != nullptr) done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, token);
+  }
+
+  static pmix_status_t report(const PmixEvent& event) {
+    // At most PIPE_BUF bytes, so whole or not at all.
+    while (::write(event_pipe, &event, sizeof event) < 0)
+      if (errno != EINTR) return PMIX_ERROR;
+    return PMIX_OPERATION_SUCCEEDED;
+  }
+
+  /// Only fences of the whole job are known: MPI_Init and MPI_Finalize need no others.
+  static pmix_status_t fence(const pmix_proc_t processes[], std::size_t size, const pmix_info_t*, std::size_t,
+                             char* data, std::size_t bytes, pmix_modex_cbfunc_t answer, void* token) {
+    if (size != 1 || processes[0].rank != PMIX_RANK_WILDCARD) return PMIX_ERR_NOT_SUPPORTED;
+    const pmix_status_t status = report({PmixEvent::Kind::fence, 0, 0, data, bytes, answer, token});
+    return status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status;
+  }
+
+  [[nodiscard]] pmix_proc_t process_of(std::size_t rank) const {
+    pmix_proc_t process{};
+    PMIX_LOAD_PROCID(&process, job_.name.c_str(), static_cast<pmix_rank_t>(rank));
+    return process;
+  }
+
+  /// Registers the whole job, as every node does.
+  void register_job() {
+    std::string names, ranks, local;
+    std::size_t world = 0;
+    for (std::size_t node = 0; node < job_.nodes.nodes(); ++node) {
+      names += text(node == 0 ? "" : ",", job_.node_names[node]);
+      std::string list;
+      for (const std::size_t rank : job_.nodes.ranks(node)) list += text(list.empty() ? "" : ",", rank);
+      ranks += text(node == 0 ? "" : ";", list);
+      if (node == job_.node) local = list;
+      world += job_.nodes.ranks(node).size();
+    }
+    char* node_map = nullptr;
+    char* process_map = nullptr;
+    expect("PMIx_generate_regex", PMIx_generate_regex(names.c_str(), &node_map));
+    expect("PMIx_generate_ppn", PMIx_generate_ppn(ranks.c_str(), &process_map));
+
+    const std::size_t here = job_.nodes.ranks(job_.node).size();
+    InfoList keys;
+    keys.regex(PMIX_NODE_MAP, node_map);
+    keys.regex(PMIX_PROC_MAP, process_map);
+    std::free(node_map);
+    std::free(process_map);
+    keys.number(PMIX_UNIV_SIZE, world);
+    keys.number(PMIX_JOB_SIZE, world);
+    keys.number(PMIX_MAX_PROCS, world);
+    keys.number(PMIX_LOCAL_SIZE, here);
+    keys.number(PMIX_NODE_SIZE, here);
+    keys.number(PMIX_NUM_NODES, job_.nodes.nodes());
+    keys.number(PMIX_JOB_NUM_APPS, 1);
+    keys.number(PMIX_NODEID, job_.node);
+    keys.string(PMIX_LOCAL_PEERS, local);
+    keys.string(PMIX_JOBID, job_.name);
+    keys.rank(PMIX_LOCALLDR, job_.nodes.first(job_.node));
+    for (std::size_t node = 0; node < job_.nodes.nodes(); ++node)
+      for (std::size_t i = 0; i < job_.nodes.ranks(node).size(); ++i) {
+        InfoList process;
+        process.rank(PMIX_RANK, job_.nodes.ranks(node)[i]);
+        process.rank(PMIX_GLOBAL_RANK, job_.nodes.ranks(node)[i]);
+        process.short_number(PMIX_LOCAL_RANK, i);
+        process.short_number(PMIX_NODE_RANK, i);
+        process.number(PMIX_APPNUM, 0);
+        process.number(PMIX_NODEID, node);
+        process.string(PMIX_HOSTNAME, job_.node_names[node]);
+        keys.array(PMIX_PROC_DATA, process);
+      }
+    const pmix_proc_t any = process_of(0);
+    wait_for("PMIx_server_register_nspace", [&](Completion& done) {
+      return PMIx_server_register_nspace(any.nspace, static_cast<int>(here), keys.data(), keys.size(), on_completion,
+                                         &done);
+    });
+  }
+
+  static inline int event_pipe = -1;
+
+  PmixJob job_;
+  rendezvous::Descriptor pipe_;
+  rendezvous::Descriptor pipe_in_;
+  bool started_ = false;
+};
+
+}  // namespace dist::detail

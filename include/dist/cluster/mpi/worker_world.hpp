@@ -1,0 +1,271 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/address.hpp>
+#include <dist/cluster/cluster_resolver.hpp>
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/launcher.hpp>
+#include <dist/cluster/mpi/hosted_world.hpp>
+#include <dist/cluster/rendezvous/secret.hpp>
+#include <dist/cluster/roles.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/cluster/validate.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/watchdog.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// The MPI that this library started, and the world that it hosts: once, for the whole life of the process. Nothing where
+/// the program owns MPI.
+struct StartedWorld {
+  std::unique_ptr<HostedWorld> hosted;
+  std::unique_ptr<mpi::Environment> environment;
+  std::shared_ptr<PeerHealth> health;  ///< what the last strategy knew of its peers
+
+  /// The job is broken: whoever finalised MPI would wait for ever, and this process does not end in order.
+  void abandon() noexcept {
+    if (environment) environment->abandon();
+    hosted.reset();
+  }
+  /// The work of the processes together, as long as it lives. A process that ends during it, by exit, or after an exception
+  /// left it, does not end in order.
+  class Work {
+   public:
+    explicit Work(StartedWorld& world) : world_(world), exceptions_(std::uncaught_exceptions()) {
+      ++world_.unfinished_;
+    }
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work() {
+      const bool started = world_.hosted || world_.environment;
+      if (!failed_ && (!failing() || !started)) --world_.unfinished_;
+    }
+    /// An exception leaves it.
+    [[nodiscard]] bool failing() const noexcept { return std::uncaught_exceptions() > exceptions_; }
+    /// It does not come to an end.
+    void fail() noexcept { failed_ = true; }
+
+   private:
+    StartedWorld& world_;
+    int exceptions_;
+    bool failed_ = false;
+  };
+
+  StartedWorld() = default;
+  StartedWorld(const StartedWorld&) = delete;
+  StartedWorld& operator=(const StartedWorld&) = delete;
+  ~StartedWorld() {
+    if (unfinished_ != 0) abandon();
+    if (hosted) hosted->goodbye();
+    if (!environment || !environment->owns_mpi() || !health || unfinished_ != 0) return;
+    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost.
+    Watchdog watchdog{*health, std::chrono::nanoseconds{0}};
+    const CollectiveCall call{.operation = "MPI_Finalize"};
+    const Watchdog::Guard guard{&watchdog, call};
+    environment.reset();
+  }
+
+ private:
+  std::size_t unfinished_ = 0;
+};
+
+}  // namespace detail
+
+/// The processes that train together, however they were started, as a communicator of MPI whose ranks are the worker
+/// numbers: chief first (spec A07 to A11).
+///
+/// - A communicator of the host program: its ranks.
+/// - MPI runs already, or a launcher (mpirun, srun) started the process: MPI_COMM_WORLD. Where there is a cluster, it is
+///   checked against that world, ranks are put into the order of the tasks, and evaluators are left out.
+/// - A cluster alone: a world that the processes host themselves (HostedWorld).
+/// - Nothing of these, or an evaluator: this process alone, without MPI.
+class WorkerWorld {
+ public:
+  /// This process alone.
+  WorkerWorld() = default;
+  /// The communicator of a host program, which owns MPI.
+  explicit WorkerWorld(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
+    mpi::require_running();
+    task_->index = rank_in(comm_);
+    source_ = "the program's communicator";
+  }
+  /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
+  /// between the processes; DeadlineExceeded when not all come within `start_timeout`.
+  template <ClusterResolver R>
+  WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout) {
+    const detail::StartedWorld::Work work{started()};
+    join(resolver, start_timeout);
+  }
+
+  /// Whether there is no communicator: this process trains alone.
+  [[nodiscard]] bool is_alone() const noexcept { return comm_ == MPI_COMM_NULL; }
+  [[nodiscard]] mpi::CommRef comm() const noexcept { return mpi::CommRef{comm_}; }
+  /// What this process is in its cluster; none where there is no cluster.
+  [[nodiscard]] const std::optional<Task>& task() const noexcept { return task_; }
+  /// Where the workers come from, for messages: "TF_CONFIG", "MPI_COMM_WORLD".
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+  /// What this library started in this process.
+  [[nodiscard]] static detail::StartedWorld& started() {
+    static detail::StartedWorld kept;
+    return kept;
+  }
+
+ private:
+  struct Claim {
+    std::uint64_t cluster;
+    std::uint64_t has_task;
+    Task task;
+    std::array<char, 512> error;
+  };
+
+  [[nodiscard]] static bool trains(const std::optional<Task>& task) noexcept {
+    return !task || task->type == TaskType::chief || task->type == TaskType::worker;
+  }
+  static void say(std::string_view note) {
+    std::fprintf(stderr, "dist: %.*s\n", static_cast<int>(note.size()), note.data());
+  }
+  [[nodiscard]] static std::size_t size_of(MPI_Comm comm) {
+    int size = 0;
+    mpi::check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+    return static_cast<std::size_t>(size);
+  }
+  [[nodiscard]] static std::size_t rank_in(MPI_Comm comm) {
+    int rank = 0;
+    mpi::check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    return static_cast<std::size_t>(rank);
+  }
+  /// Starts MPI, which waits for all processes and cannot be interrupted: while it lives, a process that is lost, or does
+  /// not come in time, ends this one.
+  class Start {
+   public:
+    explicit Start(std::chrono::milliseconds longest) : watchdog_(health_, longest), guard_(&watchdog_, call_) {
+      if (const HostedWorld* const hosted = started().hosted.get())
+        health_.watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
+      if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>();
+    }
+    /// Throws Unavailable where a process went, although MPI runs.
+    void finish() { health_.look(); }
+
+   private:
+    PeerHealth health_;
+    Watchdog watchdog_;
+    CollectiveCall call_{.operation = "MPI_Init"};
+    Watchdog::Guard guard_;
+  };
+
+  template <class R>
+  void join(const R& resolver, std::chrono::milliseconds start_timeout) {
+    const ClusterSpec cluster = resolver.cluster_spec();
+    const std::optional<Task> task = resolver.task();
+    const Launcher launcher = find_launcher();
+    const bool launched = launcher.kind != Launcher::Kind::none && launcher.kind != Launcher::Kind::torchrun;
+    source_ = resolver.describe();
+    if (mpi::is_running() || launched) {
+      join_launched(cluster, task, launcher, start_timeout);
+    } else {
+      validate_multi_worker(cluster, task, source_);
+      for (const std::string& note : multi_worker_notes(cluster, source_)) say(note);
+      if (const std::optional<std::string> note = launcher_note(); note && cluster.empty()) say(*note);
+      if (launcher.kind == Launcher::Kind::torchrun && cluster.empty()) require_world_size(launcher, 1);
+      task_ = task;
+      if (cluster.empty()) source_ = "no other workers";
+      if (!trains(task) || sync_tasks(cluster).size() <= 1) return;
+      host(cluster, *task, start_timeout);
+    }
+  }
+
+  void join_launched(const ClusterSpec& cluster, const std::optional<Task>& task, const Launcher& launcher,
+                     std::chrono::milliseconds start_timeout) {
+    const Start start{start_timeout};
+    const std::size_t size = size_of(MPI_COMM_WORLD);
+    require_world_size(launcher, size);
+    Claim mine{cluster.checksum(), task ? 1U : 0U, task.value_or(Task{}), {}};
+    try {
+      validate_multi_worker(cluster, task, source_);
+    } catch (const Error& error) {
+      std::strncpy(mine.error.data(), error.what(), mine.error.size() - 1);
+    }
+    std::vector<Claim> claims(size);
+    mpi::check(MPI_Allgather(&mine, sizeof(Claim), MPI_BYTE, claims.data(), sizeof(Claim), MPI_BYTE, MPI_COMM_WORLD),
+               "MPI_Allgather");
+    require_agreement(cluster, claims);
+    if (cluster.empty()) {
+      comm_ = MPI_COMM_WORLD;
+      task_ = Task{TaskType::worker, rank_in(comm_)};
+      source_ = "MPI_COMM_WORLD";
+      return;
+    }
+    task_ = task;
+    const int number = trains(task) ? static_cast<int>(id_in_cluster(cluster, *task)) : 0;
+    mpi::check(MPI_Comm_split(MPI_COMM_WORLD, trains(task) ? 0 : MPI_UNDEFINED, number, &comm_), "MPI_Comm_split");
+  }
+
+  /// Every process sees the claims of all, so all throw or none.
+  void require_agreement(const ClusterSpec& cluster, const std::vector<Claim>& claims) const {
+    for (std::size_t rank = 0; rank < claims.size(); ++rank)
+      if (claims[rank].error[0] != '\0')
+        throw InvalidArgument(text("Rank ", rank, " of MPI_COMM_WORLD cannot join the cluster"),
+                              claims[rank].error.data(), text("Correct ", source_, " of that process"));
+    for (std::size_t rank = 1; rank < claims.size(); ++rank)
+      if (claims[rank].cluster != claims[0].cluster)
+        throw InvalidArgument(text("Ranks 0 and ", rank, " of MPI_COMM_WORLD do not have the same cluster"),
+                              text("their lists in ", source_, " differ, or one has none"),
+                              text("Give every process the same cluster in ", source_));
+    if (cluster.empty()) return;
+    for (std::size_t rank = 0; rank < claims.size(); ++rank)
+      for (std::size_t other = 0; other < rank; ++other)
+        if (claims[other].task == claims[rank].task)
+          throw InvalidArgument(
+              text("Ranks ", other, " and ", rank, " of MPI_COMM_WORLD are both ", to_string(claims[rank].task)),
+              text("the task of their ", source_, " is the same"), "Give every process its own task index");
+    for (const Task task : sync_tasks(cluster)) {
+      bool found = false;
+      for (const Claim& claim : claims) found = found || claim.task == task;
+      if (!found)
+        throw InvalidArgument(text("No process of MPI_COMM_WORLD is ", to_string(task)),
+                              text(source_, " lists ", sync_tasks(cluster).size(), " that train, MPI_COMM_WORLD has ",
+                                   claims.size(), " processes"),
+                              text("Start one process for each task: mpirun -n ", cluster.tasks().size(), " PROGRAM"));
+    }
+  }
+
+  void host(const ClusterSpec& cluster, Task task, std::chrono::milliseconds start_timeout) {
+    HostedOptions options;
+    for (const Task each : sync_tasks(cluster)) {
+      const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source_));
+      options.tasks.push_back({address.host, text(address.port)});
+    }
+    options.rank = id_in_cluster(cluster, task);
+    options.secret = rendezvous::job_secret();
+    options.deadline = start_timeout;
+    started().hosted = std::make_unique<HostedWorld>(HostedWorld::join(options));
+    Start{start_timeout}.finish();
+    started().hosted->initialised();
+    comm_ = MPI_COMM_WORLD;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::optional<Task> task_;
+  std::string source_ = "nothing";
+};
+
+}  // namespace dist

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/cluster/rendezvous/descriptor.hpp>
+#include <dist/cluster/rendezvous/error.hpp>
+
+namespace dist::detail {
+
+/// Removes what is in the folder `name` of the folder `parent`, and itself. Follows no link.
+inline void remove_folder(int parent, const char* name) {
+  const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0) {
+    if (DIR* entries = fdopendir(folder)) {
+      while (const dirent* entry = readdir(entries)) {
+        const std::string_view inside = entry->d_name;
+        if (inside == "." || inside == "..") continue;
+        if (unlinkat(folder, entry->d_name, 0) != 0) remove_folder(folder, entry->d_name);
+      }
+      closedir(entries);
+    } else {
+      close(folder);
+    }
+  }
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/// A folder in memory for what one hosted world leaves on a node: stores of PMIx, session folders and shared segments
+/// of MPI. It goes with its server. What a killed server left is known by its lock, which nobody holds any more, and is
+/// removed when the next world of this user starts, never another one's.
+class WorldDirectory {
+ public:
+  /// Throws RendezvousError.
+  WorldDirectory() {
+    const char* temporary = std::getenv("TMPDIR");
+    if (!make("/dev/shm") && !(temporary != nullptr && make(temporary)) && !make("/tmp"))
+      throw RendezvousError("The server of this node has no folder for temporary files", rendezvous::system_text(),
+                            "Make /dev/shm or TMPDIR writable");
+  }
+  WorldDirectory(const WorldDirectory&) = delete;
+  WorldDirectory& operator=(const WorldDirectory&) = delete;
+  ~WorldDirectory() { remove_folder(AT_FDCWD, path_.c_str()); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  static std::string prefix() { return text("dist-world.", std::to_string(getuid()), "."); }
+
+  bool make(const std::string& parent) {
+    sweep(parent);
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      std::string path = text(parent, "/", prefix(), "XXXXXX");
+      if (mkdtemp(path.data()) == nullptr) return false;
+      lock_.reset(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      // Another world's sweep may have come between: then the folder has no name any more, and the next one is tried.
+      struct stat opened {
+      }, named{};
+      if (lock_ && flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && fstat(lock_.get(), &opened) == 0 &&
+          stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino) {
+        path_ = std::move(path);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static void sweep(const std::string& parent) {
+    DIR* entries = opendir(parent.c_str());
+    if (entries == nullptr) return;
+    while (const dirent* entry = readdir(entries)) {
+      if (!std::string_view{entry->d_name}.starts_with(prefix())) continue;
+      const rendezvous::Descriptor folder{
+          openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+      struct stat status {};
+      if (folder && fstat(folder.get(), &status) == 0 && status.st_uid == getuid() &&
+          flock(folder.get(), LOCK_EX | LOCK_NB) == 0)
+        remove_folder(dirfd(entries), entry->d_name);
+    }
+    closedir(entries);
+  }
+
+  std::string path_;
+  rendezvous::Descriptor lock_;
+};
+
+}  // namespace dist::detail

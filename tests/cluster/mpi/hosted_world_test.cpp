@@ -1,0 +1,357 @@
+#include <dist/cluster/mpi/hosted_world.hpp>
+
+#include <doctest/doctest.h>
+
+#include <signal.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <cluster/mpi/world_ranks.hpp>
+#include <cluster/rendezvous/ports.hpp>
+#include <support/processes.hpp>
+
+using dist::HostedOptions;
+using dist::HostedWorld;
+using namespace dist_test;
+using support::Processes;
+
+namespace {
+
+HostedOptions options_for(const std::vector<dist::HostedTask>& tasks, std::size_t rank) {
+  HostedOptions options;
+  options.tasks = tasks;
+  options.rank = rank;
+  options.deadline = 20s;
+  options.port_patience = 500ms;
+  return options;
+}
+
+int world_rank() {
+  int rank = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+/// All ranks join, `victim` ends by `end(world)`, and the others tell what they hear. Their statuses are 3.
+template <class End>
+void check_loss(std::size_t ranks, std::size_t victim, std::string_view why, int victims_status, End&& end) {
+  const auto tasks = free_endpoints(ranks);
+  Notes notes{ranks};
+  Processes processes{ranks, [&](std::size_t rank) {
+                        const HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        MPI_Barrier(MPI_COMM_WORLD);
+                        if (rank == victim) {
+                          notes.write(rank, now_as_text());
+                          end();
+                        }
+                        const auto lost = await_loss(world);
+                        if (!lost) return 1;
+                        const double after = seconds_since(notes[victim]);
+                        notes.write(rank, dist::text(lost->rank, " ", lost->host, " ", lost->why));
+                        std::printf("rank %zu of %zu: worker %zu seen lost after %.4f s\n", rank, ranks, lost->rank,
+                                    after);
+                        return after < 2 ? 3 : 2;
+                      }};
+  const std::vector<int> statuses = processes.wait();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    CAPTURE(rank);
+    CHECK(statuses[rank] == (rank == victim ? victims_status : 3));
+    if (rank != victim) CHECK(notes[rank] == dist::text(victim, " 127.0.0.1 ", why));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("processes started by hand are one world with shared memory") {
+  for (const std::size_t ranks : {1U, 2U, 3U, 4U}) {
+    CAPTURE(ranks);
+    const auto tasks = free_endpoints(ranks);
+    const auto start = std::chrono::steady_clock::now();
+    Processes processes{ranks, [&](std::size_t task) {
+                          HostedWorld world = join_and_initialise(options_for(tasks, task));
+                          std::printf("rank %zu of %zu is up after %.2f s\n", task, ranks, seconds_since(start));
+                          int size = 0, node_size = 0, sum = 0;
+                          const int rank = world_rank();
+                          MPI_Comm_size(MPI_COMM_WORLD, &size);
+                          MPI_Comm node;
+                          MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+                          MPI_Comm_size(node, &node_size);
+                          const int mine = rank + 1;
+                          MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                          const int n = static_cast<int>(ranks);
+                          const bool right = rank == static_cast<int>(task) && size == n && node_size == n &&
+                                             sum == n * (n + 1) / 2 && std::getenv("PMIX_RANK") == nullptr &&
+                                             std::getenv("SLURM_JOBID") == nullptr;
+                          world.goodbye();
+                          MPI_Finalize();
+                          return right ? 0 : 1;
+                        }};
+    CHECK(processes.wait() == std::vector<int>(ranks, 0));
+  }
+}
+
+TEST_CASE("a killed rank is named to every other one (F1)") {
+  const auto kill_me = [] { raise(SIGKILL); };
+  check_loss(2, 1, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
+  check_loss(3, 0, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
+  check_loss(4, 2, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
+}
+
+TEST_CASE("leaving with status 0 and without a goodbye is a loss (F3)") {
+  check_loss(2, 0, "its process ended without a goodbye", 0, [] { _exit(0); });
+}
+
+TEST_CASE("MPI_Abort of one rank is told to the others") {
+  check_loss(3, 1, "it called MPI_Abort with 5", 5, [] { MPI_Abort(MPI_COMM_WORLD, 5); });
+}
+
+TEST_CASE("the loss of a rank ends those that do not end by themselves") {
+  const auto tasks = free_endpoints(3);
+  const auto start = std::chrono::steady_clock::now();
+  Processes processes{3, [&](std::size_t rank) {
+                        HostedOptions options = options_for(tasks, rank);
+                        options.grace = 300ms;
+                        const HostedWorld world = HostedWorld::join(options);
+                        if (rank == 1) raise(SIGKILL);
+                        int given = 0;  // waits for rank 1 for ever
+                        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+                        return 0;
+                      }};
+  const std::vector<int> statuses = processes.wait();
+  std::printf("rank 1 killed before MPI_Init: all had ended after %.2f s\n", seconds_since(start));
+  CHECK(statuses[1] == 128 + SIGKILL);
+  for (const std::size_t rank : {0U, 2U}) CHECK((statuses[rank] != 0 && statuses[rank] != 124));
+}
+
+TEST_CASE("a rank that does not leave MPI_Init is named at the deadline") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{2};
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedOptions options = options_for(tasks, rank);
+                        options.deadline = 1s;
+                        options.grace = 200ms;
+                        const HostedWorld world = HostedWorld::join(options);
+                        const auto lost = await_loss(world);
+                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->why) : "nothing");
+                        return 0;
+                      }};
+  processes.wait();
+  CHECK(notes[1] == "0 it has not left MPI_Init within 1 s");
+}
+
+TEST_CASE("the end of the server is told by the lifeline, and what it left goes with the next world") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{3};
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedWorld world = HostedWorld::join(options_for(tasks, rank));
+                        const std::string store =
+                            std::getenv("PMIX_DSTORE_ESH_BASE_PATH");  // ends in the server's number
+                        const pid_t server = std::atoi(store.c_str() + store.rfind('_') + 1);
+                        notes.write(2, store.substr(0, store.rfind('/')));
+                        if (rank == 0 && !exists(notes[2])) return 1;
+                        int given = 0;
+                        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+                        world.initialised();
+                        MPI_Barrier(MPI_COMM_WORLD);
+                        if (rank == 0) kill(server, SIGKILL);
+                        const auto lost = await_loss(world);
+                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->host, " ", lost->why) : "nothing");
+                        return 3;
+                      }};
+  processes.wait();
+  for (const std::size_t rank : {0U, 1U})
+    CHECK(notes[rank] == "0 127.0.0.1 the server process of its host, which it had started, ended");
+  CHECK(contains(notes[2], "/dist-world."));
+  const auto one = free_endpoints(1);
+  Processes next{1, [&](std::size_t rank) {
+                   HostedWorld world = join_and_initialise(options_for(one, rank));
+                   world.goodbye();
+                   MPI_Finalize();
+                   return exists(notes[2]) ? 1 : 0;
+                 }};
+  CHECK(next.wait() == std::vector<int>{0});
+}
+
+TEST_CASE("an MPI that does not ask PMIx is found out") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{2};
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedWorld world = HostedWorld::join(options_for(tasks, rank));
+                        for (const char* name : {"SLURM_NODELIST", "SLURM_JOBID", "SLURM_STEP_ID"}) unsetenv(name);
+                        int given = 0;  // as a library would that knows nothing of PMIx: each process by itself
+                        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+                        try {
+                          world.initialised();
+                        } catch (const dist::RendezvousError& error) {
+                          notes.write(rank, error.what());
+                        }
+                        return 0;
+                      }};
+  processes.wait();
+  for (const std::size_t rank : {0U, 1U})
+    CHECK(contains(notes[rank], dist::text("MPI_COMM_WORLD is not the world of the 2 tasks that came together (worker ",
+                                           rank, " is its rank 0 of 1). Link Open MPI")));
+}
+
+TEST_CASE("a finished rank is told as such") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{2};
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        if (rank == 1) world.goodbye();
+                        std::optional<dist::LostPeer> gone;
+                        for (int i = 0; i < 5000 && rank == 0 && !gone; ++i, usleep(1000)) gone = world.lost_peer();
+                        if (gone) notes.write(rank, dist::text(gone->rank, gone->in_order ? " in order" : " lost"));
+                        if (rank == 0) world.goodbye();
+                        MPI_Finalize();
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 0});
+  CHECK(notes[0] == "1 in order");
+}
+
+TEST_CASE("a task that does not come is named to all others (spec A11)") {
+  const auto tasks = free_endpoints(4);
+  Notes notes{4};
+  const auto start = std::chrono::steady_clock::now();
+  Processes processes{4, [&](std::size_t rank) {
+                        if (rank == 2) return 0;
+                        HostedOptions options = options_for(tasks, rank);
+                        options.deadline = 1s;
+                        notes.write(rank, try_to_join(options));
+                        return 0;
+                      }};
+  processes.wait();
+  std::printf("missing task named after %.2f s, its deadline being 1 s\n", seconds_since(start));
+  for (const std::size_t rank : {0U, 1U, 3U})
+    CHECK(contains(notes[rank], dist::text("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 1 s")));
+}
+
+TEST_CASE("where the first task does not come, the others name it") {
+  const auto tasks = free_endpoints(3);
+  Notes notes{3};
+  Processes processes{3, [&](std::size_t rank) {
+                        if (rank == 0) return 0;
+                        HostedOptions options = options_for(tasks, rank);
+                        options.deadline = 700ms;
+                        notes.write(rank, try_to_join(options));
+                        return 0;
+                      }};
+  processes.wait();
+  for (const std::size_t rank : {1U, 2U})
+    CHECK(contains(notes[rank], dist::text("deadline: Worker 0 at ", to_string(tasks[0]),
+                                           " has not come within 0.7 s (Connection refused)")));
+}
+
+TEST_CASE("a rank that comes twice is told so, and the world comes to be (F14)") {
+  const auto tasks = free_endpoints(3);
+  Notes notes{4};
+  Processes processes{4, [&](std::size_t process) {
+                        const std::size_t rank = process == 3 ? 1 : process;
+                        if (process == 2) usleep(700'000);  // so that both come before the job is complete
+                        if (process == 3) usleep(300'000);
+                        if (process == 3) {
+                          notes.write(3, try_to_join(options_for(tasks, rank)));
+                          return 0;
+                        }
+                        HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        world.goodbye();
+                        MPI_Finalize();
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>(4, 0));
+  CHECK(contains(notes[3], "rendezvous: Worker 1 has come twice (a second process, on host '"));
+}
+
+TEST_CASE("a second first rank finds its port in use (F13)") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{3};
+  Processes processes{3, [&](std::size_t process) {
+                        if (process == 1) usleep(900'000);
+                        if (process == 2) {
+                          usleep(200'000);
+                          notes.write(2, try_to_join(options_for(tasks, 0)));
+                          return 0;
+                        }
+                        HostedWorld world = join_and_initialise(options_for(tasks, process));
+                        world.goodbye();
+                        MPI_Finalize();
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>(3, 0));
+  CHECK(contains(notes[2], dist::text("rendezvous: This task cannot listen at its own address ", to_string(tasks[0]))));
+  CHECK(contains(notes[2], "Address already in use"));
+}
+
+TEST_CASE("lists that differ are named on both sides") {
+  const auto tasks = free_endpoints(3);
+  for (const std::string secret : {"", "of the job"}) {
+    CAPTURE(secret);
+    Notes notes{2};
+    const auto start = std::chrono::steady_clock::now();
+    Processes processes{2, [&](std::size_t rank) {
+                          HostedOptions options = options_for({tasks[0], tasks[1]}, rank);
+                          if (rank == 1) options.tasks.push_back(tasks[2]);
+                          options.deadline = secret.empty() ? milliseconds{1000} : milliseconds{20'000};
+                          options.secret = secret;
+                          notes.write(rank, try_to_join(options));
+                          return 0;
+                        }};
+    processes.wait();
+    std::printf("lists that differ: both sides knew after %.2f s\n", seconds_since(start));
+    CHECK(contains(notes[1], "rendezvous: Worker 1 on host '"));
+    CHECK(contains(notes[1], "has another list of tasks (its list has 3 tasks, the one here 2)"));
+    CHECK(contains(notes[0], secret.empty() ? "deadline: Worker 1 at " : "rendezvous: Worker 1 on host '"));
+    CHECK(contains(notes[0], "has another list of tasks (its list has 3 tasks, the one here 2)"));
+  }
+}
+
+TEST_CASE("a secret admits those who know it (F14)") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{3};
+  Processes processes{3, [&](std::size_t process) {
+                        HostedOptions options = options_for(tasks, process == 2 ? 1 : process);
+                        options.secret = process == 2 ? "guessed" : "0123456789abcdef";
+                        if (process == 1) usleep(700'000);
+                        if (process == 2) {
+                          notes.write(2, try_to_join(options));
+                          return 0;
+                        }
+                        HostedWorld world = join_and_initialise(options);
+                        world.goodbye();
+                        MPI_Finalize();
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>(3, 0));
+  CHECK(contains(notes[2], "does not know the secret of the job (its proof is wrong)"));
+  CHECK_FALSE(contains(notes[2], "guessed"));
+}
+
+TEST_CASE("a rank that ended before the others had come may come again (spec O02)") {
+  const auto tasks = free_endpoints(3);
+  for (const std::size_t restarted : {0U, 1U}) {
+    CAPTURE(restarted);
+    Processes processes{4, [&](std::size_t process) {
+                          const std::size_t rank = process == 3 ? restarted : process;
+                          if (process == restarted) {
+                            // The kernel ends it while it waits for the others.
+                            alarm(1);
+                            static_cast<void>(HostedWorld::join(options_for(tasks, rank)));
+                          }
+                          if (process == 2) usleep(2'000'000);
+                          if (process == 3) usleep(1'300'000);
+                          HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                          world.goodbye();
+                          MPI_Finalize();
+                          return 0;
+                        }};
+    std::vector<int> statuses = processes.wait();
+    CHECK(statuses[restarted] == 128 + SIGALRM);
+    statuses[restarted] = 0;
+    CHECK(statuses == std::vector<int>(4, 0));
+  }
+}

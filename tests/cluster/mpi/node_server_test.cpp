@@ -1,0 +1,119 @@
+#include <dist/cluster/mpi/node_server.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <cluster/mpi/world_ranks.hpp>
+#include <cluster/rendezvous/pair.hpp>
+#include <cluster/rendezvous/ports.hpp>
+#include <support/processes.hpp>
+
+using namespace dist_test;
+using dist::detail::NodeServer;
+using dist::detail::WorldFrame;
+using dist::rendezvous::Connection;
+using dist::rendezvous::Descriptor;
+using dist::rendezvous::Frame;
+
+namespace {
+
+/// The server of a world of `tasks`, as a process, and the connection of rank 0 with it.
+struct Served {
+  explicit Served(std::size_t tasks, milliseconds deadline = 20s) {
+    options.tasks = free_endpoints(tasks);
+    options.deadline = deadline;
+    options.grace = 300ms;
+    auto [here, there] = socket_pair();
+    rank = Connection{std::move(here), dist::detail::longest_lifeline_frame};
+    process.emplace(1, [&, server = there.get()](std::size_t) {
+      rank.close();
+      Descriptor listening = dist::rendezvous::listen_at(options.tasks[0], {});
+      return NodeServer{options, std::move(listening), Descriptor{dup(server)}}.run();
+    });
+  }
+  /// The next frame that the server sends; of type 0 when it ends without one.
+  Frame next() {
+    for (;;) {
+      const bool alive = rank.receive();
+      if (std::optional<Frame> frame = rank.next()) return *frame;
+      if (!alive) return {};
+      pollfd entry = rank.poll_entry();
+      poll(&entry, 1, 1000);
+    }
+  }
+  void say(WorldFrame frame) { rank.send(static_cast<std::uint16_t>(frame), {}); }
+  int status() { return process->wait()[0]; }
+
+  dist::HostedOptions options;
+  Connection rank;
+  std::optional<support::Processes> process;
+};
+
+}  // namespace
+
+TEST_CASE("a rank gets its variables, works, and leaves: the server ends in order") {
+  Served served{1};
+  const Frame frame = served.next();
+  CHECK(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
+  support::Processes client{1, [&](std::size_t) {
+                              dist::detail::LaunchEnvironment environment;
+                              dist::rendezvous::RecordReader reader{frame.payload};
+                              while (!reader.empty()) environment.set(reader.string());
+                              pmix_proc_t me;
+                              return PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS && me.rank == 0 &&
+                                             PMIx_Finalize(nullptr, 0) == PMIX_SUCCESS
+                                         ? 0
+                                         : 1;
+                            }};
+  served.say(WorldFrame::initialised);
+  CHECK(client.wait() == std::vector<int>{0});
+  served.say(WorldFrame::goodbye);
+  served.rank.close();
+  CHECK(served.status() == 0);
+}
+
+TEST_CASE("a rank that leaves without a goodbye ends the server with status 1") {
+  Served served{1};
+  CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
+  served.rank.close();
+  CHECK(served.status() == 1);
+}
+
+TEST_CASE("a goodbye alone is not the end: MPI must have ended too") {
+  Served served{1, 500ms};
+  CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
+  served.say(WorldFrame::goodbye);
+  CHECK(served.status() == 1);  // as it has not left MPI_Init at the deadline
+}
+
+TEST_CASE("a missing task: the failure is told, and the server ends") {
+  Served served{2, 200ms};
+  const Frame frame = served.next();
+  REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::failed));
+  CHECK(dist::detail::WorldFailure::from(frame.payload).text.problem ==
+        dist::text("Worker 1 at ", to_string(served.options.tasks[1]), " has not come within 0.2 s"));
+  served.rank.close();
+  CHECK(served.status() == 1);
+}
+
+TEST_CASE("the rank ends before the others have come: so does the server, at once") {
+  Served served{2};
+  served.rank.close();
+  CHECK(served.status() == 1);
+}
+
+TEST_CASE("who comes when the job runs is told so") {
+  Served served{1};
+  CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
+  const auto& tasks = served.options.tasks;
+  dist::rendezvous::Dialer late{tasks[0],
+                                {dist::rendezvous::Hello::Role::worker, 0, 1,
+                                 dist::rendezvous::list_checksum(tasks, ""), "host", dist::rendezvous::machine_id()},
+                                {}};
+  CHECK_THROWS_WITH_AS(static_cast<void>(dial(late, "The server", 20s, dist::rendezvous::Deadline::in(20s))),
+                       "Worker 0 on host 'host' comes when the job runs already (all its tasks had come before). Start "
+                       "all processes of a job "
+                       "together, each with its own index.",
+                       dist::RendezvousError);
+}

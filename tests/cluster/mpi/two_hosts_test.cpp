@@ -1,0 +1,219 @@
+/// Two hosts on this machine: network namespaces with names and addresses of their own, which end with the test. Needs
+/// the right to make them; else the program is skipped.
+#include <dist/cluster/mpi/hosted_world.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sched.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <cluster/mpi/world_ranks.hpp>
+#include <support/processes.hpp>
+
+using namespace dist_test;
+using support::Processes;
+
+namespace {
+
+/// Processes that hold a namespace each, joined by a cable of their own.
+class TwoHosts {
+ public:
+  static std::string address(std::size_t host) { return dist::text("10.213.77.", host + 1); }
+
+  /// `made` is false where this process may not make hosts.
+  TwoHosts()
+      : ready_(2), holders_(2, [&](std::size_t host) {
+          const std::string name = dist::text("dist-host-", host);
+          const bool entered = unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && sethostname(name.c_str(), name.size()) == 0;
+          ready_.write(host, entered ? "made" : "refused");
+          for (;;) pause();
+          return 0;
+        }) {
+    for (int i = 0; i < 2000 && (ready_[0].empty() || ready_[1].empty()); ++i) usleep(1000);
+    made = ready_[0] == "made" && ready_[1] == "made" &&
+           on(0, dist::text("link add dist0 type veth peer name dist0 netns ", holders_[1]));
+    for (const std::size_t host : {0U, 1U})
+      made = made && on(host, dist::text("addr add ", address(host), "/24 dev dist0")) && on(host, "link set lo up") &&
+             on(host, "link set dist0 up");
+  }
+
+  /// Moves this process to a host.
+  void enter(std::size_t host) const {
+    for (const char* kind : {"net", "uts"}) {
+      const dist::rendezvous::Descriptor space{
+          open(dist::text("/proc/", holders_[host], "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
+      if (setns(space.get(), 0) != 0) _exit(98);
+    }
+  }
+  /// Runs `ip` on a host.
+  [[nodiscard]] bool on(std::size_t host, const std::string& command) const {
+    return std::system(dist::text("nsenter -t ", holders_[host], " -n ip ", command, " 2>/dev/null").c_str()) == 0;
+  }
+
+  bool made = false;
+
+ private:
+  Notes ready_;
+  Processes holders_;
+};
+
+/// Ends the program where there can be no hosts, before any test runs.
+struct NeedsHosts {
+  NeedsHosts() {
+    if (TwoHosts{}.made) return;
+    std::printf("skipped: this user may make no network namespaces, or the program ip is missing\n");
+    std::fflush(stdout);
+    std::_Exit(77);
+  }
+};
+const NeedsHosts needs_hosts;
+
+/// Two tasks on each host; alternately, so that ranks of a node are not neighbours.
+dist::HostedOptions options_for(std::size_t rank) {
+  dist::HostedOptions options;
+  for (std::size_t task = 0; task < 4; ++task)
+    options.tasks.push_back({TwoHosts::address(task % 2), dist::text(23450 + task)});
+  options.rank = rank;
+  options.deadline = 20s;
+  options.secret = "0123456789abcdef0123456789abcdef";
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("two tasks on each of two hosts are one world, with shared memory on each host") {
+  const TwoHosts hosts;
+  const auto start = std::chrono::steady_clock::now();
+  Processes processes{4, [&](std::size_t task) {
+                        hosts.enter(task % 2);
+                        dist::HostedWorld world = join_and_initialise(options_for(task));
+                        int rank = 0, size = 0, node_size = 0;
+                        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                        MPI_Comm_size(MPI_COMM_WORLD, &size);
+                        MPI_Comm node;
+                        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+                        MPI_Comm_size(node, &node_size);
+                        int lowest = 0;
+                        MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, node);
+                        std::vector<int> sums(100'000, rank + 1);
+                        MPI_Allreduce(MPI_IN_PLACE, sums.data(), 100'000, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                        bool right = rank == static_cast<int>(task) && size == 4 && node_size == 2 &&
+                                     lowest == static_cast<int>(task % 2);
+                        for (const int sum : sums) right = right && sum == 10;
+                        std::printf("rank %d: done after %.2f s\n", rank, seconds_since(start));
+                        MPI_Finalize();
+                        world.goodbye();
+                        return right ? 0 : 1;
+                      }};
+  CHECK(processes.wait() == std::vector<int>(4, 0));
+}
+
+TEST_CASE("a killed rank is named on both hosts (F1)") {
+  const TwoHosts hosts;
+  for (const std::size_t victim : {0U, 3U}) {
+    CAPTURE(victim);
+    Notes notes{4};
+    Processes processes{4, [&](std::size_t rank) {
+                          hosts.enter(rank % 2);
+                          const dist::HostedWorld world = join_and_initialise(options_for(rank));
+                          MPI_Barrier(MPI_COMM_WORLD);
+                          if (rank == victim) {
+                            notes.write(rank, now_as_text());
+                            raise(SIGKILL);
+                          }
+                          const auto lost = await_loss(world);
+                          if (!lost) return 1;
+                          std::printf("rank %zu: worker %zu seen lost after %.4f s\n", rank, lost->rank,
+                                      seconds_since(notes[victim]));
+                          notes.write(rank, dist::text(lost->rank, " ", lost->host));
+                          return 3;
+                        }};
+    const std::vector<int> statuses = processes.wait();
+    for (std::size_t rank = 0; rank < 4; ++rank)
+      if (rank != victim) {
+        CHECK(statuses[rank] == 3);
+        CHECK(notes[rank] == dist::text(victim, " ", TwoHosts::address(victim % 2)));
+      }
+  }
+}
+
+TEST_CASE("a host that falls silent is a loss on both sides (F13)") {
+  const TwoHosts hosts;
+  Notes notes{5};
+  Processes processes{4, [&](std::size_t rank) {
+                        hosts.enter(rank % 2);
+                        dist::HostedOptions options = options_for(rank);
+                        options.silence = 2s;
+                        const dist::HostedWorld world = join_and_initialise(options);
+                        MPI_Barrier(MPI_COMM_WORLD);
+                        if (rank == 0) notes.write(4, "up");
+                        const auto lost = await_loss(world);
+                        if (lost) notes.write(rank, dist::text(lost->rank, " ", lost->why));
+                        return 3;
+                      }};
+  for (int i = 0; i < 20'000 && notes[4].empty(); ++i) usleep(1000);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(hosts.on(1, "link set dist0 down"));
+  processes.wait();
+  std::printf("partition: all four knew after %.2f s, the limit of silence being 2 s\n", seconds_since(start));
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    CHECK(notes[rank] == dist::text(rank % 2 == 0 ? 1 : 0, " its server has been silent for 2 s"));
+}
+
+TEST_CASE("a partition that heals within the limit of silence is no loss (F13)") {
+  const TwoHosts hosts;
+  Notes notes{5};
+  Processes processes{4, [&](std::size_t rank) {
+                        hosts.enter(rank % 2);
+                        dist::HostedWorld world = join_and_initialise(options_for(rank));  // 15 s of silence
+                        MPI_Barrier(MPI_COMM_WORLD);
+                        if (rank == 0) notes.write(4, "up");
+                        for (int i = 0; i < 20'000 && notes[3] != "healed"; ++i) usleep(1000);
+                        int sum = 1;
+                        MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                        const auto lost = world.lost_peer();
+                        world.goodbye();
+                        MPI_Finalize();
+                        return sum == 4 && (!lost || lost->in_order) ? 0 : 1;
+                      }};
+  for (int i = 0; i < 20'000 && notes[4].empty(); ++i) usleep(1000);
+  CHECK(hosts.on(1, "link set dist0 down"));
+  usleep(2'000'000);
+  CHECK(hosts.on(1, "link set dist0 up"));
+  notes.write(3, "healed");
+  CHECK(processes.wait() == std::vector<int>(4, 0));
+}
+
+TEST_CASE("a task that does not come is named on both hosts") {
+  const TwoHosts hosts;
+  Notes notes{4};
+  Processes processes{4, [&](std::size_t rank) {
+                        if (rank == 3) return 0;
+                        hosts.enter(rank % 2);
+                        dist::HostedOptions options = options_for(rank);
+                        options.deadline = 1s;
+                        notes.write(rank, try_to_join(options));
+                        return 0;
+                      }};
+  processes.wait();
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    CHECK(contains(notes[rank], "deadline: Worker 3 at 10.213.77.2:23453 has not come within 1 s"));
+}
+
+TEST_CASE("an address of another host cannot be listened at") {
+  const TwoHosts hosts;
+  Notes notes{1};
+  Processes processes{1, [&](std::size_t) {
+                        hosts.enter(1);
+                        notes.write(0, try_to_join(options_for(0)));
+                        return 0;
+                      }};
+  processes.wait();
+  CHECK(contains(notes[0], "rendezvous: This task cannot listen at its own address 10.213.77.1:23450 (10.213.77.1: "));
+  CHECK(contains(notes[0], "has the right index"));
+}

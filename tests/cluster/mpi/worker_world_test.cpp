@@ -1,0 +1,122 @@
+#include <dist/cluster/mpi/worker_world.hpp>
+// ranks: 1 2 3 4
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dist/cluster/simple_resolver.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using dist::Task;
+using dist::TaskType;
+using namespace std::chrono_literals;
+
+std::size_t number_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return static_cast<std::size_t>(rank);
+}
+std::size_t size_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return static_cast<std::size_t>(size);
+}
+const std::size_t& rank() {
+  static const std::size_t rank = number_in(MPI_COMM_WORLD);
+  return rank;
+}
+const std::size_t& size() {
+  static const std::size_t size = size_of(MPI_COMM_WORLD);
+  return size;
+}
+std::vector<std::string> addresses(std::size_t count, std::size_t first_port = 2000) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back("10.0.0.1:" + std::to_string(first_port + i));
+  return all;
+}
+std::string refusal(const dist::ClusterSpec& cluster, Task task) {
+  try {
+    dist::WorkerWorld{dist::SimpleResolver{cluster, task}, 5s};
+  } catch (const dist::InvalidArgument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+bool has(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << part << "' is not in: " << text);
+  return found;
+}
+
+TEST_CASE("without a cluster the ranks of MPI_COMM_WORLD are the workers (spec A08)") {
+  const dist::WorkerWorld world{dist::SimpleResolver{{}, std::nullopt}, 5s};
+  CHECK_FALSE(world.is_alone());
+  CHECK(number_in(world.comm().get()) == rank());
+  CHECK(size_of(world.comm().get()) == size());
+  REQUIRE(world.task());
+  CHECK(*world.task() == Task{TaskType::worker, rank()});
+  CHECK(world.source() == "MPI_COMM_WORLD");
+}
+
+TEST_CASE("a cluster puts the ranks into the order of the tasks, chief first (spec A07, M11)") {
+  // The last rank is the chief, the one before it worker 0, and so on.
+  const dist::ClusterSpec cluster{{TaskType::chief, addresses(1, 1000)}, {TaskType::worker, addresses(size() - 1)}};
+  const std::size_t number = size() - 1 - rank();
+  const Task task = number == 0 ? Task{TaskType::chief, 0} : Task{TaskType::worker, number - 1};
+  const dist::WorkerWorld world{dist::SimpleResolver{cluster, task}, 5s};
+  CHECK(number_in(world.comm().get()) == number);
+  CHECK(size_of(world.comm().get()) == size());
+  CHECK(*world.task() == task);
+}
+
+TEST_CASE("an evaluator is left out of the workers and is alone (spec A09)") {
+  if (size() == 1) return;
+  const dist::ClusterSpec cluster{{TaskType::worker, addresses(size() - 1)}, {TaskType::evaluator, addresses(1, 1000)}};
+  const bool evaluates = rank() == 0;
+  const Task task = evaluates ? Task{TaskType::evaluator, 0} : Task{TaskType::worker, rank() - 1};
+  const dist::WorkerWorld world{dist::SimpleResolver{cluster, task}, 5s};
+  CHECK(world.is_alone() == evaluates);
+  if (!evaluates) {
+    CHECK(size_of(world.comm().get()) == size() - 1);
+    CHECK(number_in(world.comm().get()) == rank() - 1);
+  }
+}
+
+TEST_CASE("clusters that differ, tasks that are there twice or not at all, are named on every rank") {
+  if (size() == 1) return;
+  const std::string others = refusal({{TaskType::worker, addresses(size(), rank() == 1 ? 3000 : 2000)}},
+                                     {TaskType::worker, rank()});
+  CHECK(has(others, "Ranks 0 and 1 of MPI_COMM_WORLD do not have the same cluster"));
+  const dist::ClusterSpec cluster{{TaskType::worker, addresses(size())}};
+  const std::string twice = refusal(cluster, {TaskType::worker, rank() == 1 ? 0 : rank()});
+  CHECK(has(twice, "Ranks 0 and 1 of MPI_COMM_WORLD are both worker 0"));
+  const std::string missing = refusal({{TaskType::worker, addresses(size() + 1)}}, {TaskType::worker, rank()});
+  CHECK(has(missing, "No process of MPI_COMM_WORLD is worker " + std::to_string(size())));
+  const std::string none = refusal(cluster, {TaskType::worker, rank() == 0 ? size() : rank()});
+  CHECK(has(none, "Rank 0 of MPI_COMM_WORLD cannot join the cluster"));
+  const std::string server = refusal({{TaskType::worker, addresses(size() - 1)}, {TaskType::parameter_server, {"a:1"}}},
+                                     rank() == 0 ? Task{TaskType::parameter_server, 0} : Task{TaskType::worker, rank() - 1});
+  CHECK(has(server, "Rank 0 of MPI_COMM_WORLD cannot join the cluster"));
+}
+
+TEST_CASE("a communicator of the program is taken as it is") {
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, static_cast<int>(size() - rank()), &reversed);
+  {
+    const dist::WorkerWorld world{dist::mpi::ref(reversed)};
+    CHECK(number_in(world.comm().get()) == size() - 1 - rank());
+    CHECK_FALSE(world.is_alone());
+  }
+  CHECK(size_of(reversed) == size());
+  MPI_Comm_free(&reversed);
+}
+
+TEST_CASE("one process can be without others") { CHECK(dist::WorkerWorld{}.is_alone()); }
+
+}  // namespace

@@ -1,0 +1,67 @@
+#include <dist/cluster/mpi/world_directory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <signal.h>
+
+#include <optional>
+
+#include <support/processes.hpp>
+
+using dist::detail::WorldDirectory;
+
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+void make_file(const std::string& path) { close(open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); }
+
+}  // namespace
+
+TEST_CASE("a world's folder is private, and goes with all it holds") {
+  std::string path;
+  {
+    const WorldDirectory directory;
+    path = directory.path();
+    struct stat status {};
+    REQUIRE(stat(path.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0700);
+    REQUIRE(mkdir((path + "/a").c_str(), 0700) == 0);
+    REQUIRE(mkdir((path + "/a/b").c_str(), 0700) == 0);
+    make_file(path + "/a/b/file");
+    REQUIRE(symlink("/tmp", (path + "/link").c_str()) == 0);
+  }
+  CHECK_FALSE(exists(path));
+  CHECK(exists("/tmp"));
+}
+
+TEST_CASE("what a killed server left is removed by the next, and what another one uses is not") {
+  const WorldDirectory other;
+  make_file(other.path() + "/used");
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  {
+    support::Processes killed{1, [&](std::size_t) {
+                                const WorldDirectory left;
+                                make_file(left.path() + "/store");
+                                CHECK(write(ends[1], left.path().c_str(), left.path().size()) > 0);
+                                raise(SIGKILL);
+                                return 0;
+                              }};
+    killed.wait();
+  }
+  char bytes[256];
+  const ssize_t size = read(ends[0], bytes, sizeof bytes);
+  REQUIRE(size > 0);
+  const std::string left{bytes, static_cast<std::size_t>(size)};
+  CHECK(exists(left + "/store"));
+  const WorldDirectory next;
+  CHECK_FALSE(exists(left));
+  CHECK(exists(other.path() + "/used"));
+  CHECK(next.path() != other.path());
+  close(ends[0]);
+  close(ends[1]);
+}

@@ -1,0 +1,91 @@
+/// Ranks of a hosted world as children of a test, and what they have to say.
+#pragma once
+
+#include <mpi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/cluster/mpi/hosted_world.hpp>
+
+namespace dist_test {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// A text of each rank, in memory that it shares with the test.
+class Notes {
+ public:
+  explicit Notes(std::size_t ranks)
+      : size_(ranks * room),
+        memory_(static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  Notes(const Notes&) = delete;
+  Notes& operator=(const Notes&) = delete;
+  ~Notes() { munmap(memory_, size_); }
+
+  void write(std::size_t rank, std::string_view text) {
+    std::strncpy(memory_ + rank * room, std::string{text}.c_str(), room - 1);
+  }
+  [[nodiscard]] std::string operator[](std::size_t rank) const { return memory_ + rank * room; }
+
+ private:
+  static constexpr std::size_t room = 2048;
+  std::size_t size_;
+  char* memory_;
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// A point of the clock that all processes of this machine share, as a text; and the seconds since such a point.
+inline std::string now_as_text() { return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()); }
+inline double seconds_since(const std::string& point) {
+  const std::chrono::steady_clock::duration since{std::strtoll(point.c_str(), nullptr, 10)};
+  return seconds_since(std::chrono::steady_clock::time_point{since});
+}
+
+inline dist::HostedWorld join_and_initialise(const dist::HostedOptions& options) {
+  dist::HostedWorld world = dist::HostedWorld::join(options);
+  int given = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+  world.initialised();
+  return world;
+}
+
+/// Watches a lifeline until it tells of a process that did not end in order; nothing after `longest`.
+inline std::optional<dist::LostPeer> await_loss(const dist::HostedWorld& world, milliseconds longest = 20s) {
+  for (const auto start = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - start < longest;) {
+    if (std::optional<dist::LostPeer> lost = world.lost_peer(); lost && !lost->in_order) return lost;
+    usleep(500);
+  }
+  return std::nullopt;
+}
+
+/// What `join` throws, as "<kind>: <text>"; "joined" where it throws nothing.
+inline std::string try_to_join(const dist::HostedOptions& options) {
+  try {
+    const dist::HostedWorld world = dist::HostedWorld::join(options);
+    return "joined";
+  } catch (const dist::DeadlineExceeded& error) {
+    return dist::text("deadline: ", error.what());
+  } catch (const dist::RendezvousError& error) {
+    return dist::text("rendezvous: ", error.what());
+  } catch (const dist::InvalidArgument& error) {
+    return dist::text("argument: ", error.what());
+  } catch (const dist::Unavailable& error) {
+    return dist::text("unavailable: ", error.what());
+  }
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace dist_test

@@ -1,0 +1,83 @@
+#include <dist/cluster/rendezvous/listen.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+
+#include <thread>
+
+#include <cluster/rendezvous/ports.hpp>
+
+using namespace std::chrono_literals;
+using dist::rendezvous::Descriptor;
+using dist::rendezvous::listen_at;
+using dist::rendezvous::ListenOptions;
+using dist_test::free_endpoints;
+
+namespace {
+
+std::string problem_of(const dist::rendezvous::Endpoint& own, const ListenOptions& options) {
+  try {
+    const Descriptor socket = listen_at(own, options);
+    return "";
+  } catch (const dist::RendezvousError& error) {
+    return error.what();
+  }
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("listens at its own address only, and the socket is not inherited") {
+  const auto own = free_endpoints(1)[0];
+  const Descriptor socket = listen_at(own, {});
+  dist::rendezvous::SocketAddress bound;
+  bound.size = sizeof bound.storage;
+  REQUIRE(getsockname(socket.get(), bound.get(), &bound.size) == 0);
+  CHECK(to_string(bound) == "127.0.0.1");
+  CHECK((fcntl(socket.get(), F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("a port in use is tried again for a while, then named (F13)") {
+  const auto own = free_endpoints(1)[0];
+  Descriptor holder = listen_at(own, {});
+  const std::string problem = problem_of(own, {false, 120ms, 0ms});
+  CHECK(contains(problem, dist::text("This task cannot listen at its own address ", to_string(own))));
+  CHECK(contains(problem, "Address already in use"));
+  CHECK(contains(problem, "or list another port"));
+  std::thread end_of_holder{[&] {
+    std::this_thread::sleep_for(100ms);
+    holder.reset();
+  }};
+  CHECK(problem_of(own, {false, 20s, 0ms}) == "");
+  end_of_holder.join();
+}
+
+TEST_CASE("an address of another machine is named") {
+  const std::string problem = problem_of({"192.0.2.7", "23456"}, {false, 20s, 20s});  // at once
+  CHECK(contains(problem, "its own address 192.0.2.7:23456 (192.0.2.7: "));
+  CHECK(contains(problem, "That is no address of this machine"));
+}
+
+TEST_CASE("all interfaces are refused") {
+  for (const char* host : {"0.0.0.0", "::"})
+    CHECK(contains(problem_of({host, "23456"}, {}), "stands for all interfaces"));
+}
+
+TEST_CASE("an address of this machine only is refused where peers are elsewhere") {
+  CHECK(contains(problem_of({"localhost", "23456"}, {true}), "List an address of its network"));
+  // A number that does not look like loopback, as names in /etc/hosts that stand for 127.0.1.1 do not.
+  const std::string problem = problem_of({"0x7f000101", "23456"}, {true});
+  CHECK(contains(problem, "is one that only this machine reaches ('0x7f000101' stands for 127.0.1.1 here"));
+  CHECK(contains(problem, "/etc/hosts"));
+}
+
+TEST_CASE("a name that is not known is waited for, then named") {
+  const std::string problem = problem_of({"no-such-host.invalid", "23456"}, {false, 0ms, 60ms});
+  CHECK(contains(problem, "its own address no-such-host.invalid:23456 (the name 'no-such-host.invalid' is not known"));
+}
+
+TEST_CASE("a port that is no number is refused before anything is tried") {
+  CHECK_THROWS_AS(static_cast<void>(listen_at({"127.0.0.1", "ssh"}, {})), dist::InvalidArgument);
+}
