@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <support/unshared.hpp>
+
 using dist::IndexedSlices;
 
 namespace {
@@ -43,7 +45,7 @@ TEST_CASE("a group of one keeps its slices (spec H03)") {
   CHECK(values_of(all) == std::vector<float>{10, 1, 11, 1});
 }
 
-TEST_CASE("slices are used where they lie, by all replicas alike") {
+TEST_CASE("one replica uses its slices where they lie") {
   const IndexedSlices<float> own = slices_of(1, {3, 3});
   const auto own_view = own.view();
   int calls = 0;
@@ -53,8 +55,11 @@ TEST_CASE("slices are used where they lie, by all replicas alike") {
     CHECK(&slices_of_rank(0) == &own_view);
   });
   CHECK(calls == 1);
+}
 
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+TEST_CASE_TEMPLATE("slices of all are used by all replicas alike, in rank order, repetitions kept (spec H10)", Ops,
+                   dist::SharedMemoryAllReduce, testing::Unshared) {
+  dist::Mirrored<Ops> strategy{3};
   const auto wrong = strategy.run([](auto& replica) {
     std::size_t mistakes = 0;
     for (int round = 0; round < 50; ++round) {
@@ -78,8 +83,9 @@ TEST_CASE("slices are used where they lie, by all replicas alike") {
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }
 
-TEST_CASE("slices of different arrays are refused on every replica") {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+TEST_CASE_TEMPLATE("slices of different arrays are refused on every replica", Ops, dist::SharedMemoryAllReduce,
+                   testing::Unshared) {
+  dist::Mirrored<Ops> strategy{3};
   const auto message_of = [&](auto reduce) {
     try {
       strategy.run([&](auto& replica) {

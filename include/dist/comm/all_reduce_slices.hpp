@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/communicator.hpp>
@@ -34,14 +35,16 @@ inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Sh
 
 }  // namespace detail
 
-/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
-/// gave (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows,
-/// also none, of one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
-template <class Collectives, class Op, class T>
-[[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine) {
-  static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
-                "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
-  detail::require_reduce_op<Op, T>();
+namespace detail {
+
+/// The slices of all members behind each other, in rank order, and how many rows each gave. A collective call.
+template <class T>
+struct GatheredSlices {
+  std::vector<std::size_t> rows;  // of each member
+  IndexedSlices<T> slices;
+};
+template <class Collectives, class T>
+[[nodiscard]] GatheredSlices<T> gather_slices(const Collectives& collectives, const IndexedSlicesView<T>& mine) {
   struct Extent {
     std::size_t rows;
     Shape dense_shape;
@@ -54,25 +57,43 @@ template <class Collectives, class Op, class T>
   std::vector<std::size_t> rows(members);
   std::vector<std::size_t> elements(members);
   for (std::size_t rank = 0; rank < members; ++rank) {
-    detail::require_one_dense_shape(rank, extents[rank].dense_shape, extents[0].dense_shape);
+    require_one_dense_shape(rank, extents[rank].dense_shape, extents[0].dense_shape);
     rows[rank] = extents[rank].rows;
     elements[rank] = rows[rank] * mine.values().row_size();
   }
   IndexedSlices<T> all(std::accumulate(rows.begin(), rows.end(), std::size_t{0}), mine.dense_shape());
   collectives.all_gather(mine.indices(), std::span<const std::size_t>{rows}, all.indices());
   collectives.all_gather(mine.values().elements(), std::span<const std::size_t>{elements}, all.values().elements());
-  if constexpr (std::same_as<Op, Mean>)
+  return {std::move(rows), std::move(all)};
+}
+
+}  // namespace detail
+
+/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
+/// gave (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows,
+/// also none, of one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
+template <class Collectives, class Op, class T>
+[[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine) {
+  static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
+                "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
+  detail::require_reduce_op<Op, T>();
+  IndexedSlices<T> all = detail::gather_slices(collectives, mine).slices;
+  if constexpr (std::same_as<Op, Mean>) {
+    const std::size_t members = collectives.communicator().size();
     for (T& value : all.values().elements()) value = Op::finish(value, members);
+  }
   return all;
 }
 
-/// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices in the place
-/// where they lie: what `all_reduce_slices` puts behind each other, without memory for it. Returns when no replica uses
-/// them any more. Throws ShapeMismatch for slices of arrays of different shapes. A collective call.
+/// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices: what
+/// `all_reduce_slices` puts behind each other. Replicas that share memory use them in the place where they lie, without
+/// memory of their own. Returns when no replica uses them any more. Throws ShapeMismatch for slices of arrays of
+/// different shapes. A collective call.
 template <class Collectives, class T, class Use>
 void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<T>& mine, Use&& use) {
   const auto comm = collectives.communicator();
-  if constexpr (SharesMemory<std::remove_const_t<decltype(comm)>>) {
+  using Comm = std::remove_const_t<decltype(comm)>;
+  if constexpr (SharesMemory<Comm>) {
     IndexedSlicesView<T> published = mine;
     const detail::Loan loan{comm};
     comm.publish({.operation = "all_reduce of indexed slices", .reduction = dtype_name<T>}, &published);
@@ -83,10 +104,19 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
       detail::require_one_dense_shape(rank, slices_of(rank).dense_shape(), slices_of(0).dense_shape());
     use(comm.size(), slices_of);
     comm.barrier();
-  } else {
-    static_assert(std::same_as<std::remove_const_t<decltype(comm)>, SelfCommunicator>,
-                  "slices are used where they lie by replicas that share memory, or by one replica");
+  } else if constexpr (std::same_as<Comm, SelfCommunicator>) {
     use(comm.size(), [&](std::size_t) -> const IndexedSlicesView<T>& { return mine; });
+  } else {
+    const auto [rows, slices] = detail::gather_slices(collectives, mine);
+    std::vector<IndexedSlicesView<T>> views;
+    views.reserve(rows.size());
+    std::size_t first = 0;
+    for (const std::size_t count : rows) {
+      views.push_back(
+          {slices.indices().subspan(first, count), slices.values().rows(first, count), slices.dense_shape()});
+      first += count;
+    }
+    use(views.size(), [&](std::size_t rank) -> const IndexedSlicesView<T>& { return views[rank]; });
   }
 }
 

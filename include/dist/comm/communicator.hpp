@@ -4,33 +4,11 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string_view>
 
-#include <dist/core/reduce_op.hpp>
+#include <dist/comm/collective_call.hpp>
 
 namespace dist {
-
-/// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
-struct CollectiveCall {
-  std::string_view operation;       ///< "all_reduce"
-  std::string_view reduction = {};  ///< "sum"; empty where nothing is reduced
-  std::size_t elements = 0;         ///< of each member
-  std::string_view dtype = {};      ///< of the elements
-  std::size_t root = 0;             ///< of a broadcast
-  std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
-  friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
-
-  /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones where their
-  /// names are the same literals: a name is identified by where it begins.
-  [[nodiscard]] std::uint64_t fingerprint() const noexcept {
-    const auto address = [](std::string_view name) { return reinterpret_cast<std::uintptr_t>(name.data()); };
-    return address(operation) * 0x9e3779b97f4a7c15U + address(reduction) * 0xbf58476d1ce4e5b9U +
-           address(dtype) * 0x94d049bb133111ebU + elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U +
-           counts * 0xd6e8feb86659fd93U;
-  }
-};
 
 /// A member of a group: it knows its `rank()` in 0 … `size()` - 1 and can wait for the others.
 template <class C>
@@ -61,6 +39,27 @@ concept ExchangesSmall = Communicator<C> &&
   { C::exchange_capacity } -> std::convertible_to<std::size_t>;
   comm.exchange(call, values);
   { comm.template received<float>(std::size_t{0}) } -> std::same_as<const float*>;
+};
+
+/// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all
+/// are about to do the same. `start_send` and `start_receive` return at once, and `finish` when the bytes have been sent,
+/// or have come; messages from one member to another come in the order in which they were sent, as long as they were.
+/// `scratch(which, bytes)` is memory for work, kept from call to call.
+template <class C>
+concept PassesMessages = Communicator<C> &&
+    requires(const C comm, const CollectiveCall& call, std::span<const std::byte> out, std::span<std::byte> in) {
+  typename C::Transfer;
+  comm.announce(call);
+  { comm.start_send(out, std::size_t{0}) } -> std::same_as<typename C::Transfer>;
+  { comm.start_receive(in, std::size_t{0}) } -> std::same_as<typename C::Transfer>;
+  requires requires(typename C::Transfer transfer) { comm.finish(transfer); };
+  { comm.scratch(std::size_t{0}, std::size_t{0}) } -> std::same_as<std::byte*>;
+};
+
+/// What members that pass messages look at before each collective.
+enum class CollectiveChecks : unsigned char {
+  none,  ///< nothing: members that disagree get wrong values, or wait for each other until the time is up
+  calls  ///< whether all make the same call
 };
 
 }  // namespace dist

@@ -8,6 +8,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
+#include <dist/comm/message_ring.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -31,7 +32,8 @@ namespace detail {
 /// The ring algorithm (Patarasu, Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009;
 /// spec H18): in size - 1 steps each member adds its own values to what its left neighbour has summed of one chunk, and
 /// in as many steps the finished chunks go round. Every member talks to its neighbour only, which is what a network
-/// wants; between replicas in one memory SharedMemoryAllReduce is faster.
+/// wants; between replicas in one memory SharedMemoryAllReduce is faster. Members that share memory read their left
+/// neighbour's, others pass messages.
 ///
 /// Each chunk is summed in the order of the ring, so the bits differ from those of other policies; they are the same on
 /// every replica and in every run.
@@ -40,12 +42,22 @@ struct RingAllReduce {
   static constexpr bool sums_in_rank_order = false;
 
   template <class C>
-  class On : public SharedMemoryCollectives<C> {
+  class On {
     static_assert(
-        SharesMemory<C>,
-        "RingAllReduce needs replicas in one address space: use a communicator that models SharesMemory, such as "
-        "ThreadCommunicator");
+        SharesMemory<C> || PassesMessages<C>,
+        "RingAllReduce needs members that reach each other: use a communicator that models SharesMemory, such "
+        "as ThreadCommunicator, or PassesMessages, such as mpi::Communicator");
+  };
 
+  template <class C>
+    requires(PassesMessages<C> && !SharesMemory<C>)
+  class On<C> : public detail::MessageRing<C> {
+   public:
+    using detail::MessageRing<C>::MessageRing;
+  };
+
+  template <SharesMemory C>
+  class On<C> : public SharedMemoryCollectives<C> {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 

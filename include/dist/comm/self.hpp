@@ -8,6 +8,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
 
 namespace dist {

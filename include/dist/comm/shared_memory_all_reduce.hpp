@@ -11,6 +11,7 @@
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
 
 namespace dist {
 

@@ -203,12 +203,8 @@ class ThreadGroup {
   }
 
   [[nodiscard]] std::string describe(std::size_t rank, std::uint32_t sequence) const {
-    const CollectiveCall& call = mailbox(rank, sequence).call;
-    std::string line = text("replica ", rank, " called ", call.operation);
-    if (!call.reduction.empty()) line += text("(", call.reduction, ")");
-    if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
-    if (call.operation == "broadcast") line += text(" from replica ", call.root);
-    return line + text(" as step ", sequence, " of its collectives");
+    return text("replica ", rank, " called ", dist::describe(mailbox(rank, sequence).call), " as step ", sequence,
+                " of its collectives");
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
     throw CollectiveMismatch("The replicas did not issue the same collectives",
@@ -216,12 +212,10 @@ class ThreadGroup {
                              "Call collectives on every replica, not under a condition that only some fulfil");
   }
   [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    CollectiveCall with_my_counts = mailbox(peer, sequence).call;
-    with_my_counts.counts = mailbox(rank, sequence).call.counts;
-    const bool only_counts_differ = with_my_counts == mailbox(rank, sequence).call;
+    const bool only_counts = differ_in_counts_only(mailbox(rank, sequence).call, mailbox(peer, sequence).call);
     throw CollectiveMismatch("The replicas did not issue the same collectives",
                              text(describe(rank, sequence), ", but ", describe(peer, sequence),
-                                  only_counts_differ ? " with other counts of the replicas' elements" : ""),
+                                  only_counts ? " with other counts of the replicas' elements" : ""),
                              "Call the same collectives with the same extents in the same order on every replica");
   }
   [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence,

@@ -15,6 +15,7 @@
 #include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
 #include <dist/comm/share.hpp>
+#include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
@@ -52,7 +53,7 @@ class ReplicaContext {
   [[nodiscard]] ReplicaId replica_id() const noexcept { return ReplicaId{collectives_.communicator().rank()}; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return collectives_.communicator().size(); }
   /// This replica's number among the replicas of its process: the index of its state in a per-process array.
-  [[nodiscard]] std::size_t local_index() const noexcept { return replica_id().index(); }
+  [[nodiscard]] std::size_t local_index() const noexcept { return replicas_here().rank(); }
 
   /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call.
   template <Reducible T, class Op>
@@ -117,38 +118,7 @@ class ReplicaContext {
   template <class T>
     requires Reducible<std::remove_const_t<T>>
   [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis) const {
-    using Element = std::remove_const_t<T>;
-    struct Extent {
-      Shape shape;
-      int axis;
-    };
-    PerReplica<Extent> extents(num_replicas_in_sync());
-    collectives_.exchange("all_gather", Extent{mine.shape(), axis}, std::span<Extent>{extents.begin(), extents.size()});
-    for (std::size_t rank = 1; rank < extents.size(); ++rank)
-      if (extents[rank].axis != extents[0].axis)
-        throw CollectiveMismatch("The replicas did not issue the same collectives",
-                                 text("replica 0 called all_gather along axis ", extents[0].axis, ", but replica ",
-                                      rank, " along axis ", extents[rank].axis),
-                                 "Gather along the same axis on every replica");
-    const PerReplica<Shape> shapes(extents.size(), [&](std::size_t rank) { return extents[rank].shape; });
-    Tensor<Element> whole{concatenated_shape("replica", shapes.values(), axis)};
-    const std::size_t along = Axes::resolve(axis, whole.shape());
-    const PerReplica<std::size_t> counts(shapes.size(), [&](std::size_t rank) { return shapes[rank].elements(); });
-    const std::span<const Element> elements{mine.data(), mine.size()};
-    if (along == 0) {
-      collectives_.all_gather(elements, counts.values(), whole.elements());
-      return whole;
-    }
-    Tensor<Element> behind_each_other{Shape{whole.size()}};
-    collectives_.all_gather(elements, counts.values(), behind_each_other.elements());
-    std::size_t before = 0;
-    const Element* part = behind_each_other.data();
-    for (const Shape& shape : shapes) {
-      place_part(TensorView<const Element>{part, shape}, along, before, whole.view());
-      part += shape.elements();
-      before += shape[along];
-    }
-    return whole;
+    return all_gather_tensors(collectives_, "replica", mine, axis);
   }
   template <Reducible T>
   [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis) const {
@@ -161,8 +131,8 @@ class ReplicaContext {
     static_assert(!Reducible<T>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
   }
 
-  /// Brings all replicas together and calls `fn(scope, args...)` once, in the cross-replica context, on replica 0's
-  /// thread; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without
+  /// Brings all replicas of this process together and calls `fn(scope, args...)` once, in the cross-replica context, on
+  /// the thread of the first; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without
   /// threads, the arguments are plain (spec E09).
   ///
   /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call;
@@ -170,7 +140,7 @@ class ReplicaContext {
   template <class Fn, class... Args>
   auto merge_call(Fn&& fn, Args&&... args) const {
     CrossReplicaContext<S> scope{*strategy_};
-    const auto comm = collectives_.communicator();
+    const auto comm = replicas_here();
     if constexpr (!SharesMemory<std::remove_cv_t<decltype(comm)>>) {
       return fn(scope, args...);
     } else {
@@ -299,6 +269,13 @@ class ReplicaContext {
   }
 
  private:
+  /// The group of the replicas of this process, whose threads see each other's memory.
+  [[nodiscard]] auto replicas_here() const noexcept {
+    if constexpr (requires { collectives_.lower(); })
+      return collectives_.lower().communicator();
+    else
+      return collectives_.communicator();
+  }
   static void require_equal_shapes(const PerReplica<Shape>& shapes) {
     for (std::size_t rank = 1; rank < shapes.size(); ++rank)
       if (shapes[rank] != shapes[0])
@@ -308,9 +285,11 @@ class ReplicaContext {
   }
   /// The collectives, with a deadline of their own if there is one.
   [[nodiscard]] Collectives waiting([[maybe_unused]] std::optional<std::chrono::nanoseconds> timeout) const {
-    const auto comm = collectives_.communicator();
-    if constexpr (requires { comm.with_timeout(*timeout); })
-      if (timeout) return Collectives{comm.with_timeout(*timeout)};
+    if constexpr (requires { collectives_.with_timeout(*timeout); }) {
+      if (timeout) return collectives_.with_timeout(*timeout);
+    } else if constexpr (requires { collectives_.communicator().with_timeout(*timeout); }) {
+      if (timeout) return Collectives{collectives_.communicator().with_timeout(*timeout)};
+    }
     return collectives_;
   }
 

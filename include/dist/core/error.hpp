@@ -64,6 +64,37 @@ class DeadlineExceeded : public Error {
   using Error::Error;
 };
 
+/// A process of the job is gone: it ended, was killed, or left without a word. What it held is lost, so the job is started
+/// again, all processes together (spec O01).
+class Unavailable : public Error {
+ public:
+  Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion)
+      : Error(text("Worker ", rank, " on host ", host, " is gone"), why, suggestion), rank_(rank), host_(host) {}
+
+  /// Of the process that is gone, among the workers.
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] const std::string& host() const noexcept { return host_; }
+
+ private:
+  std::size_t rank_;
+  std::string host_;
+};
+
+/// Another process of the job failed and said so: what left its replica function, or ended its part of a collective.
+class PeerError : public Error {
+ public:
+  PeerError(std::size_t rank, std::string_view host, std::string_view what)
+      : Error(text("Worker ", rank, " on host ", host, " failed"),
+              "it told the others instead of coming to a collective", text("It threw: ", what)),
+        rank_(rank) {}
+
+  /// Of the process that failed, among the workers.
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+
+ private:
+  std::size_t rank_;
+};
+
 /// Memory that the operating system would not give.
 class OutOfMemory : public Error {
  public:

@@ -191,6 +191,21 @@ concept ReduceOp = Reducible<T> && std::is_empty_v<Op> && requires {
 
 namespace detail {
 
+/// `Op` of a part of the values, which is finished when those of the other parts have come.
+template <class Op>
+struct Unfinished {
+  static constexpr std::string_view name = Op::name;
+  template <class T>
+    requires requires { Op::template identity<T>; }
+  static constexpr T identity = Op::template identity<T>;
+  template <class T>
+  requires std::invocable<const Op, T, T> DIST_HD constexpr T operator()(T a, T b) const { return Op{}(a, b); }
+  template <class T>
+  DIST_HD static constexpr T finish(T combined, std::size_t) {
+    return combined;
+  }
+};
+
 /// The one sentence for a reduction that does not fit its values.
 template <class Op, class T>
 DIST_HD constexpr void require_reduce_op() {

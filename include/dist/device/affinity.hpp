@@ -4,9 +4,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace dist {
@@ -55,12 +57,15 @@ class ProcessorMask {
 /// bound (OMP_PROC_BIND) sees its own place only.
 [[nodiscard]] inline std::vector<std::size_t> allowed_processors() { return detail::processors_of_thread(getpid()); }
 
-/// Asks that the calling thread stay on `processor`. A refusal is not an error: placement is advice.
-inline void pin_this_thread(std::size_t processor) {
-  detail::ProcessorMask mask{processor};
-  mask.set(processor);
+/// Asks that the calling thread, and the threads that it starts from now on, stay on these processors. A refusal is not
+/// an error: placement is advice.
+inline void bind_this_thread(std::span<const std::size_t> processors) {
+  if (processors.empty()) return;
+  detail::ProcessorMask mask{*std::max_element(processors.begin(), processors.end())};
+  for (const std::size_t processor : processors) mask.set(processor);
   static_cast<void>(pthread_setaffinity_np(pthread_self(), mask.bytes(), mask.system()));
 }
+inline void pin_this_thread(std::size_t processor) { bind_this_thread({&processor, 1}); }
 
 /// Moves the calling thread to `processor` without binding it there: where it may run is as it was afterwards, and only
 /// that processor for the few microseconds in between. Nothing happens if it may not run there: then somebody decided

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <dist/core/aligned_buffer.hpp>
@@ -15,8 +16,8 @@
 
 namespace dist {
 
-/// The memory that a strategy gives its variables: one contiguous, page-aligned region per replica, all in this address
-/// space, all with the same layout. A slice is one offset that holds in every region, so a collective knows where its
+/// The memory that a strategy gives its variables: one contiguous, page-aligned region per replica of this process, all
+/// with the same layout. A slice is one offset that holds in every region, so a collective knows where its
 /// peers' elements are without asking, and works on them in place.
 ///
 /// Regions are reserved as addresses only; pages come with their first touch, zeroed, near the processor that touched
@@ -43,12 +44,25 @@ class Arena {
     }
     free_.push_back({0, capacity_});
   }
+  /// In memory that other processes map too (SharedMemory), which is zeroed and outlives the arena: the regions lie
+  /// behind each other in `shared`, which starts at a page.
+  Arena(std::size_t replicas, std::span<std::byte> shared)
+      : capacity_(shared.size() / std::max<std::size_t>(replicas, 1) / page_size() * page_size()), is_shared_(true) {
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      regions_.push_back(shared.data() + replica * capacity_);
+    free_.push_back({0, capacity_});
+  }
   /// With room for all memory of the machine, in equal shares: regions fill alike, so together they can never hold
   /// more.
   explicit Arena(std::size_t replicas) : Arena(replicas, physical_memory() / std::max<std::size_t>(replicas, 1)) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { unmap(); }
+
+  /// The memory of this machine, in bytes: the most that slices can ever hold together.
+  [[nodiscard]] static std::size_t physical_memory() noexcept {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+  }
 
   [[nodiscard]] std::size_t replicas() const noexcept { return regions_.size(); }
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const noexcept {
@@ -66,7 +80,7 @@ class Arena {
                         "Free variables that are no longer used, or run on a machine with more memory");
     const std::size_t offset = gap->offset;
     for (std::size_t replica = 0; replica < replicas(); ++replica)
-      if (mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
+      if (!is_shared_ && mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
         throw OutOfMemory(text("No memory for a slice of replica ", replica),
                           text(bytes, " bytes: ", std::strerror(errno)),
                           "Free memory on this machine, or use smaller variables");
@@ -82,8 +96,8 @@ class Arena {
     const std::lock_guard lock{mutex_};
     for (std::size_t replica = 0; replica < replicas(); ++replica) {
       // Without its pages the next slice here starts from zeros like every other.
-      static_cast<void>(madvise(at(replica, offset), size, MADV_DONTNEED));
-      static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
+      static_cast<void>(madvise(at(replica, offset), size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED));
+      if (!is_shared_) static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
     }
     auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });
     next = free_.insert(next, {offset, size});
@@ -107,18 +121,17 @@ class Arena {
     static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return size;
   }
-  static std::size_t physical_memory() noexcept {
-    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
-  }
   static std::size_t round_up(std::size_t bytes) noexcept {
     return (bytes + page_size() - 1) / page_size() * page_size();
   }
 
   void unmap() noexcept {
+    if (is_shared_) return;  // its owner's
     for (std::byte* region : regions_) munmap(region, capacity_);
   }
 
   std::size_t capacity_;
+  bool is_shared_ = false;
   std::vector<std::byte*> regions_;
   std::vector<Gap> free_;  // by offset; no two touch
   std::mutex mutex_;

@@ -43,8 +43,10 @@ struct SpinBudget {
 };
 
 /// An event count: threads sleep here until what they wait for may have come. A notification costs one look at a
-/// shared counter while nobody sleeps.
-class EventCount {
+/// shared counter while nobody sleeps. `flags` tell the system who may wait: FUTEX_PRIVATE_FLAG for threads of one
+/// process, 0 for those of all processes that map its memory, where zeroed memory is one for which nobody waits.
+template <int flags>
+class BasicEventCount {
  public:
   /// Returns when `awaited()` holds, after a `notify`, after `longest` nanoseconds, or for no reason.
   template <class Awaited>
@@ -53,7 +55,7 @@ class EventCount {
     const std::uint32_t before = calls_.load();
     if (!awaited()) {
       const timespec timeout{longest / 1'000'000'000, longest % 1'000'000'000};
-      syscall(SYS_futex, &calls_, FUTEX_WAIT_PRIVATE, before, &timeout, nullptr, 0);
+      syscall(SYS_futex, &calls_, FUTEX_WAIT | flags, before, &timeout, nullptr, 0);
     }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -64,7 +66,10 @@ class EventCount {
   void notify(Awaited&& awaited) {
     if (sleepers_.load() == 0 || !awaited()) return;
     calls_.fetch_add(1);
-    syscall(SYS_futex, &calls_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    syscall(SYS_futex, &calls_, FUTEX_WAKE | flags, INT_MAX, nullptr, nullptr, 0);
+  }
+  void notify() {
+    notify([] { return true; });
   }
 
  private:
@@ -72,6 +77,8 @@ class EventCount {
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<std::uint32_t> calls_{0};
 };
+using EventCount = BasicEventCount<FUTEX_PRIVATE_FLAG>;
+using SharedEventCount = BasicEventCount<0>;
 
 /// Waits until `word` is no longer `old`: spins within the budget, then sleeps until it is notified.
 inline std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old,

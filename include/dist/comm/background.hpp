@@ -1,0 +1,301 @@
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/trace.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist {
+
+/// When BackgroundCollectives are done.
+enum class BackgroundProgress : unsigned char {
+  by_a_thread,    ///< at once, by a thread of their own
+  while_waiting,  ///< by who waits for them: where another thread must not communicate
+};
+
+/// Collectives that are started, go on while the caller computes, and are waited for. They are done one after the other
+/// in the order in which they were started, which must be the same on all members. `Ops` are collectives of a group of
+/// their own, which nobody else uses: with SelfCollectives only copies within this process are reduced.
+///
+/// A deadline that passes, a peer that fails, or a call that differs ends a collective with the exception of the group;
+/// who waits for it, or for a later one, gets that exception. Then the group is broken, as its members may have left
+/// it at different calls, and has to be made anew; but for one of this process alone, which goes on after `abandon`.
+template <class Ops>
+class BackgroundCollectives {
+ public:
+  /// Names what was started: later ones have larger numbers, modulo 2^32.
+  using Ticket = std::uint32_t;
+
+  /// Throws OutOfMemory when the system gives no thread.
+  explicit BackgroundCollectives(Ops ops, BackgroundProgress progress = BackgroundProgress::by_a_thread)
+      : ops_(std::move(ops)), progress_(progress), tasks_(16) {
+    if (progress == BackgroundProgress::by_a_thread) start_thread();
+  }
+  BackgroundCollectives(const BackgroundCollectives&) = delete;
+  BackgroundCollectives& operator=(const BackgroundCollectives&) = delete;
+  ~BackgroundCollectives() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock{mutex_};
+      stop_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  /// Whether collectives go on before they are waited for.
+  [[nodiscard]] bool overlaps() const noexcept { return progress_ == BackgroundProgress::by_a_thread; }
+  [[nodiscard]] const Ops& ops() const noexcept { return ops_; }
+
+  /// Replaces `values` by their reduction over the group's members. They must stay, untouched, until waited for. A
+  /// collective call.
+  template <class T, ReduceOp<T> Op>
+  Ticket start_all_reduce(Op, std::span<T> values, const TraceLabel& label = {}) {
+    return push({.perform = &reduce_values<T, Op>,
+                 .copies = values.data(),
+                 .count = 1,
+                 .elements = {0, values.size()},
+                 .label = label});
+  }
+  /// The same of copies in this process, and of those of the other members: `elements` of each of `copies` become the
+  /// reduction over all of them, the copies of this process first, in their order. Members have equally many. The
+  /// pointers, too, must stay until waited for.
+  template <class T, ReduceOp<T> Op>
+  Ticket start_all_reduce(Op, std::span<T* const> copies, IndexRange elements, const TraceLabel& label = {}) {
+    DIST_EXPECT(!copies.empty());
+    return push({.perform = &reduce_copies<T, Op>,
+                 .copies = const_cast<T**>(copies.data()),
+                 .count = copies.size(),
+                 .elements = elements,
+                 .label = label});
+  }
+
+  /// Returns when all up to `ticket` are done; throws what one of them threw. Any thread, and several at once; but with
+  /// BackgroundProgress::while_waiting, where one thread only may communicate, `performs` says that this is the one.
+  void wait(Ticket ticket, bool performs = true) {
+    if (progress_ == BackgroundProgress::while_waiting && performs)
+      while (!is_done(ticket)) perform_first();
+    for (Ticket seen = done_.load(std::memory_order_acquire); before(seen, ticket);)
+      seen = detail::wait_for_change(done_, seen, detail::SpinBudget::shared_core());
+    const std::lock_guard lock{mutex_};
+    if (failure_ && !before(ticket, failed_)) std::rethrow_exception(failure_);
+  }
+  /// The same for all that were started.
+  void wait_all() { wait(last_ticket()); }
+  [[nodiscard]] bool is_done(Ticket ticket) const noexcept {
+    return !before(done_.load(std::memory_order_acquire), ticket);
+  }
+
+  /// What has begun comes to its end, and what has not is not done: for those who leave without having waited, as their
+  /// memory goes. While nobody starts or waits.
+  void settle() noexcept {
+    const Ticket last = [&] {
+      const std::lock_guard lock{mutex_};
+      drops_ = true;
+      return started_;
+    }();
+    if (progress_ == BackgroundProgress::while_waiting)
+      while (!is_done(last)) perform_first();
+    for (Ticket seen = done_.load(std::memory_order_acquire); before(seen, last);)
+      seen = detail::wait_for_change(done_, seen, detail::SpinBudget::shared_core());
+    const std::lock_guard lock{mutex_};
+    drops_ = false;
+  }
+
+  /// Tells the other members that this one has failed and why, instead of coming to the next collective, once what has
+  /// begun has come to its end. While nobody starts or waits. With other members the group is broken then.
+  void abandon(const std::exception& error) noexcept {
+    settle();
+    if constexpr (requires { ops_.abandon(error); })
+      ops_.abandon(error);
+    else if constexpr (requires { ops_.communicator().abandon(error); })
+      ops_.communicator().abandon(error);
+    const std::lock_guard lock{mutex_};
+    ++failures_;
+    if (ops_.communicator().size() == 1)
+      failure_ = nullptr;
+    else if (!failure_)
+      fail(std::make_exception_ptr(
+               InvalidArgument("Collectives in the background were used after a failure", error.what(),
+                               "Make what uses them, such as nn::OverlappedAllReduce, anew on all workers")),
+           started_);
+  }
+  /// Calls of `abandon` so far: what was under way then was not finished.
+  [[nodiscard]] std::size_t failures() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return failures_;
+  }
+  /// Whether a failure has ended it.
+  [[nodiscard]] bool is_broken() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return failure_ != nullptr;
+  }
+  /// Throws what broke it.
+  void require_whole() const {
+    const std::lock_guard lock{mutex_};
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  struct Task {
+    void (*perform)(BackgroundCollectives&, const Task&) = nullptr;
+    void* copies = nullptr;  // the values, or pointers to where they lie
+    std::size_t count = 0;
+    IndexRange elements{};
+    TraceLabel label{};
+  };
+
+  [[nodiscard]] static bool before(Ticket one, Ticket other) noexcept {
+    return static_cast<std::int32_t>(one - other) < 0;
+  }
+  [[nodiscard]] Ticket last_ticket() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return started_;
+  }
+
+  void start_thread() {
+    // The program's signal handlers run in its own threads.
+    sigset_t all;
+    sigset_t mask;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    try {
+      thread_ = std::thread([this] { work(); });
+    } catch (const std::exception& refusal) {
+      pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+      throw OutOfMemory("No thread for collectives in the background", refusal.what(),
+                        "Raise the limit on threads (ulimit -u)");
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  }
+
+  /// The queue keeps its memory, a ring that grows when it is full.
+  Ticket push(const Task& task) {
+    Ticket ticket = 0;
+    {
+      const std::lock_guard lock{mutex_};
+      if (waiting_ == tasks_.size()) {
+        std::rotate(tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(first_), tasks_.end());
+        first_ = 0;
+        tasks_.resize(2 * tasks_.size());
+      }
+      tasks_[(first_ + waiting_++) % tasks_.size()] = task;
+      ticket = ++started_;
+    }
+    if (progress_ == BackgroundProgress::by_a_thread) wake_.notify_one();
+    return ticket;
+  }
+
+  void work() noexcept {
+    for (;;) {
+      {
+        std::unique_lock lock{mutex_};
+        wake_.wait(lock, [&] { return stop_ || waiting_ != 0; });
+        if (waiting_ == 0) return;
+      }
+      perform_first();
+    }
+  }
+  /// By one thread: the one of this object, or the one that may communicate. There is a task.
+  void perform_first() noexcept {
+    Task task;
+    bool skips = false;
+    {
+      const std::lock_guard lock{mutex_};
+      task = tasks_[first_];
+      first_ = (first_ + 1) % tasks_.size();
+      --waiting_;
+      skips = drops_ || failure_ != nullptr;
+    }
+    const Ticket ticket = done_.load(std::memory_order_relaxed) + 1;
+    if (!skips) {
+      try {
+        const TraceSpan span{task.label};
+        task.perform(*this, task);
+      } catch (...) {
+        const std::lock_guard lock{mutex_};
+        fail(std::current_exception(), ticket);
+      }
+    }
+    done_.store(ticket, std::memory_order_release);
+    done_.notify_all();
+  }
+  void fail(std::exception_ptr why, Ticket ticket) noexcept {
+    failure_ = std::move(why);
+    failed_ = ticket;
+  }
+
+  template <class T, class Op>
+  static void reduce_values(BackgroundCollectives& self, const Task& task) {
+    self.ops_.all_reduce(Op{}, std::span<T>{static_cast<T*>(task.copies), task.elements.end});
+  }
+
+  /// In the accumulator's type, as rounding comes last; where that is another one, in memory kept for it.
+  template <class T, class Op>
+  static void reduce_copies(BackgroundCollectives& self, const Task& task) {
+    using Wide = Accumulator<T>;
+    T* const* const copies = static_cast<T* const*>(task.copies);
+    const IndexRange range = task.elements;
+    const std::span<T> mine{copies[0] + range.begin, range.size()};
+    if (task.count == 1) return self.ops_.all_reduce(Op{}, mine);
+    const std::size_t members = task.count * self.ops_.communicator().size();
+    std::span<Wide> sums;
+    if constexpr (std::same_as<Wide, T>) {
+      sums = mine;
+    } else {
+      if (self.scratch_.size() < range.size() * sizeof(Wide))
+        self.scratch_ = AlignedBuffer<std::byte>(range.size() * sizeof(Wide));
+      sums = {reinterpret_cast<Wide*>(self.scratch_.data()), range.size()};
+      std::copy(mine.begin(), mine.end(), sums.begin());
+    }
+    for (std::size_t first = 0; first < sums.size(); first += detail::block_elements<Wide>) {
+      const auto block = sums.subspan(first, std::min(detail::block_elements<Wide>, sums.size() - first));
+      for (std::size_t copy = 1; copy < task.count; ++copy)
+        detail::combine(Op{}, block, copies[copy] + range.begin + first);
+    }
+    self.ops_.all_reduce(detail::Unfinished<Op>{}, sums);
+    for (std::size_t i = 0; i < sums.size(); ++i) mine[i] = static_cast<T>(Op::finish(sums[i], members));
+    for (std::size_t copy = 1; copy < task.count; ++copy)
+      std::copy(mine.begin(), mine.end(), copies[copy] + range.begin);
+  }
+
+  Ops ops_;
+  BackgroundProgress progress_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Task> tasks_;
+  std::size_t first_ = 0;
+  std::size_t waiting_ = 0;
+  Ticket started_ = 0;
+  std::exception_ptr failure_;
+  Ticket failed_ = 0;  // the first that failed
+  std::size_t failures_ = 0;
+  bool drops_ = false;
+  bool stop_ = false;
+  AlignedBuffer<std::byte> scratch_;
+  std::atomic<Ticket> done_{0};
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace dist

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// A number that differs for different texts as far as 64 bits can. The compiler calculates it where the text is a
+/// short literal.
+[[nodiscard]] inline std::uint64_t hash_of(std::string_view text) noexcept {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
+  std::uint64_t hash = text.size() * odd;
+  const char* place = text.data();
+  std::size_t left = text.size();
+  for (; left >= 8; place += 8, left -= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, place, 8);
+    hash = (hash ^ word) * odd;
+    hash ^= hash >> 29;
+  }
+  std::uint64_t rest = 0;
+  for (std::size_t i = 0; i < left; ++i) rest |= std::uint64_t{static_cast<unsigned char>(place[i])} << (8 * i);
+  return (hash ^ rest) * odd;
+}
+
+}  // namespace detail
+
+/// What a member is about to do, for its peers to compare with what they are about to do, and for messages.
+struct CollectiveCall {
+  std::string_view operation;       ///< "all_reduce"
+  std::string_view reduction = {};  ///< "sum"; empty where nothing is reduced
+  std::size_t elements = 0;         ///< of each member
+  std::string_view dtype = {};      ///< of the elements
+  std::size_t root = 0;             ///< of a broadcast
+  std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
+  friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
+
+  /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones, in whichever
+  /// process.
+  [[nodiscard]] std::uint64_t fingerprint() const noexcept {
+    return detail::hash_of(operation) * 3 + detail::hash_of(reduction) * 5 + detail::hash_of(dtype) * 7 +
+           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U;
+  }
+};
+
+/// "all_reduce(sum) of 12 float32", "broadcast of 3 int32 from 1"
+[[nodiscard]] inline std::string describe(const CollectiveCall& call) {
+  std::string line{call.operation};
+  if (!call.reduction.empty()) line += text("(", call.reduction, ")");
+  if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
+  if (call.operation == "broadcast") line += text(" from ", call.root);
+  return line;
+}
+
+/// A call as bytes that mean the same in another process. Names that do not fit are cut; the fingerprint is that of the
+/// whole.
+struct CollectiveCallRecord {
+  std::array<char, 32> operation{};
+  std::array<char, 48> reduction{};
+  std::array<char, 24> dtype{};
+  std::size_t elements = 0;
+  std::size_t root = 0;
+  std::uint64_t counts = 0;
+  std::uint64_t fingerprint = 0;
+
+  CollectiveCallRecord() = default;
+  explicit CollectiveCallRecord(const CollectiveCall& call) noexcept
+      : elements(call.elements), root(call.root), counts(call.counts), fingerprint(call.fingerprint()) {
+    store(call.operation, operation);
+    store(call.reduction, reduction);
+    store(call.dtype, dtype);
+  }
+
+  /// Views of this record.
+  [[nodiscard]] CollectiveCall call() const noexcept {
+    return {.operation = view(operation),
+            .reduction = view(reduction),
+            .elements = elements,
+            .dtype = view(dtype),
+            .root = root,
+            .counts = counts};
+  }
+
+ private:
+  template <std::size_t size>
+  static void store(std::string_view name, std::array<char, size>& place) noexcept {
+    const std::size_t length = std::min(name.size(), size - 1);
+    if (length != 0) std::memcpy(place.data(), name.data(), length);
+    place[length] = '\0';
+  }
+  template <std::size_t size>
+  static std::string_view view(const std::array<char, size>& place) noexcept {
+    return {place.data(), static_cast<std::size_t>(std::find(place.begin(), place.end(), '\0') - place.begin())};
+  }
+};
+
+/// Whether two calls are the same but for the counts of the members' elements.
+[[nodiscard]] inline bool differ_in_counts_only(const CollectiveCall& one, CollectiveCall other) noexcept {
+  other.counts = one.counts;
+  return one == other;
+}
+
+}  // namespace dist

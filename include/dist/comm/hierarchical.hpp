@@ -1,0 +1,436 @@
+/// Collectives of groups of groups: the replicas of each process and the processes, the processes of each node and the
+/// nodes.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+/// Where the members of the groups stand among all: group by group, and in each by rank there.
+class GroupLayout {
+ public:
+  /// `ranks` are the ranks of all members in that order, `sizes` those of the groups; this member is number `member` of
+  /// group `group`.
+  GroupLayout(std::vector<std::size_t> ranks, std::vector<std::size_t> sizes, std::size_t group, std::size_t member)
+      : ranks_(std::move(ranks)), sizes_(std::move(sizes)), group_(group) {
+    for (std::size_t earlier = 0; earlier < group; ++earlier) first_ += sizes_[earlier];
+    rank_ = ranks_[first_ + member];
+    for (std::size_t place = 0; place < ranks_.size(); ++place) in_order_ = in_order_ && ranks_[place] == place;
+  }
+  /// `groups` groups of `size` members each, numbered through.
+  [[nodiscard]] static GroupLayout uniform(std::size_t groups, std::size_t size, std::size_t group,
+                                           std::size_t member) {
+    std::vector<std::size_t> ranks(groups * size);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
+    return GroupLayout{std::move(ranks), std::vector<std::size_t>(groups, size), group, member};
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
+  [[nodiscard]] std::size_t group() const noexcept { return group_; }
+  [[nodiscard]] std::size_t groups() const noexcept { return sizes_.size(); }
+  /// The ranks of a group's members, in the order of their ranks there.
+  [[nodiscard]] std::span<const std::size_t> members(std::size_t group) const noexcept {
+    std::size_t first = 0;
+    for (std::size_t earlier = 0; earlier < group; ++earlier) first += sizes_[earlier];
+    return std::span{ranks_}.subspan(first, sizes_[group]);
+  }
+  /// Of all members, group by group.
+  [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }
+  /// Whether that is in the order of their ranks.
+  [[nodiscard]] bool in_order() const noexcept { return in_order_; }
+
+ private:
+  std::vector<std::size_t> ranks_;
+  std::vector<std::size_t> sizes_;
+  std::size_t group_;
+  std::size_t first_ = 0;
+  std::size_t rank_ = 0;
+  bool in_order_ = true;
+};
+
+/// A member of a group of groups, whose collectives are `Ops`; it must not outlive them.
+template <class Ops>
+class HierarchicalCommunicator {
+ public:
+  explicit HierarchicalCommunicator(const Ops& ops) : ops_(&ops) {}
+
+  [[nodiscard]] std::size_t rank() const noexcept { return ops_->layout().rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return ops_->layout().size(); }
+  void barrier() const { ops_->barrier(); }
+  /// Tells all members, instead of coming to the next collective, that this one failed.
+  void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
+
+ private:
+  const Ops* ops_;
+};
+
+/// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
+/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and what comes of it
+/// goes to its group. Where one of the levels has one member only, the other one does everything.
+///
+/// Each group is summed in its own order first, so the bits differ from those of a sum in rank order; they are the same
+/// on every member and in every run.
+template <class Lower, class Upper>
+class Hierarchical {
+ public:
+  /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A member
+  /// waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little longer, so
+  /// that those who know best who is missing are the first to say so.
+  Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
+               std::chrono::nanoseconds timeout)
+      : layout_(&layout),
+        lower_(waiting(lower, timeout)),
+        patient_(waiting(lower, timeout + own_patience * slack(timeout))) {
+    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical ? timeout : timeout + slack(timeout)));
+    DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
+  }
+
+  [[nodiscard]] HierarchicalCommunicator<Hierarchical> communicator() const noexcept {
+    return HierarchicalCommunicator<Hierarchical>{*this};
+  }
+  [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
+  /// The collectives of this member's group.
+  [[nodiscard]] const Lower& lower() const noexcept { return lower_; }
+
+  /// The same, waiting longer or shorter for other members (spec H13).
+  [[nodiscard]] Hierarchical with_timeout(std::chrono::nanoseconds timeout) const {
+    return {*layout_, lower_, upper_, timeout};
+  }
+
+  /// Memory that the members of this member's group can reach, where they share a window.
+  template <class T>
+    requires requires(const Lower& lower) { lower.communicator().template stage<T>(0, std::size_t{0}); }
+  [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
+    return lower_.communicator().template stage<T>(which, elements);
+  }
+
+  /// Tells all members that do not know, instead of coming to the next collective, that this one failed.
+  void abandon(const FailureNotice& notice) const noexcept {
+    if constexpr (requires { lower_.communicator().abandon(notice); }) lower_.communicator().abandon(notice);
+    if (upper_) upper_->communicator().abandon(notice);
+  }
+
+  /// Whether this member gave up waiting for another one: what the others do from then on, it does not know.
+  [[nodiscard]] bool is_broken() const noexcept {
+    const auto broken = [](const auto& level) {
+      if constexpr (requires { level.communicator().is_broken(); })
+        return level.communicator().is_broken();
+      else
+        return false;
+    };
+    return broken(lower_) || (upper_ && broken(*upper_));
+  }
+
+  /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch, here
+  /// or at their next collective.
+  void agree(const CollectiveCall& call) const {
+    telling_failures([&] {
+      lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
+      if (one_group() || !leads()) return;
+      if constexpr (requires { upper_->agree(call); })
+        upper_->agree(call);
+      else
+        upper_->communicator().announce(call);
+    });
+  }
+
+  /// Returns once every member has called it. A collective call.
+  void barrier() const {
+    if (alone() && !one_group()) return upper_->communicator().barrier();
+    if (one_group()) return lower_.communicator().barrier();
+    telling_failures([&] {
+      lower_.communicator().barrier();
+      if (leads()) upper_->communicator().barrier();
+      patient_.communicator().barrier();
+    });
+  }
+
+  /// Replaces the values of every member by their reduction. A collective call.
+  template <class T, ReduceOp<T> Op>
+  void all_reduce(Op op, std::span<T> values) const {
+    if (one_group()) return lower_.all_reduce(op, values);
+    if (alone()) return upper_->all_reduce(op, values);
+    if constexpr (std::same_as<Accumulator<T>, T>) {
+      telling_failures([&] {
+        lower_.all_reduce(detail::Unfinished<Op>{}, values);
+        if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
+        patient_.broadcast(0, values);
+      });
+      for (T& value : values) value = Op::finish(value, layout_->size());
+    } else {
+      AlignedBuffer<Accumulator<T>> wide(values.size());
+      std::copy(values.begin(), values.end(), wide.data());
+      all_reduce(op, std::span<Accumulator<T>>{wide.data(), wide.size()});
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(wide.data()[i]);
+    }
+  }
+
+  /// Gives every member the values of member `root`. A collective call.
+  template <class T>
+  void broadcast(std::size_t root, std::span<T> values) const {
+    DIST_EXPECT(root < layout_->size());
+    if (one_group() && layout_->in_order()) return lower_.broadcast(root, values);
+    if (alone() && layout_->in_order()) return upper_->broadcast(root, values);
+    agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
+    const auto place = static_cast<std::size_t>(std::find(layout_->ranks().begin(), layout_->ranks().end(), root) -
+                                                layout_->ranks().begin());
+    std::size_t group = 0;
+    std::size_t member = place;
+    for (; member >= layout_->members(group).size(); ++group) member -= layout_->members(group).size();
+    telling_failures([&] {
+      if (group == layout_->group() && member != 0) patient_.broadcast(member, values);
+      if (leads() && !one_group()) upper_->broadcast(group, values);
+      patient_.broadcast(0, values);
+    });
+  }
+
+  /// Gives every member the values of all members behind each other, in rank order. A collective call.
+  template <class T>
+  void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
+    DIST_EXPECT(counts.size() == layout_->size());
+    if (!one_group() && !alone())
+      agree({.operation = "all_gather",
+             .elements = all.size(),
+             .dtype = dtype_name<T>,
+             .counts = detail::checksum_of(counts)});
+    gather_in_rank_order(mine, counts, all);
+  }
+
+  /// Gives every member one value of each, `of_all[rank]`. A collective call.
+  template <class T>
+  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (one_group() && layout_->in_order()) return lower_.exchange(operation, mine, of_all);
+    if (alone() && layout_->in_order()) return upper_->exchange(operation, mine, of_all);
+    agree({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
+    const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
+    gather_in_rank_order(bytes_of<const std::uint8_t>(std::span<const T>{&mine, 1}),
+                         std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(of_all));
+  }
+
+  /// Reduces the gradients and applies them: on member 0 of each group `update(first, mirror, reduced)` is called for a
+  /// share of the elements, and all mirrors get the result. Leaves the gradients as they were. A collective call.
+  template <class T, ReduceOp<T> Op, class Update>
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    if (one_group()) return lower_.reduce_and_apply(op, gradient, mirror, update);
+    if (alone()) return upper_->reduce_and_apply(op, gradient, mirror, update);
+    telling_failures([&] {
+      reduce_group<T>("reduce_and_apply", op, gradient, [&]<class W>(std::span<W> sums) {
+        if constexpr (std::same_as<W, T>) {
+          upper_->reduce_and_apply(detail::Unfinished<Op>{}, sums, mirror,
+                                   [&](std::size_t first, std::span<T> mine, std::span<const T> combined) {
+                                     finish_blocks<T, Op>(combined, [&](std::size_t at, std::span<const T> reduced) {
+                                       update(first + at, mine.subspan(at, reduced.size()), reduced);
+                                     });
+                                   });
+        } else {
+          upper_->all_reduce(detail::Unfinished<Op>{}, sums);
+          upper_->update_shards(mirror, [&](std::size_t first, std::span<T> mine) {
+            finish_blocks<T, Op>(std::span<const W>{sums.subspan(first, mine.size())},
+                                 [&](std::size_t at, std::span<const T> reduced) {
+                                   update(first + at, mine.subspan(at, reduced.size()), reduced);
+                                 });
+          });
+        }
+      });
+      patient_.broadcast(0, mirror);
+    });
+  }
+
+  /// The first half of `reduce_and_apply`: member 0 of each group sees the reduction of a share. A collective call.
+  template <class T, ReduceOp<T> Op, class Use>
+  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+    if (one_group()) return lower_.reduce_scatter(op, values, use);
+    if (alone()) return upper_->reduce_scatter(op, values, use);
+    telling_failures([&] {
+      reduce_group<T>("reduce_scatter", op, values, [&]<class W>(std::span<W> sums) {
+        if constexpr (std::same_as<W, T>) {
+          upper_->reduce_scatter(
+              detail::Unfinished<Op>{}, std::span<const T>{sums}, [&](std::size_t first, std::span<const T> combined) {
+                finish_blocks<T, Op>(combined,
+                                     [&](std::size_t at, std::span<const T> reduced) { use(first + at, reduced); });
+              });
+        } else {
+          // Shares of wider elements would not be those of update_shards.
+          upper_->all_reduce(detail::Unfinished<Op>{}, sums);
+          AlignedBuffer<T> all(sums.size());
+          finish_blocks<T, Op>(std::span<const W>{sums}, [&](std::size_t at, std::span<const T> reduced) {
+            std::copy(reduced.begin(), reduced.end(), all.data() + at);
+          });
+          upper_->reduce_scatter(max, std::span<const T>{all.data(), all.size()}, use);
+        }
+      });
+      patient_.communicator().barrier();
+    });
+  }
+  /// The second half: member 0 of each group changes the same share of its mirror. A collective call.
+  template <class T, class Update>
+  void update_shards(std::span<T> mirror, Update&& update) const {
+    if (one_group()) return lower_.update_shards(mirror, update);
+    if (alone()) return upper_->update_shards(mirror, update);
+    telling_failures([&] {
+      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
+      lower_.communicator().publish(call, static_cast<T*>(nullptr));
+      if (leads()) upper_->update_shards(mirror, update);
+      patient_.broadcast(0, mirror);
+    });
+  }
+
+ private:
+  [[nodiscard]] bool one_group() const noexcept { return layout_->groups() == 1; }
+  /// Every group has one member: all decide alike, also where one group has more than another.
+  [[nodiscard]] bool alone() const noexcept { return layout_->groups() == layout_->size(); }
+  [[nodiscard]] bool leads() const noexcept { return lower_.communicator().rank() == 0; }
+
+  template <class Ops>
+  [[nodiscard]] static Ops waiting(const Ops& ops, std::chrono::nanoseconds timeout) {
+    if constexpr (requires { ops.with_timeout(timeout); })
+      return ops.with_timeout(timeout);
+    else if constexpr (requires { ops.communicator().with_timeout(timeout); })
+      return Ops{ops.communicator().with_timeout(timeout)};
+    else
+      return ops;
+  }
+  template <class Byte, class T>
+  [[nodiscard]] static std::span<Byte> bytes_of(std::span<T> values) noexcept {
+    return {reinterpret_cast<Byte*>(values.data()), values.size_bytes()};
+  }
+
+  /// Calls `body`, which meets the members of one level after the other. The level that does not know why it ended is
+  /// told.
+  template <class Body>
+  void telling_failures(Body&& body) const {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      abandon(error);
+      throw;
+    }
+  }
+
+  template <class T>
+  void gather_in_rank_order(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
+    if (layout_->in_order()) return all_gather_by_group(mine, counts, counts, all);
+    std::vector<std::size_t> counts_by_group(counts.size());
+    for (std::size_t place = 0; place < counts.size(); ++place)
+      counts_by_group[place] = counts[layout_->ranks()[place]];
+    AlignedBuffer<T> by_group(all.size());
+    all_gather_by_group(mine, counts, counts_by_group, std::span<T>{by_group.data(), by_group.size()});
+    const T* from = by_group.data();
+    for (std::size_t place = 0; place < counts.size(); from += counts_by_group[place], ++place) {
+      std::size_t before = 0;
+      for (std::size_t rank = 0; rank < layout_->ranks()[place]; ++rank) before += counts[rank];
+      std::copy_n(from, counts_by_group[place], all.data() + before);
+    }
+  }
+  template <class T>
+  void all_gather_by_group(std::span<const T> mine, std::span<const std::size_t> counts,
+                           std::span<const std::size_t> counts_by_group, std::span<T> by_group) const {
+    if (one_group()) return lower_.all_gather(mine, counts_by_group, by_group);
+    if (alone()) return upper_->all_gather(mine, counts_by_group, by_group);
+    std::vector<std::size_t> group_counts(layout_->groups());
+    std::size_t place = 0;
+    std::size_t before = 0;
+    std::span<const std::size_t> counts_here;
+    for (std::size_t group = 0; group < layout_->groups(); ++group) {
+      const std::size_t members = layout_->members(group).size();
+      for (std::size_t member = 0; member < members; ++member) group_counts[group] += counts_by_group[place + member];
+      if (group == layout_->group()) counts_here = counts_by_group.subspan(place, members);
+      if (group < layout_->group()) before += group_counts[group];
+      place += members;
+    }
+    DIST_EXPECT(counts[layout_->rank()] == mine.size());
+    const std::span<T> of_group = by_group.subspan(before, group_counts[layout_->group()]);
+    telling_failures([&] {
+      patient_.all_gather(mine, counts_here, of_group);
+      if (leads())
+        upper_->all_gather(std::span<const T>{of_group}, std::span<const std::size_t>{group_counts}, by_group);
+      patient_.broadcast(0, by_group);
+    });
+  }
+
+  /// Calls `use(sums)` on member 0 with the reduction of the group's values, which is not finished, in memory of its
+  /// own. `operation` is what the members were called for.
+  template <class T, class Op, class Use>
+  void reduce_group(std::string_view operation, Op, std::span<const T> values, Use&& use) const {
+    using W = Accumulator<T>;
+    AlignedBuffer<W> memory;
+    std::span<W> sums;
+    const auto& comm = lower_.communicator();
+    if (leads()) {
+      if constexpr (requires { comm.template stage<W>(2, values.size()); }) {
+        sums = comm.template stage<W>(2, values.size());
+      } else if constexpr (requires { upper_->template stage<W>(3, values.size()); }) {
+        sums = upper_->template stage<W>(3, values.size());
+      } else {
+        memory = AlignedBuffer<W>(values.size());
+        sums = {memory.data(), memory.size()};
+      }
+    }
+    comm.publish({.operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+                 sums.data());
+    W* const of_leader = comm.template peer<W>(0, 0);
+    if constexpr (std::same_as<W, T>) {
+      lower_.reduce_scatter(detail::Unfinished<Op>{}, values, [&](std::size_t first, std::span<const W> reduced) {
+        std::copy(reduced.begin(), reduced.end(), of_leader + first);
+      });
+    } else {
+      AlignedBuffer<W> wide(values.size());
+      std::copy(values.begin(), values.end(), wide.data());
+      lower_.reduce_scatter(detail::Unfinished<Op>{}, std::span<const W>{wide.data(), wide.size()},
+                            [&](std::size_t first, std::span<const W> reduced) {
+                              std::copy(reduced.begin(), reduced.end(), of_leader + first);
+                            });
+    }
+    if (leads()) use(sums);
+  }
+
+  /// Calls `use(at, reduced)` for blocks of `combined`, finished and rounded.
+  template <class T, class Op, class W, class Use>
+  void finish_blocks(std::span<const W> combined, Use&& use) const {
+    constexpr std::size_t block = 512;
+    T reduced[block];
+    for (std::size_t at = 0; at < combined.size(); at += block) {
+      const std::size_t count = std::min(block, combined.size() - at);
+      for (std::size_t i = 0; i < count; ++i)
+        reduced[i] = static_cast<T>(Op::finish(combined[at + i], layout_->size()));
+      use(at, std::span<const T>{reduced, count});
+    }
+  }
+
+  static constexpr bool upper_is_hierarchical = requires(const Upper& upper) { upper.layout(); };
+  /// In units of `slack`; more than that of the levels above.
+  static constexpr int own_patience = upper_is_hierarchical ? 16 : 8;
+  [[nodiscard]] static std::chrono::nanoseconds slack(std::chrono::nanoseconds timeout) noexcept {
+    return std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
+  }
+
+  const GroupLayout* layout_;
+  Lower lower_;
+  Lower patient_;  // the same, for waiting while member 0 is with the other groups
+  std::optional<Upper> upper_;
+};
+
+}  // namespace dist

@@ -1,0 +1,291 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/wait.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+struct AgreementOptions {
+  /// The longest that a worker waits for the others; 0 waits as long as it takes.
+  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+  PeerHealth* health = nullptr;  ///< asked while waiting; outlives the agreement
+};
+
+namespace detail {
+
+/// What one member has said, and hears from the others, in one post.
+struct Votes {
+  enum class Vote : unsigned char { no, yes, failed };
+
+  explicit Votes(std::size_t members)
+      : heard(members), receives(members, MPI_REQUEST_NULL), sends(members, MPI_REQUEST_NULL) {}
+
+  [[nodiscard]] bool are_settled() { return is_done(receives) && is_done(sends); }
+  [[nodiscard]] static bool is_done(std::vector<MPI_Request>& requests) {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+
+  Vote said = Vote::no;
+  std::vector<Vote> heard;
+  std::vector<MPI_Request> receives;
+  std::vector<MPI_Request> sends;
+};
+
+/// What the passes of one member have in common: a communicator on which nothing but votes is sent.
+class AgreementGroup {
+ public:
+  AgreementGroup(const Communicator& workers, const AgreementOptions& options)
+      : workers_(workers), health_(options.health), timeout_(longest_wait(options.timeout)) {
+    permit_.require("an agreement of workers");
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Comm_idup(workers.native(), &comm_, &request), "MPI_Comm_idup");
+    wait({&request, 1}, "The making of an agreement", options.timeout, health_);
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    // The first messages of two processes connect them, for which both have to be here.
+    auto votes = std::make_unique<Votes>(size());
+    try {
+      start(*votes, Votes::Vote::yes, connecting_tag);
+      settle(*votes);
+    } catch (...) {
+      keep(std::move(votes));
+      throw;
+    }
+  }
+  AgreementGroup(const AgreementGroup&) = delete;
+  AgreementGroup& operator=(const AgreementGroup&) = delete;
+  ~AgreementGroup() {
+    if (is_running() && std::uncaught_exceptions() == 0 && !broken_ && finish_left()) {
+      MPI_Comm_free(&comm_);
+    } else {
+      for (std::unique_ptr<Votes>& votes : left_) keep(std::move(votes));
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
+
+  /// The members begin their passes in the same order, so that they give them the same tags.
+  [[nodiscard]] int next_tag() noexcept {
+    constexpr std::uint64_t tags = 16'000;
+    return static_cast<int>(connecting_tag + 1 + passes_++ % tags);
+  }
+
+  void start(Votes& votes, Votes::Vote said, int tag) {
+    permit_.require("an agreement of workers");
+    votes.said = said;
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != workers_.rank())
+        check(MPI_Irecv(&votes.heard[peer], 1, MPI_BYTE, static_cast<int>(peer), tag, comm_, &votes.receives[peer]),
+              "MPI_Irecv");
+    send(votes, tag);
+  }
+
+  /// Waits until all have said theirs, and whether all say yes.
+  bool settle(Votes& votes) {
+    wait_until(votes, [&] { return votes.are_settled(); });
+    bool all = votes.said == Votes::Vote::yes;
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == workers_.rank()) continue;
+      require_success(votes, peer);
+      all = all && votes.heard[peer] == Votes::Vote::yes;
+    }
+    return all;
+  }
+  /// Waits until one has said yes or all have said no.
+  bool find_yes(Votes& votes) {
+    if (votes.said == Votes::Vote::yes) return true;
+    bool found = false;
+    wait_until(votes, [&] {
+      bool all_came = true;
+      for (std::size_t peer = 0; peer < size() && !found; ++peer) {
+        if (peer == workers_.rank()) continue;
+        const bool came = has_come(votes, peer);
+        if (came) require_success(votes, peer);
+        found = came && votes.heard[peer] == Votes::Vote::yes;
+        all_came = all_came && came;
+      }
+      return found || all_came;
+    });
+    return found;
+  }
+
+  /// Takes over what is on its way at the end of a pass.
+  void leave(std::unique_ptr<Votes> votes) {
+    left_.push_back(std::move(votes));
+    finish_left_now();
+  }
+  /// Tells those who wait for this member's next vote in a pass that it does not come.
+  void fail(int tag) {
+    broken_ = true;
+    Votes& votes = *left_.emplace_back(std::make_unique<Votes>(size()));
+    votes.said = Votes::Vote::failed;
+    send(votes, tag);
+  }
+
+ private:
+  static constexpr int connecting_tag = 16'500;  // no tag of a Communicator, and not above those that every MPI has
+
+  void send(Votes& votes, int tag) {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != workers_.rank())
+        check(MPI_Isend(&votes.said, 1, MPI_BYTE, static_cast<int>(peer), tag, comm_, &votes.sends[peer]), "MPI_Isend");
+  }
+
+  [[nodiscard]] static bool has_come(Votes& votes, std::size_t peer) {
+    int done = 0;
+    check(MPI_Test(&votes.receives[peer], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+
+  /// Messages may still come, and must find their place.
+  static void keep(std::unique_ptr<Votes> votes) {
+    static std::vector<std::unique_ptr<Votes>> kept_until_the_process_ends;
+    kept_until_the_process_ends.push_back(std::move(votes));
+  }
+
+  template <class Done>
+  void wait_until(Votes& votes, Done&& done) {
+    try {
+      poll_until(
+          spins_on_shared_core, timeout_, done, [&] { look(votes); }, [&] { throw_late(votes); });
+    } catch (...) {
+      broken_ = true;
+      throw;
+    }
+  }
+
+  /// About every millisecond: whether there is still hope.
+  void look(Votes& votes) {
+    workers_.look_for_failures();
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == workers_.rank()) continue;
+      if (has_come(votes, peer))
+        require_success(votes, peer);
+      else if (health_ != nullptr)
+        health_->look(workers_.worker(peer));
+    }
+  }
+
+  void require_success(const Votes& votes, std::size_t peer) {
+    if (votes.heard[peer] != Votes::Vote::failed) return;
+    broken_ = true;
+    throw PeerError(workers_.worker(peer), workers_.host(peer), "an exception in the loop over its data");
+  }
+
+  [[noreturn]] void throw_late(Votes& votes) {
+    std::string missing;
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != workers_.rank() && !has_come(votes, peer))
+        missing +=
+            text(missing.empty() ? "worker " : ", worker ", workers_.worker(peer), " on host ", workers_.host(peer));
+    throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
+                           text("no word of ", missing, " in ", static_cast<double>(timeout_) * 1e-9, " s"),
+                           "Let all workers make the same loops over distributed data, or give a longer timeout");
+  }
+
+  void finish_left_now() {
+    std::erase_if(left_, [](const std::unique_ptr<Votes>& votes) { return votes->are_settled(); });
+  }
+  /// What other members have said at the end of a pass is about to come, if they are well.
+  [[nodiscard]] bool finish_left() noexcept {
+    constexpr std::int64_t second = 1'000'000'000;
+    bool late = false;
+    try {
+      poll_until(
+          spins_on_shared_core, second, [&] { return finish_left_now(), left_.empty() || late; }, [] {},
+          [&] { late = true; });
+    } catch (const Error&) {
+      late = true;
+    }
+    return !late;
+  }
+
+  Communicator workers_;
+  PeerHealth* health_;
+  std::int64_t timeout_;
+  ThreadPermit permit_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::uint64_t passes_ = 0;
+  std::vector<std::unique_ptr<Votes>> left_;
+  bool broken_ = false;
+};
+
+}  // namespace detail
+
+/// Lets the workers of a distributed dataset agree on its end, through MPI: a data::Agreement.
+///
+/// Every member sends every other one a byte, so that an answer needs nothing of the others but that they have asked: a
+/// member that has posted may compute, or wait in shared memory for one that waits for the answer here. (Members of a
+/// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
+///
+/// Waits end by DeadlineExceeded, which names who did not come; by Unavailable, where PeerHealth knows that a member is
+/// gone; by PeerError, where a member has told the group that it failed, or an exception ended its pass. As all calls of
+/// MPI these are made by a thread that may call it.
+class Agreement {
+ public:
+  class Pass {
+   public:
+    explicit Pass(std::shared_ptr<detail::AgreementGroup> group)
+        : group_(std::move(group)),
+          votes_(std::make_unique<detail::Votes>(group_->size())),
+          tag_(group_->next_tag()),
+          exceptions_(std::uncaught_exceptions()) {}
+    Pass(Pass&&) noexcept = default;
+    Pass& operator=(Pass&& other) noexcept {
+      std::swap(group_, other.group_);
+      std::swap(votes_, other.votes_);
+      std::swap(tag_, other.tag_);
+      std::swap(exceptions_, other.exceptions_);
+      return *this;
+    }
+    ~Pass() {
+      if (votes_ == nullptr || !is_running()) return;
+      try {
+        group_->leave(std::move(votes_));
+        if (std::uncaught_exceptions() > exceptions_) group_->fail(tag_);
+      } catch (...) {
+        // The others find out by their deadline.
+      }
+    }
+
+    void post(bool holds) {
+      static_cast<void>(group_->settle(*votes_));
+      group_->start(*votes_, holds ? Vote::yes : Vote::no, tag_);
+    }
+    [[nodiscard]] bool any() { return group_->find_yes(*votes_); }
+    [[nodiscard]] bool all() { return group_->settle(*votes_); }
+
+   private:
+    using Vote = detail::Votes::Vote;
+
+    std::shared_ptr<detail::AgreementGroup> group_;
+    std::unique_ptr<detail::Votes> votes_;
+    int tag_;
+    int exceptions_;
+  };
+
+  /// A collective call of all members of `workers`. Throws as Communicator does.
+  explicit Agreement(const Communicator& workers, const AgreementOptions& options = {})
+      : group_(std::make_shared<detail::AgreementGroup>(workers, options)) {}
+
+  [[nodiscard]] Pass begin() const { return Pass{group_}; }
+
+ private:
+  std::shared_ptr<detail::AgreementGroup> group_;
+};
+
+}  // namespace dist::mpi

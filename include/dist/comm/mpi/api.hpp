@@ -1,0 +1,51 @@
+/// The one header that includes <mpi.h>.
+#pragma once
+
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1  // the C++ bindings that MPI-3 removed
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+#include <string>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+/// MPI itself refused a call or failed in it.
+class MpiError : public Error {
+ public:
+  MpiError(std::string_view call, int code, std::string_view why)
+      : Error(text(call, " failed"), text("MPI says: ", why, ", code ", code),
+              "See what MPI printed before; what is left of the job ends, so start it again"),
+        code_(code) {}
+
+  /// What the call returned.
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void refuse(int code, std::string_view call) {
+  char message[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) length = 0;
+  throw MpiError(call, code, std::string_view{message, static_cast<std::size_t>(length)});
+}
+
+}  // namespace detail
+
+/// Throws MpiError with MPI's own text when `call` did not return MPI_SUCCESS.
+inline void check(int code, std::string_view call) {
+  if (code != MPI_SUCCESS) [[unlikely]]
+    detail::refuse(code, call);
+}
+
+}  // namespace dist::mpi

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/communicator_state.hpp>
+#include <dist/comm/mpi/wait.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/watchdog.hpp>
+
+namespace dist::mpi {
+
+/// A process's membership of a group that passes messages through MPI: a handle to copy. The group is a duplicate of the
+/// communicator that it is made from, so its messages and errors never meet those of the program.
+///
+/// One thread at a time calls. Waits end by an error: CollectiveMismatch where members announced different calls, on all
+/// of them, after which the group may be used on; PeerError where a member said that it failed; DeadlineExceeded, naming
+/// who did not come; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after a failure
+/// in the middle of a collective, every later call throws the same again, and the other members are told.
+class Communicator {
+ public:
+  using Transfer = detail::CommunicatorState::Transfer;
+
+  /// A collective call of all members of `comm`. Throws InvalidArgument where MPI cannot be called or `comm` is not a
+  /// group, DeadlineExceeded when not all come.
+  explicit Communicator(CommRef comm, CommunicatorOptions options = {})
+      : state_(std::make_shared<detail::CommunicatorState>(comm, std::move(options))),
+        timeout_(state_->timeout()),
+        checks_(state_->options().checks) {}
+
+  /// The same membership, which waits longer or shorter (spec H13). Throws InvalidArgument for a negative timeout.
+  [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds timeout) const {
+    Communicator changed = *this;
+    changed.timeout_ = detail::longest_wait(timeout);
+    return changed;
+  }
+  /// The same membership, which looks at more or less before a collective: the same on all members.
+  [[nodiscard]] Communicator with_checks(CollectiveChecks checks) const {
+    Communicator changed = *this;
+    changed.checks_ = checks;
+    return changed;
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return state_->rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
+  [[nodiscard]] CollectiveChecks checks() const noexcept { return checks_; }
+  /// What messages call a member, and where it runs.
+  [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept { return state_->worker(rank); }
+  [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return state_->host(rank); }
+  /// For what only MPI can do; errors return. A call that blocks wants a Watchdog::Guard.
+  [[nodiscard]] MPI_Comm native() const noexcept { return state_->native(); }
+  [[nodiscard]] Watchdog* watchdog() const noexcept { return state_->options().watchdog; }
+
+  /// Lets `health` watch the processes of those members that run on this machine.
+  void watch_processes(PeerHealth& health) const { state_->watch_processes(health); }
+
+  void barrier() const {
+    state_->require_usable("barrier");
+    if (size() > 1) state_->meet({.operation = "barrier"}, timeout_);
+  }
+
+  /// All members are about to make this call: returns when that is so. Without checks it returns at once.
+  void announce(const CollectiveCall& call) const {
+    state_->require_usable(call.operation);
+    if (checks_ != CollectiveChecks::none && size() > 1) state_->meet(call, timeout_);
+  }
+  /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks.
+  void look_for_failures() const {
+    if (checks_ != CollectiveChecks::none && size() > 1) state_->look_for_failures();
+  }
+
+  /// Whether every later call throws what broke this group.
+  [[nodiscard]] bool is_broken() const noexcept { return state_->is_broken(); }
+
+  /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
+  /// the notice says. Does nothing where they know, as the failure was that the members disagreed.
+  void abandon(const FailureNotice& notice) const noexcept { state_->abandon(notice); }
+
+  /// At most 2^31 - 1 bytes at a time.
+  [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const {
+    return state_->start_send(bytes, to);
+  }
+  [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) const {
+    return state_->start_receive(bytes, from);
+  }
+  void finish(Transfer& transfer) const { state_->finish(transfer, timeout_); }
+
+  template <class T>
+  void send(std::span<const T> values, std::size_t to) const {
+    Transfer transfer = start_send(std::as_bytes(values), to);
+    finish(transfer);
+  }
+  template <class T>
+  void receive(std::span<T> values, std::size_t from) const {
+    Transfer transfer = start_receive(std::as_writable_bytes(values), from);
+    finish(transfer);
+  }
+  template <class T>
+  void send_receive(std::span<const T> out, std::size_t to, std::span<T> in, std::size_t from) const {
+    Transfer incoming = start_receive(std::as_writable_bytes(in), from);
+    Transfer outgoing = start_send(std::as_bytes(out), to);
+    finish(incoming);
+    finish(outgoing);
+  }
+
+  /// At least so many bytes, aligned to a cache line, until the next call with this `which`, of 0 to 3.
+  [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const { return state_->scratch(which, bytes); }
+
+ private:
+  std::shared_ptr<detail::CommunicatorState> state_;
+  std::int64_t timeout_;
+  CollectiveChecks checks_;
+};
+
+static_assert(PassesMessages<Communicator>);
+
+}  // namespace dist::mpi

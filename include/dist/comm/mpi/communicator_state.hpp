@@ -1,0 +1,479 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/communicator.hpp>  // CollectiveChecks
+#include <dist/comm/failure_notice.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/wait.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/watchdog.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+/// A communicator of MPI that belongs to somebody else.
+class CommRef {
+ public:
+  explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
+  explicit CommRef(std::nullptr_t) = delete;
+
+  [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
+
+ private:
+  MPI_Comm comm_;
+};
+
+/// The communicator of a host program, to be used and left as it is: `mpi::ref(MPI_COMM_WORLD)`.
+[[nodiscard]] inline CommRef ref(MPI_Comm comm) noexcept { return CommRef{comm}; }
+
+struct CommunicatorOptions {
+  /// The longest that a member waits for another; 0 waits as long as it takes.
+  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+  CollectiveChecks checks = CollectiveChecks::calls;
+  PeerHealth* health = nullptr;            ///< asked while waiting; outlives the communicator
+  Watchdog* watchdog = nullptr;            ///< looks after calls of MPI that block; outlives the communicator
+  std::optional<std::size_t> worker = {};  ///< what messages call this process: its rank among all workers
+  std::string host = {};                   ///< what messages call this machine; without: its host name
+};
+
+namespace detail {
+
+/// What a member tells the others of itself.
+struct MemberIdentity {
+  std::uint64_t worker = 0;
+  std::uint64_t process_space = 0;
+  std::int64_t pid = 0;
+  std::array<char, 256> host{};
+};
+
+/// What the copies of one member's communicator share.
+class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
+ public:
+  struct Transfer {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::size_t peer = 0;
+    std::size_t place = 0;  // among those under way
+  };
+
+  CommunicatorState(CommRef comm, CommunicatorOptions options)
+      : options_(std::move(options)), timeout_(longest_wait(options_.timeout)) {
+    int inter = 0;
+    if (comm.get() != MPI_COMM_NULL) check(MPI_Comm_test_inter(comm.get(), &inter), "MPI_Comm_test_inter");
+    if (comm.get() == MPI_COMM_NULL || inter != 0)
+      throw InvalidArgument(
+          "A communicator of MPI does not hold a group of workers",
+          inter != 0 ? "it joins two groups" : "it is MPI_COMM_NULL, as for those left out of a group",
+          "Give a communicator of one group, on its members only");
+    int number = 0;
+    check(MPI_Comm_rank(comm.get(), &number), "MPI_Comm_rank");
+    rank_ = static_cast<std::size_t>(number);
+    check(MPI_Comm_size(comm.get(), &number), "MPI_Comm_size");
+    size_ = static_cast<std::size_t>(number);
+    auto meeting = std::make_unique<Meeting>();
+    try {
+      introduce(comm.get(), *meeting);
+    } catch (...) {
+      // What is still on its way uses this memory.
+      static std::vector<std::unique_ptr<Meeting>> kept_until_the_process_ends;
+      kept_until_the_process_ends.push_back(std::move(meeting));
+      throw;
+    }
+    comm_ = meeting->comm;
+    members_ = std::move(meeting->members);
+    const auto here = std::count_if(members_.begin(), members_.end(), [&](const MemberIdentity& member) {
+      return member.process_space == members_[rank_].process_space;
+    });
+    if (here > sysconf(_SC_NPROCESSORS_ONLN)) spins_ = spins_on_shared_core;
+    records_.resize(size_);
+    receives_.resize(size_, MPI_REQUEST_NULL);
+    sends_.resize(size_, MPI_REQUEST_NULL);
+  }
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+  ~CommunicatorState() {
+    // Freeing is a collective call, to which the peers of a broken job may not come.
+    if (!broken_ && std::uncaught_exceptions() == 0 && comm_ != MPI_COMM_NULL && is_running()) MPI_Comm_free(&comm_);
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] MPI_Comm native() const noexcept { return comm_; }
+  [[nodiscard]] std::int64_t timeout() const noexcept { return timeout_; }
+  [[nodiscard]] const CommunicatorOptions& options() const noexcept { return options_; }
+  [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept { return members_[rank].worker; }
+  [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return members_[rank].host.data(); }
+
+  void watch_processes(PeerHealth& health) const {
+    const MemberIdentity& me = members_[rank_];
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && me.process_space != 0 && members_[peer].process_space == me.process_space)
+        health.watch_process(worker(peer), host(peer), static_cast<pid_t>(members_[peer].pid));
+  }
+
+  [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
+
+  /// Throws where this thread may not call MPI, or what broke this communicator.
+  void require_usable(std::string_view call) const {
+    permit_.require(call);
+    if (broken_) std::rethrow_exception(broken_);
+  }
+
+  /// Tells all members of a call and returns when all have told the same.
+  void meet(const CollectiveCall& call, std::int64_t timeout) {
+    ++sequence_;
+    last_ = mine_.call;
+    mine_.sequence = sequence_;
+    if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
+      mine_.call = CollectiveCallRecord{call};
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && records_[peer].sequence < sequence_) receive_record(peer);
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_)
+        check(MPI_Isend(&mine_, sizeof(mine_), MPI_BYTE, static_cast<int>(peer), record_tag, comm_, &sends_[peer]),
+              "MPI_Isend");
+    for (std::size_t peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      poll_until(
+          spins_, timeout, [&] { return record_came(peer); }, [&] { look(peer); },
+          [&] { throw_late_to_meet(timeout); });
+    }
+    poll_until(
+        spins_, timeout, [&] { return sent_records(); }, [&] { look(std::nullopt); },
+        [&] { throw_late_to_meet(timeout); });
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && records_[peer].call.fingerprint != mine_.call.fingerprint) refuse_different(peer);
+  }
+
+  [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) {
+    DIST_EXPECT(bytes.size() <= most_bytes);
+    Transfer transfer{.peer = to};
+    check(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), data_tag(), comm_,
+                    &transfer.request),
+          "MPI_Isend");
+    return begun(transfer, false);
+  }
+  [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) {
+    DIST_EXPECT(bytes.size() <= most_bytes);
+    Transfer transfer{.peer = from};
+    check(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(from), data_tag(), comm_,
+                    &transfer.request),
+          "MPI_Irecv");
+    return begun(transfer, true);
+  }
+  void finish(Transfer& transfer, std::int64_t timeout) {
+    poll_until(
+        spins_, timeout,
+        [&] {
+          int done = 0;
+          check(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+          return done != 0;
+        },
+        [&] { look(transfer.peer); },
+        [&] {
+          give_up(DeadlineExceeded(
+              text("Not all workers took part in a collective in time: ", name(transfer.peer), " did not"),
+              text(described(rank_), " and waited ", seconds(timeout), " s for bytes to or from that worker"),
+              "Find out what it waits for, or give the strategy a longer timeout"));
+        });
+    under_way_[transfer.place] = {};
+    free_places_.push_back(transfer.place);
+  }
+
+  /// Throws what a peer said of its failure, if one did: for before a call that cannot be interrupted.
+  void look_for_failures() { take_notices(); }
+
+  /// Tells the peers, instead of coming to the next collective, why this process does not come.
+  void abandon(const FailureNotice& failure) noexcept {
+    if (size_ == 1 || known_to_all_ == sequence_ || broken_ || !is_running()) return;
+    try {
+      permit_.require("A notice of a failure");
+      known_to_all_ = ++sequence_;
+      mine_.call = CollectiveCallRecord{{.operation = "a failure"}};
+      send_notices(failure);
+      if (free_places_.size() != under_way_.size()) {
+        try {
+          failure.raise(worker(rank_), host(rank_));
+        } catch (const Error&) {
+          break_with(std::current_exception());
+        }
+      }
+    } catch (...) {
+      broken_ = std::current_exception();  // the peers find out by their deadline
+    }
+  }
+
+  [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) {
+    DIST_EXPECT(which < scratch_.size());
+    AlignedBuffer<std::byte>& buffer = scratch_[which];
+    if (buffer.size() < bytes) buffer = AlignedBuffer<std::byte>(bytes);
+    return buffer.data();
+  }
+
+ private:
+  static constexpr std::size_t most_bytes = std::numeric_limits<int>::max();
+  static constexpr int identity_tag = 1;
+  static constexpr int record_tag = 2;
+  static constexpr int notice_tag = 3;
+
+  struct Record {
+    std::uint64_t sequence = 0;
+    CollectiveCallRecord call;
+  };
+  /// That a member will not come to collective `sequence`.
+  struct Notice {
+    std::uint64_t sequence = 0;
+    FailureNotice failure;
+  };
+  struct OutgoingNotice {
+    Notice notice;
+    std::vector<MPI_Request> requests;
+  };
+  struct UnderWay {
+    MPI_Request receive = MPI_REQUEST_NULL;
+  };
+
+  /// What the members of a new group send each other.
+  struct Meeting {
+    MPI_Comm comm = MPI_COMM_NULL;
+    std::vector<MPI_Request> requests;
+    std::vector<MemberIdentity> members;
+  };
+
+  /// Of what was sent for this collective, so that what is left of an interrupted one is never taken for another's.
+  [[nodiscard]] int data_tag() const noexcept { return 16 + static_cast<int>(sequence_ % 16384); }
+
+  /// Makes the group's communicator; its members tell each other who they are.
+  void introduce(MPI_Comm comm, Meeting& meeting) {
+    std::vector<MPI_Request>& requests = meeting.requests;
+    requests.assign(1, MPI_REQUEST_NULL);
+    check(MPI_Comm_idup(comm, &meeting.comm, requests.data()), "MPI_Comm_idup");
+    wait(requests, text("The making of a group of ", size_, " workers"), options_.timeout, options_.health);
+    check(MPI_Comm_set_errhandler(meeting.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    meeting.members.resize(size_);
+    MemberIdentity& me = meeting.members[rank_];
+    me.worker = options_.worker.value_or(rank_);
+    me.process_space = process_space();
+    me.pid = getpid();
+    if (options_.host.empty())
+      gethostname(me.host.data(), me.host.size() - 1);
+    else
+      store(options_.host, me.host);
+    requests.clear();
+    for (std::size_t peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      check(MPI_Irecv(&meeting.members[peer], sizeof(MemberIdentity), MPI_BYTE, static_cast<int>(peer), identity_tag,
+                      meeting.comm, &requests.emplace_back(MPI_REQUEST_NULL)),
+            "MPI_Irecv");
+      check(MPI_Isend(&me, sizeof(me), MPI_BYTE, static_cast<int>(peer), identity_tag, meeting.comm,
+                      &requests.emplace_back(MPI_REQUEST_NULL)),
+            "MPI_Isend");
+    }
+    wait(requests, text("The introduction of ", size_, " workers"), options_.timeout, options_.health);
+  }
+
+  void receive_record(std::size_t peer) {
+    check(MPI_Irecv(&records_[peer], sizeof(Record), MPI_BYTE, static_cast<int>(peer), record_tag, comm_,
+                    &receives_[peer]),
+          "MPI_Irecv");
+  }
+  /// Records of collectives that a failure interrupted are passed over. One of a later collective stays until this member
+  /// gets there: the notice of why the other one did not come to this one is on its way.
+  [[nodiscard]] bool record_came(std::size_t peer) {
+    for (;;) {
+      if (receives_[peer] != MPI_REQUEST_NULL) {
+        int done = 0;
+        check(MPI_Test(&receives_[peer], &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done == 0) return false;
+      }
+      if (records_[peer].sequence >= sequence_) return records_[peer].sequence == sequence_;
+      receive_record(peer);
+    }
+  }
+  [[nodiscard]] bool sent_records() {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(size_), sends_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+
+  [[nodiscard]] Transfer begun(Transfer transfer, bool receives) {
+    if (free_places_.empty()) {
+      free_places_.push_back(under_way_.size());
+      under_way_.emplace_back();
+    }
+    transfer.place = free_places_.back();
+    free_places_.pop_back();
+    under_way_[transfer.place].receive = receives ? transfer.request : MPI_REQUEST_NULL;
+    return transfer;
+  }
+
+  /// About every millisecond while waiting for `peer`: whether there is still hope.
+  void look(std::optional<std::size_t> peer) {
+    take_notices();
+    if (options_.health == nullptr) return;
+    if (const std::optional<LostPeer> lost =
+            options_.health->find_lost(peer ? std::optional{worker(*peer)} : std::nullopt)) {
+      take_notices();  // what it said before it ended says more
+      give_up(unavailable(*lost));
+    }
+  }
+
+  void take_notices() {
+    for (;;) {
+      int here = 0;
+      MPI_Status status;
+      check(MPI_Iprobe(MPI_ANY_SOURCE, notice_tag, comm_, &here, &status), "MPI_Iprobe");
+      if (here == 0) return;
+      Notice notice;
+      check(MPI_Recv(&notice, sizeof(notice), MPI_BYTE, status.MPI_SOURCE, notice_tag, comm_, MPI_STATUS_IGNORE),
+            "MPI_Recv");
+      if (notice.sequence < sequence_) continue;  // of a failure that another one came before
+      const bool interrupted = free_places_.size() != under_way_.size() || !sent_records();
+      known_to_all_ = sequence_ = notice.sequence;
+      try {
+        const auto peer = static_cast<std::size_t>(status.MPI_SOURCE);
+        notice.failure.raise(worker(peer), host(peer));
+      } catch (...) {
+        if (interrupted || notice.failure.breaks_the_group())
+          break_with(std::current_exception());
+        else
+          forget_receives();
+        throw;
+      }
+    }
+  }
+  void send_notices(const FailureNotice& failure) {
+    std::erase_if(notices_, [](const std::unique_ptr<OutgoingNotice>& sent) {
+      int done = 0;
+      MPI_Testall(static_cast<int>(sent->requests.size()), sent->requests.data(), &done, MPI_STATUSES_IGNORE);
+      return done != 0;
+    });
+    OutgoingNotice& out = *notices_.emplace_back(std::make_unique<OutgoingNotice>());
+    out.notice = {sequence_, failure};
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_)
+        check(MPI_Isend(&out.notice, sizeof(Notice), MPI_BYTE, static_cast<int>(peer), notice_tag, comm_,
+                        &out.requests.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend");
+  }
+
+  /// This member cannot go on: tells the peers and throws, now and at every later call.
+  template <class E>
+  [[noreturn]] void give_up(const E& error) {
+    known_to_all_ = ++sequence_;
+    break_with(std::make_exception_ptr(error));
+    try {
+      send_notices(error);
+    } catch (const Error&) {
+      // They find out by their own deadline.
+    }
+    throw error;
+  }
+
+  void break_with(std::exception_ptr why) {
+    broken_ = std::move(why);
+    forget_receives();
+    for (UnderWay& transfer : under_way_)
+      if (transfer.receive != MPI_REQUEST_NULL) cancel(transfer.receive);
+    // What is still on its way uses the memory of this object.
+    static std::vector<std::shared_ptr<CommunicatorState>> kept_until_the_process_ends;
+    kept_until_the_process_ends.push_back(shared_from_this());
+  }
+  /// Records that come later are passed over.
+  void forget_receives() {
+    for (MPI_Request& request : receives_)
+      if (request != MPI_REQUEST_NULL) cancel(request);
+  }
+  static void cancel(MPI_Request& request) {
+    MPI_Cancel(&request);
+    MPI_Request_free(&request);
+  }
+
+  template <std::size_t size>
+  static void store(std::string_view what, std::array<char, size>& place) noexcept {
+    std::memcpy(place.data(), what.data(), std::min(what.size(), size - 1));
+  }
+  [[nodiscard]] static double seconds(std::int64_t nanoseconds) noexcept {
+    return static_cast<double>(nanoseconds) * 1e-9;
+  }
+  [[nodiscard]] std::string name(std::size_t rank) const {
+    return text("worker ", worker(rank), " (host ", host(rank), ")");
+  }
+  [[nodiscard]] std::string described(std::size_t rank) const {
+    const Record& record = rank == rank_ ? mine_ : records_[rank];
+    return text(name(rank), " called ", describe(record.call.call()), " as step ", record.sequence,
+                " of the collectives between these workers");
+  }
+  /// Of a member that did not come to this one: all took part in the one before.
+  [[nodiscard]] std::string last_call() const {
+    if (sequence_ == 1) return "they have come to none yet";
+    return text("their last was ", describe(last_.call()), ", step ", sequence_ - 1);
+  }
+  [[noreturn]] void refuse_different(std::size_t peer) {
+    known_to_all_ = sequence_;
+    throw CollectiveMismatch("The workers did not issue the same collectives",
+                             text(described(rank_), ", but ", described(peer),
+                                  differ_in_counts_only(mine_.call.call(), records_[peer].call.call())
+                                      ? " with other counts of the workers' elements"
+                                      : ""),
+                             "Call the same collectives with the same extents in the same order on every worker");
+  }
+  [[noreturn]] void throw_late_to_meet(std::int64_t timeout) {
+    std::string missing;
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && !record_came(peer)) missing += text(missing.empty() ? "" : ", ", name(peer));
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && receives_[peer] == MPI_REQUEST_NULL && records_[peer].sequence == sequence_ &&
+          records_[peer].call.fingerprint != mine_.call.fingerprint)
+        refuse_different(peer);  // says more than who is missing
+    give_up(DeadlineExceeded(
+        text("Not all workers came to a collective in time: ", missing.empty() ? "some" : missing, " did not"),
+        text(described(rank_), " and waited ", seconds(timeout), " s; of those who did not come: ", last_call()),
+        "Find out what they wait for, or give the strategy a longer timeout"));
+  }
+
+  CommunicatorOptions options_;
+  std::int64_t timeout_;
+  unsigned spins_ = spins_on_own_core;
+  ThreadPermit permit_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::size_t rank_ = 0;
+  std::size_t size_ = 1;
+  std::vector<MemberIdentity> members_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t known_to_all_ = ~std::uint64_t{0};  // the collective in which all members saw the same failure
+  Record mine_;
+  CollectiveCallRecord last_;  // what all members called before
+  std::vector<Record> records_;
+  std::vector<MPI_Request> receives_;
+  std::vector<MPI_Request> sends_;
+  std::vector<UnderWay> under_way_;
+  std::vector<std::size_t> free_places_;
+  std::vector<std::unique_ptr<OutgoingNotice>> notices_;
+  std::array<AlignedBuffer<std::byte>, 4> scratch_;
+  std::exception_ptr broken_;
+};
+
+}  // namespace detail
+
+}  // namespace dist::mpi

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist::mpi {
+
+namespace detail {
+
+/// How often a waiting process looks before it begins to let others run: for some hundred microseconds where it has a
+/// core of its own, as being put aside then takes longer than what it waits for; not for long where a peer may need this
+/// very core.
+inline constexpr unsigned spins_on_own_core = 4'000;
+inline constexpr unsigned spins_on_shared_core = 50;
+
+/// Calls `done()`, which lets MPI work, until it is true. Calls `look()` about every millisecond, and `late()` once the
+/// time is up; both end the wait by throwing.
+template <class Done, class Look, class Late>
+void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, Late&& late) {
+  constexpr unsigned per_clock = 16;  // looks at the requests for each look at the clock
+  constexpr std::int64_t millisecond = 1'000'000;
+  for (unsigned spin = 0; spin < spins; ++spin)
+    if (done()) return;
+  const std::int64_t start = dist::detail::monotonic_nanoseconds();
+  std::int64_t next_look = start + millisecond;
+  for (;;) {
+    for (unsigned spin = 0; spin < per_clock; ++spin) {
+      if (done()) return;
+      sched_yield();
+    }
+    const std::int64_t now = dist::detail::monotonic_nanoseconds();
+    if (now < next_look) continue;
+    next_look = now + millisecond;
+    look();
+    if (now - start > timeout && !done()) late();
+  }
+}
+
+/// In nanoseconds, 0 meaning as long as it takes. Throws InvalidArgument for a negative timeout.
+[[nodiscard]] inline std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
+  if (timeout.count() < 0)
+    throw InvalidArgument("A timeout of collectives is negative",
+                          text(static_cast<double>(timeout.count()) * 1e-9, " s was given"),
+                          "Give a positive timeout, or 0 to wait as long as it takes");
+  return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
+}
+
+}  // namespace detail
+
+/// Waits until these requests are done. Throws Unavailable when `health`, where given, knows that a peer is lost, and
+/// DeadlineExceeded, naming `what`, when the time is up; what the requests use must then stay as it is until the process
+/// ends. A timeout of 0 waits as long as it takes.
+inline void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
+                 PeerHealth* health = nullptr) {
+  detail::poll_until(
+      detail::spins_on_shared_core, detail::longest_wait(timeout),
+      [&] {
+        int done = 0;
+        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+        return done != 0;
+      },
+      [&] {
+        if (health != nullptr) health->look();
+      },
+      [&] {
+        throw DeadlineExceeded(text(what, " did not end in time"),
+                               text("waited ", static_cast<double>(timeout.count()) * 1e-9, " s for the other workers"),
+                               "Find out what they wait for, or give a longer timeout");
+      });
+}
+
+}  // namespace dist::mpi

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// Ends this process when it is stuck in a call that nobody can interrupt: a blocking call of a message-passing library
+/// whose peer died, or never comes. A thread looks ten times a second. When the guarded call has not ended within a
+/// second of the loss of a peer, or within the deadline, the thread prints the error that `look` would have thrown and
+/// ends the process with the status `exit_lost` or `exit_late`, without running destructors, as they would wait too.
+class Watchdog {
+ public:
+  static constexpr int exit_lost = 70;
+  static constexpr int exit_late = 71;
+
+  /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
+  explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline) : health_(health), deadline_(deadline) {
+    // The program's signal handlers run in its own threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { watch(); });
+    } catch (...) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw OutOfMemory("No thread for the watchdog of collectives", "the system gave none",
+                        "Raise the limit on threads (ulimit -u)");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    {
+      const std::lock_guard lock{mutex_};
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+  /// Stands around a call that cannot be interrupted: two stores while all goes well. One at a time. With no watchdog it
+  /// does nothing.
+  class Guard {
+   public:
+    Guard(Watchdog* watchdog, const CollectiveCall& call) noexcept : watchdog_(watchdog) {
+      if (watchdog_ == nullptr) return;
+      watchdog_->call_.store(&call, std::memory_order_relaxed);
+      watchdog_->guarded_.store(++watchdog_->calls_, std::memory_order_release);
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() {
+      if (watchdog_ == nullptr) return;
+      watchdog_->guarded_.store(0);
+      // The watchdog has decided and describes the call, which must stay until the process has ended.
+      while (watchdog_->is_ending_.load()) pause();
+    }
+
+   private:
+    Watchdog* watchdog_;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void watch() {
+    std::uint64_t seen = 0;  // the guarded call at the last look
+    Clock::time_point since;
+    bool lost = false;
+    Clock::time_point lost_since;
+    std::unique_lock lock{mutex_};
+    while (!wake_.wait_for(lock, std::chrono::milliseconds{100}, [&] { return stop_; })) {
+      const std::uint64_t guarded = guarded_.load(std::memory_order_acquire);
+      const Clock::time_point now = Clock::now();
+      if (guarded != seen) {
+        seen = guarded;
+        since = now;
+        lost = false;
+      }
+      if (guarded == 0 || now == since) continue;
+      if (!lost && health_.find_lost()) {
+        lost = true;
+        lost_since = now;
+      }
+      if (lost && now - lost_since >= std::chrono::seconds{1})
+        end(guarded, exit_lost);
+      else if (deadline_.count() != 0 && now - since >= deadline_)
+        end(guarded, exit_late);
+    }
+  }
+
+  /// Ends the process, unless the guarded call has ended in this moment.
+  void end(std::uint64_t guarded, int status) {
+    is_ending_.store(true);
+    if (guarded_.load() != guarded) {
+      is_ending_.store(false);
+      return;
+    }
+    std::string message;
+    const std::string call = describe(*call_.load(std::memory_order_relaxed));
+    try {
+      if (status == exit_lost) health_.look();
+      throw DeadlineExceeded(text("A call did not end in time: ", call),
+                             text("it waits since ", static_cast<double>(deadline_.count()) * 1e-9, " s for others"),
+                             "Find out what they wait for, or give the strategy a longer timeout");
+    } catch (const Error& error) {
+      message = text("dist: stuck in ", call, " and ended with status ", status, ": ", error.what(), "\n");
+    }
+    static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
+    _exit(status);
+  }
+
+  PeerHealth& health_;
+  std::chrono::nanoseconds deadline_;
+  std::uint64_t calls_ = 0;
+  alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the call that is guarded now, or 0
+  std::atomic<const CollectiveCall*> call_{nullptr};
+  std::atomic<bool> is_ending_{false};
+  alignas(cache_line) std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dist

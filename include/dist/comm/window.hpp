@@ -1,0 +1,386 @@
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/arena.hpp>
+#include <dist/device/shared_memory.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist {
+
+/// The processes of one node, which map each other's memory. Each brings a SharedMemory: its first bytes hold the
+/// mailboxes of the process, the rest is its window, where operands of collectives lie. One thread of each process
+/// takes part.
+///
+/// As between threads, a mailbox starts with the number of the collective that it announces, a fingerprint of the call
+/// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers would look
+/// for its next collective, and one that leaves says so too; one that dies is found by PeerHealth.
+class WindowGroup {
+ public:
+  /// What a process keeps in front of its window.
+  static constexpr std::size_t header_bytes = 64 * 1024;
+  /// The same processes may meet in so many groups, each with mailboxes of its own.
+  static constexpr std::size_t most_groups = 16;
+  /// Where the mailboxes of a group lie in the memory of each process.
+  [[nodiscard]] static constexpr std::size_t mailboxes_at(std::size_t group) noexcept {
+    return group * (header_bytes / most_groups);
+  }
+
+  /// Who else is in the group: the rank among all workers, and where it runs.
+  struct Peer {
+    std::size_t worker;
+    std::string host;
+    SharedMemory memory;
+  };
+
+  /// `mine` is this process's memory, and `peers` are the others of the node, in the order of their ranks here, without
+  /// this one, which is member `rank`. A member that waits longer than `timeout` for another throws DeadlineExceeded.
+  ///
+  /// `window` is the arena of what follows the header in `mine`: operands that do not lie there are copied to it. `group`
+  /// tells the groups of the same processes apart; a number is taken once.
+  WindowGroup(SharedMemory& mine, Arena& window, std::size_t rank, std::size_t worker, std::string host,
+              std::vector<Peer> peers, PeerHealth& health, detail::SpinBudget budget, std::chrono::nanoseconds timeout,
+              std::size_t group = 0)
+      : rank_(rank),
+        mailboxes_at_(mailboxes_at(group)),
+        window_(window),
+        health_(health),
+        budget_(budget),
+        timeout_(longest_wait(timeout)) {
+    static_assert(sizeof(Member) <= header_bytes / most_groups);
+    DIST_EXPECT(group < most_groups);
+    workers_.push_back({worker, std::move(host), std::span<std::byte>{mine.data(), mine.size()}});
+    for (Peer& peer : peers) {
+      workers_.push_back({peer.worker, std::move(peer.host), {peer.memory.data(), peer.memory.size()}});
+      attached_.push_back(std::move(peer.memory));
+    }
+    std::rotate(workers_.begin(), workers_.begin() + 1, workers_.begin() + 1 + static_cast<std::ptrdiff_t>(rank));
+    for (Stage& stage : stages_) stage.place = window_.allocate(0);
+  }
+  WindowGroup(const WindowGroup&) = delete;
+  WindowGroup& operator=(const WindowGroup&) = delete;
+  ~WindowGroup() {
+    for (const Stage& stage : stages_) window_.release(stage.place, stage.bytes);
+    mine().departed.store(true);
+    notify();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+
+  /// Whether these bytes lie in this process's window, where the peers can reach them.
+  [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept {
+    const std::span<std::byte> memory = workers_[rank_].memory;
+    const auto place = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(memory.data());
+    return place >= header_bytes && place <= memory.size() && bytes <= memory.size() - place;
+  }
+
+  /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of the
+  /// node, 3 of those of this process. Throws OutOfMemory.
+  [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
+    Stage& stage = stages_[which];
+    if (stage.bytes < bytes) {
+      const std::size_t larger = window_.allocate(bytes);
+      window_.release(std::exchange(stage.place, larger), std::exchange(stage.bytes, bytes));
+    }
+    return window_.at(0, stage.place);
+  }
+
+  /// Whether this member gave up waiting for another one.
+  [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
+
+  /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
+  /// the notice says. Does nothing where they know, as the failure was that the members disagreed.
+  void abandon(const FailureNotice& notice) noexcept {
+    if (size() == 1 || known_to_all_ == entered_) return;
+    known_to_all_ = ++entered_;
+    left_early_ = true;
+    mine().failure = notice;
+    Mailbox& box = mailbox(rank_);
+    box.failed = true;
+    box.record.fingerprint = 0;
+    box.sequence.store(entered_);
+    notify();
+  }
+
+ private:
+  friend class WindowCommunicator;
+
+  static constexpr std::size_t payload_capacity = 256;
+  static constexpr std::size_t first_line = cache_line - 24;
+
+  struct alignas(cache_line) Mailbox {
+    std::atomic<std::uint32_t> sequence;  // of the collective that the rest belongs to
+    bool failed;                          // the member came to no collective: it says why
+    std::uint64_t fingerprint;
+    union alignas(8) {
+      std::uint64_t operands[2];  // places in the member's memory
+      std::byte payload[payload_capacity];
+    };
+    CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
+  };
+  /// Zeroed memory is one that has come to nothing yet.
+  struct Member {
+    Mailbox mailboxes[2];
+    alignas(cache_line) detail::SharedEventCount arrivals;
+    std::atomic<bool> departed;
+    FailureNotice failure;
+  };
+  struct Stage {
+    std::size_t place = 0;
+    std::size_t bytes = 0;
+  };
+  struct Worker {
+    std::size_t worker;
+    std::string host;
+    std::span<std::byte> memory;
+  };
+
+  [[nodiscard]] static std::int64_t longest_wait(std::chrono::nanoseconds timeout) noexcept {
+    return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
+  }
+
+  [[nodiscard]] Member& member(std::size_t rank) const noexcept {
+    return *reinterpret_cast<Member*>(workers_[rank].memory.data() + mailboxes_at_);
+  }
+  [[nodiscard]] Member& mine() const noexcept { return member(rank_); }
+  [[nodiscard]] Mailbox& mailbox(std::size_t rank) const noexcept { return member(rank).mailboxes[entered_ % 2]; }
+
+  [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
+    return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
+  }
+  [[nodiscard]] bool all_arrived() const noexcept {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank_ && !arrived(peer)) return false;
+    return true;
+  }
+  void notify() const noexcept {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank_) member(peer).arrivals.notify();
+  }
+
+  /// Enters the next collective: `fill` writes what this member announces.
+  template <class Fill>
+  void meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
+    if (size() == 1) {
+      fill(mine().mailboxes[entered_ % 2]);
+      return;
+    }
+    if (left_early_) {
+      // Until all have come there they may use what this member published before it failed.
+      for (std::size_t peer = 0; peer < size(); ++peer)
+        if (peer != rank_) await(peer, timeout, 0);
+      left_early_ = false;
+    }
+    ++entered_;
+    Mailbox& box = mailbox(rank_);
+    const std::uint64_t fingerprint = call.fingerprint();
+    if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
+    box.failed = false;
+    box.fingerprint = fingerprint;
+    fill(box);
+    box.sequence.store(entered_);
+    notify();
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      await(peer, timeout, bytes);
+      const Mailbox& theirs = mailbox(peer);
+      if (theirs.failed) refuse_failed(peer);
+      if (theirs.fingerprint != fingerprint) refuse_different(peer);
+    }
+  }
+
+  void await(std::size_t peer, std::int64_t timeout, std::size_t bytes) {
+    constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
+    const std::byte* const payload = mailbox(peer).payload;
+    for (unsigned spin = 0; spin < budget_.spins; ++spin) {
+      for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
+      if (arrived(peer)) return;
+      if (spin >= eager) detail::relax();
+    }
+    for (unsigned yield = 0; yield < budget_.yields; ++yield) {
+      if (arrived(peer)) return;
+      sched_yield();
+    }
+    // A process that died does not wake anybody, and nobody says when the time is up: hence a look every millisecond.
+    constexpr std::int64_t longest = 1'000'000;
+    const std::int64_t start = detail::monotonic_nanoseconds();
+    while (!arrived(peer)) {
+      const bool departed = member(peer).departed.load();
+      if (departed && !arrived(peer)) refuse_departed(peer);
+      look(peer);
+      if (detail::monotonic_nanoseconds() - start > timeout) refuse_late(peer, timeout);
+      mine().arrivals.wait([&] { return arrived(peer) || member(peer).departed.load(); }, longest);
+    }
+  }
+
+  /// While waiting for `peer`: whether there is still hope.
+  void look(std::size_t peer) {
+    const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
+    if (!lost || (lost->in_order && arrived(peer))) return;
+    // What a member said before it ended says more: perhaps it ended because another one is lost.
+    for (std::size_t other = 0; other < size(); ++other)
+      if (other != rank_)
+        for (const Mailbox& box : member(other).mailboxes)
+          if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && box.failed) refuse_failed(other);
+    is_broken_ = true;
+    throw unavailable(*lost);
+  }
+
+  [[nodiscard]] std::string name(std::size_t rank) const {
+    return text("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
+  }
+  [[nodiscard]] std::string described(std::size_t rank) const {
+    return text(name(rank), " called ", describe(mailbox(rank).record.call()), " as step ", entered_,
+                " of the collectives of this node");
+  }
+  /// Of a member that did not come to this one: all took part in the one before.
+  [[nodiscard]] std::string last_call() const {
+    if (entered_ == 1) return "it has come to none yet";
+    return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
+  }
+  [[noreturn]] void refuse_failed(std::size_t peer) {
+    known_to_all_ = entered_;
+    left_early_ = true;
+    const FailureNotice notice = member(peer).failure;
+    is_broken_ = is_broken_ || notice.breaks_the_group();
+    notice.raise(workers_[peer].worker, workers_[peer].host);
+  }
+  [[noreturn]] void refuse_different(std::size_t peer) {
+    known_to_all_ = entered_;
+    left_early_ = true;
+    const bool only_counts = differ_in_counts_only(mailbox(rank_).record.call(), mailbox(peer).record.call());
+    throw CollectiveMismatch("The workers did not issue the same collectives",
+                             text(described(rank_), ", but ", described(peer),
+                                  only_counts ? " with other counts of the workers' elements" : ""),
+                             "Call the same collectives with the same extents in the same order on every worker");
+  }
+  [[noreturn]] void refuse_departed(std::size_t peer) {
+    is_broken_ = true;
+    throw CollectiveMismatch("The workers did not issue the same collectives",
+                             text(described(rank_), ", but ", name(peer), " has ended; ", last_call()),
+                             "Call collectives on every worker, and let all end together");
+  }
+  [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
+    is_broken_ = true;
+    std::string missing;
+    for (std::size_t other = 0; other < size(); ++other)
+      if (other != rank_ && !arrived(other)) missing += text(missing.empty() ? "" : ", ", name(other));
+    if (missing.empty()) missing = name(peer);
+    throw DeadlineExceeded(text("Not all workers came to a collective in time: ", missing, " did not"),
+                           text(described(rank_), " and waited ", static_cast<double>(timeout) * 1e-9,
+                                " s; of those who did not come: ", last_call()),
+                           "Find out what they wait for, or give the strategy a longer timeout");
+  }
+
+  std::size_t rank_;
+  std::size_t mailboxes_at_;
+  Arena& window_;
+  PeerHealth& health_;
+  detail::SpinBudget budget_;
+  std::int64_t timeout_;
+  bool is_broken_ = false;
+  std::uint32_t entered_ = 0;
+  std::uint32_t known_to_all_ = 0xffff'ffff;  // the collective in which all members saw the same failure
+  bool left_early_ = false;                   // of the last collective this member did not see all others come
+  std::vector<Worker> workers_;               // by rank in this group
+  std::vector<SharedMemory> attached_;
+  Stage stages_[4];
+};
+
+/// The membership of a WindowGroup. Operands that are published lie in this process's window: see `holds`. Every call is
+/// checked against the peers' calls.
+class WindowCommunicator {
+ public:
+  static constexpr std::size_t exchange_capacity = WindowGroup::payload_capacity;
+
+  explicit WindowCommunicator(WindowGroup& group) : group_(&group), timeout_(group.timeout_) {}
+
+  /// The same membership, which waits longer or shorter than the group does (spec H13).
+  [[nodiscard]] WindowCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
+    WindowCommunicator changed = *this;
+    changed.timeout_ = WindowGroup::longest_wait(timeout);
+    return changed;
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return group_->rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
+  [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept { return group_->holds(data, bytes); }
+
+  /// Memory that the peers can reach (WindowGroup::stage).
+  template <class T>
+  [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
+    return {reinterpret_cast<T*>(group_->stage(which, elements * sizeof(T))), elements};
+  }
+
+  void barrier() const {
+    group_->meet({.operation = "barrier"}, timeout_, 0, [](WindowGroup::Mailbox&) {});
+  }
+
+  template <class T>
+  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
+    group_->meet(call, timeout_, 0, [&](WindowGroup::Mailbox& box) {
+      box.operands[0] = place_of(first);
+      box.operands[1] = place_of(second);
+    });
+  }
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
+    std::byte* const memory = group_->workers_[rank].memory.data();
+    return reinterpret_cast<T*>(memory + group_->mailbox(rank).operands[which]);
+  }
+
+  /// Nothing to wait for: the window stays when the function that lent a part of it is left.
+  void reclaim() const noexcept {}
+
+  [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
+  /// Tells the peers that this process failed (WindowGroup::abandon).
+  void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }
+
+  template <class T>
+  void exchange(const CollectiveCall& call, std::span<const T> values) const {
+    DIST_EXPECT(values.size_bytes() <= exchange_capacity);
+    group_->meet(call, timeout_, values.size_bytes(), [&](WindowGroup::Mailbox& box) {
+      if (!values.empty()) std::memcpy(box.payload, values.data(), values.size_bytes());
+    });
+  }
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t rank) const noexcept {
+    return reinterpret_cast<const T*>(group_->mailbox(rank).payload);
+  }
+
+ private:
+  /// An operand without elements may lie anywhere.
+  [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
+    if (!group_->holds(operand, 0)) return 0;
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
+                                      group_->workers_[group_->rank()].memory.data());
+  }
+
+  WindowGroup* group_;
+  std::int64_t timeout_;
+};
+
+static_assert(SharesMemory<WindowCommunicator> && ExchangesSmall<WindowCommunicator>);
+
+}  // namespace dist

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+/// What the threads of this process did when, for those who want to see it: memory for so many events, which any thread
+/// records without waiting. What can be traced takes a `Trace*`, and costs one comparison where that is null.
+class Trace {
+ public:
+  /// From `begin` to `end`, in nanoseconds of the clock of `now()`.
+  struct Event {
+    std::array<char, 48> label{};
+    std::int64_t number = 0;  ///< which of several things of that name
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    int thread = 0;  ///< the system's number of it
+
+    [[nodiscard]] std::string_view name() const noexcept { return label.data(); }
+  };
+
+  /// Events beyond `capacity` are counted and dropped. Throws what std::vector throws.
+  explicit Trace(std::size_t capacity = 16384) : events_(capacity) {}
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// Of a clock that never goes back, which all processes of a machine share.
+  [[nodiscard]] static std::int64_t now() noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  /// Names of more than 47 characters are cut.
+  void record(std::string_view name, std::int64_t number, std::int64_t begin, std::int64_t end) noexcept {
+    const std::size_t place = next_.fetch_add(1, std::memory_order_relaxed);
+    if (place >= events_.size()) return;
+    Event& event = events_[place];
+    event.label = {};
+    std::copy_n(name.data(), std::min(name.size(), event.label.size() - 1), event.label.data());
+    event.number = number;
+    event.begin = begin;
+    event.end = end;
+    event.thread = static_cast<int>(gettid());
+  }
+
+  /// In the order in which they were recorded, that of their ends within a thread. While nobody records, like all that
+  /// follows.
+  [[nodiscard]] std::span<const Event> events() const noexcept {
+    return std::span{events_}.first(std::min(next_.load(std::memory_order_relaxed), events_.size()));
+  }
+  [[nodiscard]] std::size_t dropped() const noexcept { return next_.load(std::memory_order_relaxed) - events().size(); }
+  void clear() noexcept { next_.store(0, std::memory_order_relaxed); }
+
+  /// For how many nanoseconds events whose names start with `one` and with `other` went on at the same time, added up
+  /// over all pairs of them.
+  [[nodiscard]] std::int64_t overlap(std::string_view one, std::string_view other) const noexcept {
+    std::int64_t together = 0;
+    for (const Event& first : events()) {
+      if (!first.name().starts_with(one)) continue;
+      for (const Event& second : events())
+        if (second.name().starts_with(other))
+          together += std::max<std::int64_t>(0, std::min(first.end, second.end) - std::max(first.begin, second.begin));
+    }
+    return together;
+  }
+
+  /// The events as JSON that chrome://tracing and ui.perfetto.dev show, as those of process number `process`. The times
+  /// of processes of one machine fit together.
+  [[nodiscard]] std::string chrome_json(std::size_t process = 0) const {
+    std::string json = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+    std::string_view separator = "\n";
+    for (const Event& event : events()) {
+      json += text(separator, "{\"ph\":\"X\",\"pid\":", process, ",\"tid\":", event.thread,
+                   ",\"ts\":", microseconds(event.begin), ",\"dur\":", microseconds(event.end - event.begin),
+                   ",\"name\":\"", quoted(event.name()), "\",\"args\":{\"number\":", event.number, "}}");
+      separator = ",\n";
+    }
+    return json + "\n]}\n";
+  }
+  /// Writes that to a file. Throws FileError.
+  void write_chrome_json(const std::string& path, std::size_t process = 0) const {
+    const std::string json = chrome_json(process);
+    std::FILE* const file = std::fopen(path.c_str(), "wb");
+    bool written = file != nullptr && std::fwrite(json.data(), 1, json.size(), file) == json.size();
+    if (file != nullptr) written = std::fclose(file) == 0 && written;
+    if (!written)
+      throw FileError(path, "A trace could not be written", std::strerror(errno),
+                      "Give a path in a folder that exists, with room for it");
+  }
+
+ private:
+  /// With the nanoseconds as decimals.
+  [[nodiscard]] static std::string microseconds(std::int64_t nanoseconds) {
+    std::string decimals = text(nanoseconds % 1000);
+    decimals.insert(0, 3 - decimals.size(), '0');
+    return text(nanoseconds / 1000, ".", decimals);
+  }
+  [[nodiscard]] static std::string quoted(std::string_view name) {
+    std::string safe;
+    for (const char letter : name) {
+      if (letter == '"' || letter == '\\') safe += '\\';
+      safe += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
+    }
+    return safe;
+  }
+
+  std::vector<Event> events_;
+  std::atomic<std::size_t> next_{0};
+};
+
+/// What something is called in a trace, if there is one. `name` must live until it has ended.
+struct TraceLabel {
+  Trace* trace = nullptr;
+  std::string_view name = {};
+  std::int64_t number = 0;
+};
+
+/// Records that something goes on while this object lives; without a trace, nothing.
+class TraceSpan {
+ public:
+  explicit TraceSpan(const TraceLabel& label) noexcept
+      : label_(label), begin_(label.trace == nullptr ? 0 : Trace::now()) {}
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+  ~TraceSpan() {
+    if (label_.trace != nullptr) label_.trace->record(label_.name, label_.number, begin_, Trace::now());
+  }
+
+ private:
+  TraceLabel label_;
+  std::int64_t begin_;
+};
+
+}  // namespace dist

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// Memory that other processes of this machine and user can map as well, at whatever address they like: an anonymous
+/// file in memory, which vanishes with the last process that knows it, however that ends. Pages come with their first
+/// touch, zeroed. Moves, does not copy.
+class SharedMemory {
+ public:
+  /// What another process needs to attach to it.
+  struct Name {
+    int process;
+    int descriptor;
+    std::size_t bytes;
+  };
+
+  /// New memory. `bytes` cost addresses only, until they are touched. Throws OutOfMemory.
+  explicit SharedMemory(std::size_t bytes) : bytes_(bytes), descriptor_(memfd_create("dist", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) refuse("there is no descriptor for it", errno);
+    if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+      const int code = errno;
+      close(descriptor_);
+      refuse("it cannot be so large", code);
+    }
+    void* const mapped = map();
+    if (mapped == MAP_FAILED) {
+      const int code = errno;
+      close(descriptor_);
+      refuse("there is no address space for it", code);
+    }
+    data_ = static_cast<std::byte*>(mapped);
+  }
+  /// The memory of another process, or none where the system does not allow it: another user's, or one in a container
+  /// of its own.
+  [[nodiscard]] static std::optional<SharedMemory> attach(const Name& name) {
+    const std::string path = text("/proc/", name.process, "/fd/", name.descriptor);
+    SharedMemory attached;
+    attached.bytes_ = name.bytes;
+    attached.descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (attached.descriptor_ < 0) return std::nullopt;
+    void* const mapped = attached.map();
+    if (mapped == MAP_FAILED) return std::nullopt;
+    attached.data_ = static_cast<std::byte*>(mapped);
+    return attached;
+  }
+  SharedMemory(SharedMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(other.bytes_),
+        descriptor_(std::exchange(other.descriptor_, -1)) {}
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~SharedMemory() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+  [[nodiscard]] Name name() const noexcept { return {getpid(), descriptor_, bytes_}; }
+
+ private:
+  SharedMemory() = default;
+
+  [[nodiscard]] void* map() const noexcept {
+    return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  }
+  [[noreturn]] void refuse(const char* why, int code) const {
+    throw OutOfMemory(text("No memory that processes share, of ", bytes_, " bytes"),
+                      text(why, ": ", std::strerror(code)),
+                      "Raise the limits on virtual memory, file size and open files (ulimit -v, -f, -n)");
+  }
+
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  int descriptor_ = -1;
+};
+
+}  // namespace dist

@@ -1,0 +1,345 @@
+#include <dist/comm/background.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/comm/self.hpp>
+#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/core/bfloat16.hpp>
+
+#include <doctest/doctest.h>
+#include "support/allocations.hpp"
+#include "support/window_processes.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::BackgroundCollectives;
+using dist::BackgroundProgress;
+using support::WindowMember;
+using Alone = BackgroundCollectives<dist::SelfCollectives>;
+
+/// What the test and the collectives of `Gated` see of each other.
+struct Gate {
+  std::atomic<int> opened{0};  // so many collectives may come to their end
+  std::atomic<int> entered{0};
+  std::atomic<int> fails{-1};  // the collective that throws
+  std::atomic<int> abandoned{0};
+  std::vector<std::thread::id> threads{};  // that did them
+
+  static void await(const std::atomic<int>& count, int wanted) {
+    while (count.load() < wanted) std::this_thread::yield();
+  }
+};
+
+/// Collectives of a group of `members` that add 1 to each value, once the gate is open.
+struct Gated {
+  struct Communicator {
+    std::size_t members;
+    [[nodiscard]] std::size_t size() const noexcept { return members; }
+  };
+  Gate* gate;
+  std::size_t members = 1;
+
+  [[nodiscard]] Communicator communicator() const noexcept { return {members}; }
+  template <class T, class Op>
+  void all_reduce(Op, std::span<T> values) const {
+    const int number = gate->entered++;
+    gate->threads.push_back(std::this_thread::get_id());
+    Gate::await(gate->opened, number + 1);
+    if (gate->fails == number) throw std::runtime_error("the wire is cut");
+    for (T& value : values) value += 1;
+  }
+  void abandon(const std::exception&) const noexcept { ++gate->abandoned; }
+};
+
+std::span<float> of(float& value) { return {&value, 1}; }
+
+template <class Fn>
+std::string what_throws(Fn&& fn) {
+  try {
+    fn();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("copies of one process are reduced in their order, and all get the result") {
+  Alone background{dist::SelfCollectives{}};
+  std::vector<std::vector<float>> copies(3, std::vector<float>(2000, 100.0f));
+  for (std::size_t i = 0; i < 2000; ++i) {
+    copies[0][i] = 1e8f;  // in another order the 1 would survive
+    copies[1][i] = 1;
+    copies[2][i] = -1e8f;
+  }
+  float* const places[] = {copies[0].data(), copies[1].data(), copies[2].data()};
+  background.wait(background.start_all_reduce(dist::sum, std::span<float* const>{places}, dist::IndexRange{10, 1990}));
+  int wrong = 0;
+  for (const auto& copy : copies)
+    for (std::size_t i = 10; i < 1990; ++i) wrong += copy[i] != 0;
+  CHECK(wrong == 0);
+  CHECK(copies[0][9] == 1e8f);
+  CHECK(copies[1][9] == 1);
+  CHECK(copies[2][1990] == -1e8f);
+}
+
+TEST_CASE("the mean divides by all copies, and 16-bit values are rounded once") {
+  Alone background{dist::SelfCollectives{}};
+  float one[] = {1, 10}, two[] = {3, 30};
+  float* const floats[] = {one, two};
+  background.start_all_reduce(dist::mean, std::span<float* const>{floats}, dist::IndexRange{0, 2});
+  using B = dist::BFloat16;
+  B first[] = {B{256.0f}}, second[] = {B{1.0f}}, third[] = {B{1.0f}};  // 257 is no bfloat16, 258 is
+  B* const shorts[] = {first, second, third};
+  background.start_all_reduce(dist::sum, std::span<B* const>{shorts}, dist::IndexRange{0, 1});
+  background.wait_all();
+  for (const float* copy : {one, two}) {
+    CHECK(copy[0] == 2);
+    CHECK(copy[1] == 20);
+  }
+  for (const B* copy : {first, second, third}) CHECK(static_cast<float>(copy[0]) == 258.0f);
+}
+
+TEST_CASE("a collective goes on while the caller does something else, and ends before wait does") {
+  Gate gate;
+  BackgroundCollectives<Gated> background{Gated{&gate}};
+  CHECK(background.overlaps());
+  float first = 1, second = 10;
+  const auto one = background.start_all_reduce(dist::sum, of(first));
+  const auto two = background.start_all_reduce(dist::sum, of(second));
+  Gate::await(gate.entered, 1);
+  CHECK(!background.is_done(one));
+  gate.opened = 1;
+  background.wait(one);
+  CHECK(first == 2);
+  CHECK(!background.is_done(two));
+  gate.opened = 2;
+  background.wait(two);
+  CHECK(second == 11);
+  CHECK(gate.threads[0] == gate.threads[1]);
+  CHECK(gate.threads[0] != std::this_thread::get_id());
+}
+
+TEST_CASE("many may be started before any is waited for, and several threads may wait") {
+  Gate gate;
+  BackgroundCollectives<Gated> background{Gated{&gate}};
+  std::vector<float> values(100);
+  std::vector<std::uint32_t> tickets;
+  for (float& value : values) tickets.push_back(background.start_all_reduce(dist::sum, of(value)));
+  std::vector<std::thread> waiting;
+  std::atomic<int> wrong{0};
+  for (std::size_t which : {std::size_t{99}, std::size_t{50}, std::size_t{0}})
+    waiting.emplace_back([&, which] {
+      background.wait(tickets[which]);
+      for (std::size_t i = 0; i <= which; ++i) wrong += values[i] != 1;
+    });
+  gate.opened = 100;
+  for (std::thread& thread : waiting) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("an exception surfaces where its collective or a later one is waited for, and nothing is done after it") {
+  Gate gate;
+  gate.fails = 1;
+  gate.opened = 10;
+  BackgroundCollectives<Gated> background{Gated{&gate}};
+  float values[] = {0, 0, 0};
+  const auto before = background.start_all_reduce(dist::sum, of(values[0]));
+  const auto failing = background.start_all_reduce(dist::sum, of(values[1]));
+  const auto after = background.start_all_reduce(dist::sum, of(values[2]));
+  CHECK(what_throws([&] { background.wait(after); }) == "the wire is cut");
+  CHECK(what_throws([&] { background.wait(failing); }) == "the wire is cut");
+  background.wait(before);
+  CHECK(values[0] == 1);
+  CHECK(values[2] == 0);
+  CHECK(background.is_broken());
+  CHECK(what_throws([&] { background.require_whole(); }) == "the wire is cut");
+  CHECK(what_throws([&] { background.wait(background.start_all_reduce(dist::sum, of(values[2]))); }) ==
+        "the wire is cut");
+  CHECK(gate.entered == 2);
+}
+
+TEST_CASE("settle lets what has begun come to its end, and drops the rest") {
+  Gate gate;
+  BackgroundCollectives<Gated> background{Gated{&gate}};
+  float values[] = {0, 0, 0};
+  for (float& value : values) background.start_all_reduce(dist::sum, of(value));
+  Gate::await(gate.entered, 1);
+  std::thread settling{[&] { background.settle(); }};
+  std::this_thread::sleep_for(20ms);
+  gate.opened = 10;
+  settling.join();
+  CHECK(values[0] == 1);
+  CHECK(values[2] == 0);
+  background.wait(background.start_all_reduce(dist::sum, of(values[2])));
+  CHECK(values[2] == 1);
+}
+
+TEST_CASE("after abandon one process goes on, and a group of several has to be made anew") {
+  for (const std::size_t members : {std::size_t{1}, std::size_t{2}}) {
+    CAPTURE(members);
+    Gate gate;
+    gate.opened = 10;
+    BackgroundCollectives<Gated> background{Gated{&gate, members}};
+    float value = 0;
+    background.wait(background.start_all_reduce(dist::sum, of(value)));
+    background.abandon(std::runtime_error{"the disk is full"});
+    CHECK(gate.abandoned == 1);
+    CHECK(background.failures() == 1);
+    CHECK(background.is_broken() == (members > 1));
+    const std::string message =
+        what_throws([&] { background.wait(background.start_all_reduce(dist::sum, of(value))); });
+    if (members == 1) {
+      CHECK(message == "nothing was thrown");
+      CHECK(value == 2);
+    } else {
+      CAPTURE(message);
+      CHECK(message.find("the disk is full") != std::string::npos);
+      CHECK(value == 1);
+    }
+  }
+}
+
+TEST_CASE("where no other thread may communicate, the waiting one does it all, and others wait for it") {
+  Gate gate;
+  gate.opened = 10;
+  BackgroundCollectives<Gated> background{Gated{&gate}, BackgroundProgress::while_waiting};
+  CHECK(!background.overlaps());
+  float first = 0, second = 0;
+  background.start_all_reduce(dist::sum, of(first));
+  const auto last = background.start_all_reduce(dist::sum, of(second));
+  std::this_thread::sleep_for(10ms);
+  CHECK(gate.entered == 0);
+  std::thread other{[&] { background.wait(last, false); }};
+  background.wait(last);
+  other.join();
+  CHECK(first == 1);
+  CHECK(second == 1);
+  for (const std::thread::id thread : gate.threads) CHECK(thread == std::this_thread::get_id());
+
+  gate.fails = 2;
+  background.start_all_reduce(dist::sum, of(first));
+  CHECK(what_throws([&] { background.wait_all(); }) == "the wire is cut");
+  background.start_all_reduce(dist::sum, of(first));
+  background.settle();
+  CHECK(first == 1);
+}
+
+TEST_CASE("once warm, nothing is allocated") {
+  Alone background{dist::SelfCollectives{}};
+  std::vector<float> one(5000), two(5000);
+  float* const copies[] = {one.data(), two.data()};
+  const auto round = [&] {
+    for (int i = 0; i < 40; ++i)
+      background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 5000});
+    background.wait_all();
+  };
+  round();
+  const std::size_t before = allocations;
+  for (int i = 0; i < 10; ++i) round();
+  CHECK(allocations == before);
+}
+
+TEST_CASE("collectives are recorded in a trace") {
+  Alone background{dist::SelfCollectives{}};
+  dist::Trace trace;
+  float one[] = {1}, two[] = {2};
+  float* const copies[] = {one, two};
+  background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 1}, {&trace, "sum", 8});
+  background.wait_all();
+  REQUIRE(trace.events().size() == 1);
+  CHECK(trace.events()[0].name() == "sum");
+  CHECK(trace.events()[0].number == 8);
+  CHECK(trace.events()[0].thread != gettid());
+}
+
+namespace {
+
+using InWindow = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
+
+/// Whether waiting for a reduction ends by an `Expected` within five seconds.
+template <class Expected>
+bool wait_ends_by(WindowMember& member, std::size_t elements = 1000) {
+  BackgroundCollectives<InWindow> background{InWindow{member.comm}};
+  std::vector<float> values(elements, 1.0f);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    background.wait(background.start_all_reduce(dist::sum, std::span{values}));
+  } catch (const Expected& error) {
+    return background.is_broken() && std::chrono::steady_clock::now() - start < 5s;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("processes reduce copies of all their replicas in the background") {
+  for (std::size_t count = 1; count <= 3; ++count) {
+    CAPTURE(count);
+    auto processes = support::window_processes(count, 20s, [&](WindowMember& member) {
+      BackgroundCollectives<InWindow> background{InWindow{member.comm}};
+      const auto rank = static_cast<float>(member.comm.rank());
+      std::vector<float> one(3000), two(3000);
+      int wrong = 0;
+      for (int step = 0; step < 20; ++step) {
+        for (std::size_t i = 0; i < 3000; ++i) one[i] = rank, two[i] = 10;
+        float* const copies[] = {one.data(), two.data()};
+        for (const dist::IndexRange bucket : {dist::IndexRange{2000, 3000}, dist::IndexRange{0, 2000}})
+          background.start_all_reduce(dist::sum, std::span<float* const>{copies}, bucket);
+        background.wait_all();
+        const auto sum = static_cast<float>(count * (count - 1) / 2 + 10 * count);
+        for (std::size_t i = 0; i < 3000; ++i) wrong += one[i] != sum || two[i] != sum;
+      }
+      return wrong == 0 ? 0 : 1;
+    });
+    CHECK(processes.wait() == std::vector<int>(count, 0));
+  }
+}
+
+TEST_CASE(
+    "what goes wrong between processes ends the wait: a peer that fails, dies, comes late or calls another thing") {
+  SUBCASE("fails") {
+    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+      if (member.comm.rank() == 0) return wait_ends_by<dist::PeerError>(member) ? 0 : 1;
+      BackgroundCollectives<InWindow> background{InWindow{member.comm}};
+      background.abandon(std::runtime_error{"no more paper"});
+      return 0;
+    });
+    CHECK(processes.wait() == std::vector<int>{0, 0});
+  }
+  SUBCASE("dies") {
+    // Only siblings exist to watch: the second process learns the number of the first through the window.
+    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+      const InWindow ops{member.comm};
+      int numbers[2];
+      ops.exchange("process numbers", static_cast<int>(getpid()), std::span<int>{numbers});
+      if (member.comm.rank() == 1) kill(getpid(), SIGKILL);
+      member.health.watch_process(1, "here", numbers[1]);
+      return wait_ends_by<dist::Unavailable>(member) ? 0 : 1;
+    });
+    CHECK(processes.wait() == std::vector<int>{0, 128 + SIGKILL});
+  }
+  SUBCASE("comes late") {
+    auto processes = support::window_processes(2, 200ms, [](WindowMember& member) {
+      if (member.comm.rank() == 0) return wait_ends_by<dist::DeadlineExceeded>(member) ? 0 : 1;
+      std::this_thread::sleep_for(1s);
+      return 0;
+    });
+    CHECK(processes.wait() == std::vector<int>{0, 0});
+  }
+  SUBCASE("calls another thing") {
+    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+      return wait_ends_by<dist::CollectiveMismatch>(member, 1000 + member.comm.rank()) ? 0 : 1;
+    });
+    CHECK(processes.wait() == std::vector<int>{0, 0});
+  }
+}

@@ -1,0 +1,66 @@
+#include <dist/comm/collective_call.hpp>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+TEST_CASE("equal calls have equal fingerprints wherever their names lie; others differ") {
+  const std::string copied_name = "all_reduce";
+  const dist::CollectiveCall literal{.operation = "all_reduce", .reduction = "sum", .elements = 3, .dtype = "f32"};
+  CHECK(literal.fingerprint() == dist::CollectiveCall{copied_name, "sum", 3, "f32"}.fingerprint());
+  std::set<std::uint64_t> seen;
+  std::size_t calls = 0;
+  for (const std::string_view operation : {"all_reduce", "all_gather", "broadcast", "update_shards", "a", ""})
+    for (const std::string_view reduction : {"", "sum", "mean", "a name that takes more than one word of the machine"})
+      for (const std::string_view dtype : {"f32", "f64", "i32"})
+        for (const std::size_t elements : {0U, 1U, 1000U})
+          for (const std::size_t root : {0U, 1U}) {
+            seen.insert(dist::CollectiveCall{operation, reduction, elements, dtype, root, 0}.fingerprint());
+            ++calls;
+          }
+  CHECK(seen.size() == calls);
+}
+
+TEST_CASE("texts that differ anywhere have different hashes") {
+  const std::string text(40, 'a');
+  std::set<std::uint64_t> seen{dist::detail::hash_of(text)};
+  for (std::size_t place = 0; place < text.size(); ++place) {
+    std::string other = text;
+    other[place] = 'b';
+    seen.insert(dist::detail::hash_of(other));
+    seen.insert(dist::detail::hash_of(text.substr(0, place)));
+  }
+  CHECK(seen.size() == 2 * text.size() + 1);
+}
+
+TEST_CASE("a record holds the call, its names cut to what fits and the fingerprint of the whole") {
+  const std::string long_name(100, 'x');
+  const dist::CollectiveCall call{"merge_call", long_name, 2, "arguments", 1, 7};
+  const dist::CollectiveCallRecord record{call};
+  CHECK(record.fingerprint == call.fingerprint());
+  CHECK(record.call().operation == "merge_call");
+  CHECK(record.call().reduction == long_name.substr(0, 47));
+  CHECK(record.call().dtype == "arguments");
+  CHECK(record.call().elements == 2);
+  CHECK(record.call().root == 1);
+  CHECK(record.call().counts == 7);
+}
+
+TEST_CASE("a call describes itself") {
+  CHECK(describe(dist::CollectiveCall{"all_reduce", "sum", 12, "f32"}) == "all_reduce(sum) of 12 f32");
+  CHECK(describe(dist::CollectiveCall{.operation = "broadcast", .elements = 3, .dtype = "i32", .root = 1}) ==
+        "broadcast of 3 i32 from 1");
+  CHECK(describe(dist::CollectiveCall{.operation = "barrier"}) == "barrier");
+}
+
+TEST_CASE("calls may differ in the members' counts only") {
+  const dist::CollectiveCall one{.operation = "all_gather", .elements = 3, .dtype = "f32", .counts = 1};
+  dist::CollectiveCall other = one;
+  other.counts = 2;
+  CHECK(differ_in_counts_only(one, other));
+  other.elements = 4;
+  CHECK_FALSE(differ_in_counts_only(one, other));
+}

@@ -1,0 +1,195 @@
+// ranks: 1 2 3 4
+#include <dist/comm/mpi/agreement.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/data/agreement.hpp>
+
+using dist::data::AgreedEnd;
+using dist::data::Cardinality;
+using dist::data::Remainder;
+using dist::mpi::Agreement;
+using dist::mpi::Communicator;
+using namespace std::chrono_literals;
+
+namespace {
+
+static_assert(dist::data::Agreement<Agreement>);
+
+Communicator world() { return Communicator{dist::mpi::ref(MPI_COMM_WORLD)}; }
+
+/// How many steps run here, where this worker has data of `mine`.
+std::size_t run_steps(const Agreement& agreement, std::size_t mine, Remainder last_step,
+                      Cardinality said = Cardinality::unknown()) {
+  AgreedEnd<Agreement> end{agreement, said, last_step};
+  std::size_t steps = 0;
+  while (end.runs(steps < mine)) ++steps;
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a post holds on one of the workers, on all, or on none (spec I24, I25)") {
+  const Communicator workers = world();
+  const Agreement agreement{workers};
+  Agreement::Pass pass = agreement.begin();
+  for (std::size_t round = 0; round < 40; ++round) {
+    const bool mine = (round >> workers.rank() & 1) != 0;
+    const std::size_t holding = round & ((1U << workers.size()) - 1);
+    pass.post(mine);
+    if (round % 3 == 0) CHECK(pass.any() == (holding != 0));
+    if (round % 3 != 1) CHECK(pass.all() == (holding == (1U << workers.size()) - 1));
+  }
+}
+
+TEST_CASE("workers with data of different length end in the same step (spec I24, I25)") {
+  const Communicator workers = world();
+  const Agreement agreement{workers};
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    CHECK(run_steps(agreement, 3 + workers.rank(), Remainder::keep) == 3 + workers.size() - 1);
+    CHECK(run_steps(agreement, 3 + workers.rank(), Remainder::drop) == 3);
+    CHECK(run_steps(agreement, 0, Remainder::keep) == 0);
+    CHECK(run_steps(agreement, workers.rank() == 0 ? 0 : 50, Remainder::keep, Cardinality::infinite()) ==
+          (workers.size() == 1 ? 0 : 50));
+  }
+}
+
+TEST_CASE("a worker that posted may wait elsewhere for one that waits for the answer (spec I24)") {
+  // The last worker has no data. The others, with theirs, post and wait in memory for its part of the step: they
+  // do not come back to MPI before it has its answer.
+  const Communicator workers = world();
+  const Agreement agreement{workers, {.timeout = 20s}};
+  MPI_Comm node = MPI_COMM_NULL;
+  dist::mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "split");
+  int size = 0;
+  MPI_Comm_size(node, &size);
+  REQUIRE(static_cast<std::size_t>(size) == workers.size());
+  void* memory = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  dist::mpi::check(MPI_Win_allocate_shared(sizeof(std::atomic<int>), 1, MPI_INFO_NULL, node, &memory, &window),
+                   "window");
+  MPI_Aint bytes = 0;
+  int unit = 0;
+  const int last = static_cast<int>(workers.size()) - 1;
+  dist::mpi::check(MPI_Win_shared_query(window, last, &bytes, &unit, &memory), "query");
+  auto& came = *static_cast<std::atomic<int>*>(memory);
+  if (workers.rank() + 1 == workers.size()) came = 0;
+  workers.barrier();
+  AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::keep};
+  for (int step = 0; step < 20; ++step) {
+    const bool has_data = workers.size() == 1 || workers.rank() + 1 < workers.size();
+    REQUIRE(end.runs(has_data));
+    if (workers.rank() + 1 == workers.size()) ++came;
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (came <= step && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    REQUIRE(came > step);
+    if (workers.rank() == 0) std::this_thread::sleep_for(1ms);  // and is late with the next one
+  }
+  CHECK_FALSE(end.runs(false));
+  MPI_Win_free(&window);
+  MPI_Comm_free(&node);
+}
+
+TEST_CASE("loops end early, begin anew and lie in each other (spec I21)") {
+  const Communicator workers = world();
+  const Agreement agreement{workers};
+  for (std::size_t epoch = 0; epoch < 30; ++epoch) {
+    AgreedEnd<Agreement> outer{agreement, Cardinality::unknown(), Remainder::keep};
+    std::size_t steps = 0;
+    while (steps < epoch % 5 && outer.runs(workers.rank() == epoch % workers.size())) {
+      CHECK(run_steps(agreement, (workers.rank() + epoch) % workers.size(), Remainder::keep) == workers.size() - 1);
+      ++steps;
+    }
+    CHECK(steps == epoch % 5);
+  }
+}
+
+TEST_CASE("a worker that does not come is named when the time is up (spec I24)") {
+  const Communicator workers = world();
+  if (workers.size() == 1) return;
+  {
+    const Agreement agreement{workers, {.timeout = 100ms}};
+    Agreement::Pass pass = agreement.begin();
+    if (workers.rank() > 0) {
+      pass.post(false);
+      CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("no word of worker 0 on host "),
+                           dist::DeadlineExceeded);
+    }
+    workers.barrier();
+  }
+  const Agreement again{workers};
+  CHECK(run_steps(again, 1 + workers.rank(), Remainder::keep) == workers.size());
+}
+
+TEST_CASE("an exception in one worker's loop reaches those who wait for it (spec I24)") {
+  const Communicator workers = world();
+  if (workers.size() == 1) return;
+  const Agreement agreement{workers, {.timeout = 30s}};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+    for (int step = 0; end.runs(true); ++step)
+      if (step == 2 && workers.rank() == 0) throw std::runtime_error("the source broke");
+    FAIL("the loop ended");
+  } catch (const dist::PeerError& error) {
+    CHECK(workers.rank() != 0);
+    CHECK(std::string{error.what()}.find("an exception in the loop over its data") != std::string::npos);
+  } catch (const std::runtime_error& error) {
+    CHECK(workers.rank() == 0);
+    CHECK(std::string{error.what()} == "the source broke");
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+  workers.barrier();
+  // Those who caught it all can go on.
+  CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
+}
+
+TEST_CASE("a failure that a worker told its group reaches those who wait for its data") {
+  const Communicator workers = world();
+  if (workers.size() == 1) return;
+  const Agreement agreement{workers, {.timeout = 30s}};
+  Agreement::Pass pass = agreement.begin();
+  if (workers.rank() == 0) {
+    workers.abandon("out of luck");
+  } else {
+    pass.post(false);
+    CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("out of luck"), dist::PeerError);
+  }
+  workers.barrier();
+}
+
+TEST_CASE("a process that is known to be lost ends the wait (spec O01)") {
+  const Communicator workers = world();
+  if (workers.size() == 1) return;
+  dist::PeerHealth health;
+  const Agreement agreement{workers, {.timeout = 30s, .health = &health}};
+  Agreement::Pass pass = agreement.begin();
+  if (workers.rank() > 0) {
+    health.lose({0, "there", "the test says so", false});
+    pass.post(false);
+    CHECK_THROWS_AS(static_cast<void>(pass.any()), dist::Unavailable);
+  }
+  workers.barrier();
+}
+
+TEST_CASE("an agreement outlives what it was made of, and may be copied") {
+  auto agreement = [] { return Agreement{world()}; }();
+  const Agreement copy = agreement;
+  CHECK(run_steps(copy, 2, Remainder::keep) == 2);
+  Agreement::Pass pass = copy.begin();
+  Agreement::Pass other = agreement.begin();
+  pass = std::move(other);
+  pass.post(true);
+  CHECK(pass.all());
+}

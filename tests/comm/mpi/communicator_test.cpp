@@ -1,0 +1,161 @@
+#include <dist/comm/mpi/communicator.hpp>
+// ranks: 1 2 3 4
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::mpi::Communicator;
+
+Communicator world() { return Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 60s}}; }
+
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const dist::InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a member knows its rank, all members and their machines") {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const Communicator comm = world();
+  CHECK(comm.rank() == static_cast<std::size_t>(rank));
+  CHECK(comm.size() == static_cast<std::size_t>(size));
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  for (std::size_t member = 0; member < comm.size(); ++member) {
+    CHECK(comm.worker(member) == member);
+    CHECK(comm.host(member) == host);
+  }
+}
+
+TEST_CASE("the program's own messages and error handling are left alone") {
+  const Communicator comm = world();
+  int relation = 0;
+  MPI_Comm_compare(comm.native(), MPI_COMM_WORLD, &relation);
+  CHECK(relation == MPI_CONGRUENT);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+  CHECK(handler == MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&handler);
+  int number = 0;
+  CHECK(MPI_Send(&number, 1, MPI_INT, 1 << 20, 0, comm.native()) != MPI_SUCCESS);  // and the program goes on
+}
+
+TEST_CASE("what is no group is refused") {
+  CHECK(refusal([] { Communicator{dist::mpi::ref(MPI_COMM_NULL)}; }).find("it is MPI_COMM_NULL") != std::string::npos);
+  CHECK(refusal([] {
+          Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.timeout = -1s}};
+        }).find("negative") != std::string::npos);
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size == 1) return;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm both = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : 1, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 9, &both);
+  CHECK(refusal([&] { Communicator{dist::mpi::ref(both)}; }).find("it joins two groups") != std::string::npos);
+  MPI_Comm_free(&both);
+  MPI_Comm_free(&half);
+}
+
+TEST_CASE("a part of the program's processes, in another order") {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &reversed);
+  const Communicator comm{dist::mpi::ref(reversed), {.timeout = 60s, .worker = static_cast<std::size_t>(rank)}};
+  MPI_Comm_free(&reversed);
+  for (std::size_t member = 0; member < comm.size(); ++member) CHECK(comm.worker(member) == comm.size() - 1 - member);
+  CHECK_NOTHROW(comm.barrier());
+}
+
+TEST_CASE("bytes go to members and come from them, in order") {
+  const Communicator comm = world();
+  const std::size_t right = (comm.rank() + 1) % comm.size();
+  const std::size_t left = (comm.rank() + comm.size() - 1) % comm.size();
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{300000}}) {
+    std::vector<std::int32_t> mine(count, static_cast<std::int32_t>(comm.rank()));
+    std::vector<std::int32_t> theirs(count, -1);
+    for (int round = 0; round < 3; ++round) {
+      for (std::int32_t& value : mine) value += 100;
+      comm.send_receive(std::span<const std::int32_t>{mine}, right, std::span<std::int32_t>{theirs}, left);
+      CHECK(theirs == std::vector<std::int32_t>(count, static_cast<std::int32_t>(left) + 100 * (round + 1)));
+    }
+  }
+  if (comm.size() == 1) return;
+  double number = 0.5;
+  if (comm.rank() == 0) {
+    comm.send(std::span<const double>{&number, 1}, 1);
+  } else if (comm.rank() == 1) {
+    number = 0;
+    comm.receive(std::span<double>{&number, 1}, 0);
+    CHECK(number == 0.5);
+  }
+}
+
+TEST_CASE("without checks an announcement returns at once; a barrier still meets all (spec H13)") {
+  const Communicator comm = world().with_timeout(200ms);
+  const Communicator unchecked = comm.with_checks(dist::CollectiveChecks::none);
+  CHECK(unchecked.checks() == dist::CollectiveChecks::none);
+  for (std::size_t i = 0; i < comm.rank(); ++i) unchecked.announce({.operation = "all_reduce", .elements = i});
+  CHECK_NOTHROW(comm.with_timeout(60s).barrier());
+  CHECK_THROWS_AS(comm.with_timeout(-1ns), dist::InvalidArgument);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (comm.size() > 1 && comm.rank() == 0) CHECK_THROWS_AS(unchecked.barrier(), dist::DeadlineExceeded);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("copies are the same membership; it lives as long as one of them") {
+  Communicator comm = world();
+  {
+    const Communicator copy = comm;
+    copy.barrier();
+  }
+  comm.barrier();
+  comm = world();
+  CHECK_NOTHROW(comm.barrier());
+}
+
+TEST_CASE("the processes of this machine are watched, and live") {
+  dist::PeerHealth health;
+  const Communicator comm = world();
+  comm.watch_processes(health);
+  CHECK_NOTHROW(health.look());
+  comm.barrier();
+}
+
+TEST_CASE("another thread is refused where MPI serves one only") {
+  const Communicator comm = world();
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  if (provided >= MPI_THREAD_SERIALIZED) return;
+  std::string message;
+  std::thread other([&] { message = refusal([&] { comm.barrier(); }); });
+  other.join();
+  CAPTURE(message);
+  CHECK(message.find("MPI was called from a thread that must not call it (barrier in another thread") == 0);
+}

@@ -1,0 +1,11 @@
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+// ranks: 1 2 3 4
+
+#include <doctest/doctest.h>
+
+#include <conformance/process_collectives.hpp>
+#include <support/mpi_group.hpp>
+
+static_assert(dist::CrossDeviceOps<dist::MpiAllReduce, dist::mpi::Communicator>);
+
+TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::MpiGroup<dist::MpiAllReduce>);

@@ -1,0 +1,118 @@
+#include <dist/comm/window.hpp>
+
+#include <dist/comm/shared_window_all_reduce.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include "support/window_processes.hpp"
+
+namespace {
+
+using support::WindowMember;
+using namespace std::chrono_literals;
+using Ops = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
+
+std::vector<int> fine(std::size_t count) { return std::vector<int>(count, 0); }
+
+template <class Fn>
+std::string what_throws(Fn&& fn) {
+  try {
+    fn();
+  } catch (const dist::Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+bool has(std::string_view text, std::string_view part) {
+  const bool found = text.find(part) != std::string_view::npos;
+  if (!found) std::printf("'%s' is not in: %s\n", std::string{part}.c_str(), std::string{text}.c_str());
+  return found;
+}
+
+TEST_CASE("processes of a node reduce in place what lies in their windows, and copies of what does not") {
+  for (std::size_t count = 1; count <= 4; ++count) {
+    CAPTURE(count);
+    auto processes = support::window_processes(count, 20s, [&](WindowMember& member) {
+      const Ops ops{member.comm};
+      int wrong = 0;
+      for (const std::size_t elements :
+           {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{100'003}})
+        for (const bool inside : {false, true}) {
+          std::vector<float> outside(elements);
+          std::span<float> values{outside};
+          if (inside)
+            values = {reinterpret_cast<float*>(member.window.at(0, member.window.allocate(elements * sizeof(float)))),
+                      elements};
+          for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i % 7 + member.comm.rank());
+          ops.all_reduce(dist::sum, values);
+          for (std::size_t i = 0; i < elements; ++i)
+            wrong += values[i] != static_cast<float>((i % 7) * count + count * (count - 1) / 2);
+        }
+      return wrong != 0 ? 1 : 0;
+    });
+    CHECK(processes.wait() == fine(count));
+  }
+}
+
+TEST_CASE("calls that differ are named on every process, which can go on together") {
+  auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
+    const Ops ops{member.comm};
+    std::vector<float> values(member.comm.rank() == 1 ? 5 : 4);
+    const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
+    bool right = has(message, "of 4 f32") && has(message, "worker 1 (host here) called all_reduce(sum) of 5 f32");
+    std::size_t ranks[3];
+    ops.exchange("ranks", member.comm.rank(), std::span<std::size_t>{ranks});
+    for (std::size_t rank = 0; rank < 3; ++rank) right = right && ranks[rank] == rank;
+    return right ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(3));
+}
+
+TEST_CASE("a process that fails says why to those who wait, and all can go on together") {
+  auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+    bool right = true;
+    if (member.comm.rank() == 0)
+      member.group.abandon("the label is 11");
+    else
+      right = has(what_throws([&] { member.comm.barrier(); }), "the label is 11");
+    if (member.comm.rank() == 1) member.group.abandon("it knows");  // no news
+    member.comm.barrier();
+    return right ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(2));
+}
+
+TEST_CASE("a process that does not come is named with its last call at the deadline") {
+  auto processes = support::window_processes(2, 300ms, [](WindowMember& member) {
+    member.comm.barrier();
+    if (member.comm.rank() == 1) {
+      std::this_thread::sleep_for(1s);
+      // The other one has given up, and says so.
+      return has(what_throws([&] { member.comm.barrier(); }), "did not") ? 0 : 1;
+    }
+    const Ops ops{member.comm};
+    std::vector<float> values(4);
+    const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
+    member.group.abandon(std::string_view{message});
+    return has(message, "worker 1 (host here) did not") && has(message, "its last was barrier") ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(2));
+}
+
+TEST_CASE("a process that leaves in order ends the wait for it") {
+  auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+    if (member.comm.rank() == 1) return 0;
+    return has(what_throws([&] { member.comm.barrier(); }), "worker 1 (host here) has ended") ? 0 : 1;
+  });
+  CHECK(processes.wait(10s) == fine(2));
+}
+
+}  // namespace

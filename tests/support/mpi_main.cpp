@@ -1,0 +1,90 @@
+// The main of tests that run under mpirun: initialises MPI, runs the tests on every rank, prints what rank 0 says and
+// what a rank says that failed. Each rank's status counts, as mpirun returns the first that is not 0; a rank that fails
+// does not wait for the others in MPI_Finalize, so that mpirun ends them.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include <dist/comm/mpi/environment.hpp>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DIST_TEST_LOOKS_FOR_LEAKS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DIST_TEST_LOOKS_FOR_LEAKS 1
+#endif
+#endif
+
+#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+#include <sanitizer/lsan_interface.h>
+
+// Frame by frame, as what MPI's libraries leave out of their frames hides who called.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }
+
+// What MPI and the libraries that it loads keep until the process ends.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libopen-pal.so\nleak:libopen-rte.so\nleak:libmpi.so\nleak:libpmix.so\nleak:libhwloc.so\nleak:libevent\n"
+         "leak:mca_\nleak:libucp\nleak:libucs\nleak:libfabric\n";
+}
+#endif
+
+namespace {
+
+/// While it lives, what is allocated and never freed is no leak of ours.
+class LeaksOfOthers {
+ public:
+  LeaksOfOthers() {
+#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+    __lsan_disable();
+#endif
+  }
+  LeaksOfOthers(const LeaksOfOthers&) = delete;
+  LeaksOfOthers& operator=(const LeaksOfOthers&) = delete;
+  ~LeaksOfOthers() {
+#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+    __lsan_enable();
+#endif
+  }
+};
+
+/// Ends the program where memory of ours was not freed. The last look: MPI unloads libraries when it ends, of which the
+/// sanitizer would then not know that they are MPI's.
+void refuse_leaks() {
+#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+  __lsan_do_leak_check();
+#endif
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  {
+    const LeaksOfOthers while_mpi_starts;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  }
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int status = 0;
+  std::ostringstream said;
+  {
+    doctest::Context context(argc, argv);
+    if (rank != 0) context.setCout(&said);
+    status = context.run();
+  }
+  if (rank != 0 && status != 0) std::fprintf(stderr, "rank %d of %d:\n%s\n", rank, size, said.str().c_str());
+  std::fflush(nullptr);
+  if (status != 0) std::_Exit(status);
+  refuse_leaks();
+  const LeaksOfOthers while_mpi_ends;
+  MPI_Finalize();
+  return 0;
+}

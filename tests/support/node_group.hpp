@@ -1,0 +1,88 @@
+// Processes under mpirun that are made to believe that they run on several nodes, for the suite of policies between
+// processes.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <dist/comm/hierarchical.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/node_window.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/comm/window.hpp>
+#include <dist/device/arena.hpp>
+#include <dist/device/shared_memory.hpp>
+
+namespace support {
+
+/// All processes on this one.
+struct OneNode {
+  static std::string host(std::size_t) { return "here"; }
+};
+/// Ranks 0 and 1 here, the others there.
+struct TwoNodes {
+  static std::string host(std::size_t rank) { return rank < 2 ? "here" : "there"; }
+};
+/// Dealt like cards, so that the ranks of a node do not follow each other.
+struct DealtNodes {
+  static std::string host(std::size_t rank) { return rank % 2 == 0 ? "here" : "there"; }
+};
+
+/// Everything between the processes as MultiWorker has it, with the policy `Wire` between nodes.
+template <class Wire, class Nodes = OneNode>
+class NodeGroup {
+  using InNode = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
+  using BetweenNodes = typename Wire::template On<dist::mpi::Communicator>;
+
+ public:
+  using Collectives = dist::Hierarchical<InNode, BetweenNodes>;
+
+  explicit NodeGroup(std::chrono::nanoseconds timeout)
+      : memory_(std::size_t{64} << 20),
+        window_(1, std::span{memory_.data(), memory_.size()}.subspan(dist::WindowGroup::header_bytes)) {
+    int number = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    const auto rank = static_cast<std::size_t>(number);
+    const dist::mpi::CommunicatorOptions options{.timeout = timeout, .host = Nodes::host(rank)};
+    const dist::mpi::Communicator all{dist::mpi::ref(MPI_COMM_WORLD), options};
+    dist::mpi::NodeMap nodes = dist::mpi::find_nodes(all, memory_, 0, false);
+    layout_ = std::make_unique<dist::GroupLayout>(std::move(nodes.layout));
+    const std::span<const std::size_t> here = layout_->members(layout_->group());
+    const auto member = static_cast<std::size_t>(std::find(here.begin(), here.end(), rank) - here.begin());
+    group_ = std::make_unique<dist::WindowGroup>(memory_, window_, member, rank, Nodes::host(rank),
+                                                 std::move(nodes.peers), health_,
+                                                 dist::detail::SpinBudget::shared_core(), timeout);
+    std::optional<BetweenNodes> wire;
+    MPI_Comm leaders = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, member == 0 ? 0 : MPI_UNDEFINED, number, &leaders);
+    if (leaders != MPI_COMM_NULL) {
+      dist::mpi::CommunicatorOptions of_leaders = options;
+      of_leaders.worker = rank;
+      if (layout_->groups() > 1) wire.emplace(dist::mpi::Communicator{dist::mpi::ref(leaders), of_leaders});
+      MPI_Comm_free(&leaders);
+    }
+    collectives_.emplace(*layout_, InNode{dist::WindowCommunicator{*group_}}, std::move(wire), timeout);
+  }
+
+  [[nodiscard]] const Collectives& collectives() const noexcept { return *collectives_; }
+  [[nodiscard]] const dist::GroupLayout& layout() const noexcept { return *layout_; }
+  [[nodiscard]] dist::Arena& window() noexcept { return window_; }
+  void wait_outside() const { MPI_Barrier(MPI_COMM_WORLD); }
+
+ private:
+  dist::SharedMemory memory_;
+  dist::Arena window_;
+  dist::PeerHealth health_;
+  std::unique_ptr<dist::GroupLayout> layout_;
+  std::unique_ptr<dist::WindowGroup> group_;
+  std::optional<Collectives> collectives_;
+};
+
+}  // namespace support

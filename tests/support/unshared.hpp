@@ -1,0 +1,37 @@
+// A policy whose collectives do not show each other's memory, although the replicas are threads: as between processes.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <dist/comm/shared_memory_all_reduce.hpp>
+
+namespace testing {
+
+struct Unshared {
+  static constexpr std::string_view name = "Unshared";
+
+  /// A member of a group that can wait for the others and no more.
+  template <class C>
+  class Apart {
+   public:
+    explicit Apart(C comm) : comm_(comm) {}
+    [[nodiscard]] std::size_t rank() const noexcept { return comm_.rank(); }
+    [[nodiscard]] std::size_t size() const noexcept { return comm_.size(); }
+    void barrier() const { comm_.barrier(); }
+
+   private:
+    C comm_;
+  };
+
+  template <class C>
+  class On : public dist::SharedMemoryAllReduce::On<C> {
+   public:
+    using dist::SharedMemoryAllReduce::On<C>::On;
+    [[nodiscard]] Apart<C> communicator() const noexcept {
+      return Apart<C>{dist::SharedMemoryAllReduce::On<C>::communicator()};
+    }
+  };
+};
+
+}  // namespace testing
