@@ -5,7 +5,11 @@
 set(dist_component_gzip "^io/gzip\\.hpp$")
 set(dist_component_hwloc "^device/hwloc\\.hpp$")
 set(dist_component_onednn "^nn/onednn/")
-set(dist_components gzip hwloc onednn)
+set(dist_component_json "^cluster/json\\.hpp$")
+set(dist_component_crypto "^cluster/rendezvous/hmac\\.hpp$")
+set(dist_component_mpi "^(comm|cluster)/mpi/")
+# What reaches several goes with the last of them.
+set(dist_components gzip hwloc onednn json crypto mpi)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

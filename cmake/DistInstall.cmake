@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(dist_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/dist")
 
-foreach(target dist dist_gzip dist_hwloc dist_onednn)
+foreach(target dist dist_gzip dist_hwloc dist_onednn dist_json dist_crypto dist_mpi)
   if(TARGET ${target})
     string(REPLACE "_" "-" export ${target})
     install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
@@ -13,6 +13,6 @@ endforeach()
 
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES cmake/dist-config.cmake cmake/FindoneDNN.cmake cmake/Findhwloc.cmake
+install(FILES cmake/dist-config.cmake cmake/FindoneDNN.cmake cmake/Findhwloc.cmake cmake/FindDistMPI.cmake
               "${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
         DESTINATION "${dist_package_dir}")

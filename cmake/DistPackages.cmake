@@ -41,6 +41,18 @@ dist_look_for(ONEDNN oneDNN QUIET)
 dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
            "apt install libdnnl-dev" "no onednn layers, the reference layers remain")
 
+dist_look_for(JSON nlohmann_json 3.9 CONFIG QUIET)
+dist_found(JSON "JSON" "${nlohmann_json_FOUND}" "nlohmann ${nlohmann_json_VERSION}"
+           "apt install nlohmann-json3-dev" "no TF_CONFIG, no workers in several processes")
+
+dist_look_for(CRYPTO OpenSSL 3 QUIET)
+dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"
+           "apt install libssl-dev" "no workers in several processes")
+
+dist_look_for(MPI DistMPI QUIET)
+dist_found(MPI MPI "${DistMPI_FOUND}" "${DistMPI_VERSION}"
+           "apt install libopenmpi-dev openmpi-bin libpmix-dev" "no workers in several processes")
+
 if(DIST_CUDA)
   find_program(DIST_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(DIST_NVCC)

@@ -1,4 +1,4 @@
-// expect: RingAllReduce needs replicas in one address space: use a communicator that models SharesMemory
+// expect: RingAllReduce needs members that reach each other: use a communicator that models SharesMemory
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/thread.hpp>

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <conformance/workers.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/nn/optimizer.hpp>
@@ -139,7 +140,7 @@ double largest_difference(std::span<const double> mine, const std::vector<double
   return worst;
 }
 
-/// Whether all copies of the weights have the same bits; there may be one.
+/// Whether all copies of the weights have the same bits, those of other processes too; there may be one.
 template <class S>
 bool mirrored(S& strategy, TwoLayers<S>& net) {
   if constexpr (std::same_as<typename S::Placement, dist::OnEveryReplica>) {
@@ -149,6 +150,17 @@ bool mirrored(S& strategy, TwoLayers<S>& net) {
       for (std::size_t i = 0; i < first.size(); ++i)
         if (first[i] != other[i]) return false;
     }
+  }
+  if constexpr (has_workers<S>) {
+    const auto equal = strategy.run([&](auto& replica) {
+      const auto mine = net.weights.component(replica);
+      std::vector<double> least(mine.begin(), mine.end()), most = least;
+      replica.all_reduce(dist::min, std::span<double>{least});
+      replica.all_reduce(dist::max, std::span<double>{most});
+      return least == most;
+    });
+    for (const bool each : equal)
+      if (!each) return false;
   }
   return true;
 }
@@ -202,8 +214,8 @@ void check_skipped_aggregation(S& strategy) {
     nn::Optimizer optimizer{strategy, net, momentum};
     take_steps(strategy, net, optimizer, 0, 5, nn::skip_aggregation);
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
-      const Trained expected =
-          train_in_loops<Net>({.rate = 0.125, .momentum = 0.5}, 5, part_of_gradient(local, replicas));
+      const Trained expected = train_in_loops<Net>({.rate = 0.125, .momentum = 0.5}, 5,
+                                                   part_of_gradient(strategy.first_local_replica() + local, replicas));
       CHECK(largest_difference<Net>(net.weights.component(strategy.scope(), local), expected.weights) < 1e-12);
     }
     CHECK(optimizer.iterations(strategy.scope()) == 5);

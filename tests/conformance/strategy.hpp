@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <conformance/make_strategy.hpp>
+#include <conformance/workers.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/data/batch.hpp>
@@ -26,7 +27,7 @@
 
 namespace conformance {
 
-/// Whatever `run` returned, one value per replica, in replica order.
+/// Whatever `run` returned, one value per replica of this process, in replica order.
 template <class S, class Value>
 auto values_of(S& strategy, const Value& value) {
   const auto results = strategy.local_results(value);
@@ -47,7 +48,8 @@ std::string what_run_throws(S& strategy, Fn&& fn) {
   return "nothing was thrown";
 }
 
-/// The rows 0, 1, … of a dataset with one number per row, by global batch and replica, as the strategy hands them out.
+/// The rows 0, 1, … of a dataset with one number per row, by global batch and replica of this process, as the strategy
+/// hands them out.
 template <class S>
 std::vector<std::vector<std::vector<float>>> handed_out(S& strategy, std::size_t rows, std::size_t batch) {
   dist::Tensor<float> numbers{{rows, 1}};
@@ -66,6 +68,27 @@ std::vector<std::vector<std::vector<float>>> handed_out(S& strategy, std::size_t
   return batches;
 }
 
+/// The rows that local replica `local` is to have of the global batch of `rows` rows, out of 8, that begins with row
+/// `first`: those behind the shares of the replicas before it. Of a source that is no file several workers divide every
+/// batch into slices, which they take in turn (spec I05, I09).
+template <class S>
+std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size_t rows, std::size_t local) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  std::size_t begin = 0;
+  std::size_t share = 0;
+  if (workers_of(strategy) == 1) {
+    for (std::size_t r = 0; r < local; ++r) begin += 8 / replicas + (r < 8 % replicas ? 1 : 0);
+    share = 8 / replicas + (local < 8 % replicas ? 1 : 0);
+  } else {
+    share = (rows + replicas - 1) / replicas;
+    begin = share * (local * workers_of(strategy) + strategy.first_local_replica() / strategy.num_local_replicas());
+  }
+  std::vector<float> expected;
+  for (std::size_t row = begin; row < std::min(rows, begin + share); ++row)
+    expected.push_back(static_cast<float>(first + row));
+  return expected;
+}
+
 }  // namespace conformance
 
 TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
@@ -75,20 +98,23 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
   using S = std::remove_reference_t<decltype(strategy)>;
   static_assert(dist::Strategy<S>);
   const std::size_t replicas = strategy.num_replicas_in_sync();
+  const std::size_t local_replicas = strategy.num_local_replicas();
+  const std::size_t first = strategy.first_local_replica();
 
   SUBCASE("run calls every replica once and gives the results in replica order (spec A28, C01, C02, D06)") {
-    CHECK(strategy.num_local_replicas() == replicas);
+    CHECK(local_replicas * workers_of(strategy) == replicas);
     CHECK(strategy.scope().num_replicas_in_sync() == replicas);
     CHECK(&strategy.scope().strategy() == &strategy);
-    std::vector<std::atomic<int>> calls(replicas);
+    std::vector<std::atomic<int>> calls(local_replicas);
     const auto ids = strategy.run([&](auto& replica) {
       ++calls[replica.local_index()];
       return replica.replica_id().index() + 100 * replica.num_replicas_in_sync();
     });
     CHECK(std::all_of(calls.begin(), calls.end(), [](const std::atomic<int>& count) { return count == 1; }));
     const auto results = values_of(strategy, ids);
-    REQUIRE(results.size() == replicas);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(results[r] == r + 100 * replicas);
+    REQUIRE(results.size() == local_replicas);
+    for (std::size_t local = 0; local < local_replicas; ++local)
+      CHECK(results[local] == first + local + 100 * replicas);
     using Ids = std::remove_const_t<decltype(ids)>;
     static_assert(dist::is_per_replica<Ids> != std::is_same_v<std::size_t, Ids>);
   }
@@ -97,46 +123,46 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     strategy.run([](auto&) {});
     const auto owned = strategy.run([](auto& replica) { return std::make_unique<std::size_t>(replica.local_index()); });
     const auto owners = strategy.local_results(owned);
-    REQUIRE(owners.size() == replicas);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(*owners[r] == r);
+    REQUIRE(owners.size() == local_replicas);
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(*owners[local] == local);
   }
   SUBCASE("a PerReplica argument is sliced, others are handed over whole (spec C01)") {
-    const dist::PerReplica<std::size_t> sliced(replicas, [](std::size_t r) { return 10 * r; });
+    const dist::PerReplica<std::size_t> sliced(local_replicas, [](std::size_t local) { return 10 * local; });
     const std::vector<std::size_t> whole{1, 2, 3};
     const auto results = values_of(
         strategy, strategy.run([&](auto&, std::size_t mine,
                                    const std::vector<std::size_t>& all) { return &all == &whole ? mine + all[2] : 0; },
                                sliced, whole));
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(results[r] == 10 * r + 3);
-    dist::PerReplica<int> changed(replicas);
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(results[local] == 10 * local + 3);
+    dist::PerReplica<int> changed(local_replicas);
     strategy.run([](auto& replica, int& mine) { mine = static_cast<int>(replica.local_index()) + 1; }, changed);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(changed[r] == static_cast<int>(r) + 1);
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(changed[local] == static_cast<int>(local) + 1);
   }
-  SUBCASE("an exception comes out of run, and the strategy works on (spec C04)") {
+  SUBCASE("an exception comes out of run, of every worker's, and the strategy works on (spec C04)") {
     for (std::size_t culprit = 0; culprit < replicas; ++culprit) {
       const std::string message = what_run_throws(strategy, [&](auto& replica) {
-        if (replica.local_index() == culprit) throw std::runtime_error("the label is 11");
+        if (replica.replica_id().index() == culprit) throw std::runtime_error("the label is 11");
         static_cast<void>(replica.all_reduce(dist::sum, 1));
       });
       CAPTURE(message);
       CHECK(message.find("the label is 11") != std::string::npos);
       const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
-      CHECK(values_of(strategy, sums) == std::vector<int>(replicas, static_cast<int>(replicas)));
+      CHECK(values_of(strategy, sums) == std::vector<int>(local_replicas, static_cast<int>(replicas)));
     }
   }
   SUBCASE("reduce combines the replicas' numbers (spec C07)") {
-    const auto ids = strategy.run([](auto& r) { return static_cast<std::int64_t>(r.local_index()); });
+    const auto ids = strategy.run([](auto& r) { return static_cast<std::int64_t>(r.replica_id().index()); });
     CHECK(strategy.reduce(dist::sum, ids) == below(replicas));
     CHECK(strategy.reduce(dist::min, ids) == 0);
     CHECK(strategy.reduce(dist::max, ids) == static_cast<std::int64_t>(replicas) - 1);
-    const auto halves = strategy.run([](auto& r) { return 0.5 * static_cast<double>(r.local_index()); });
+    const auto halves = strategy.run([](auto& r) { return 0.5 * static_cast<double>(r.replica_id().index()); });
     CHECK(strategy.reduce(dist::mean, halves) == 0.25 * static_cast<double>(replicas - 1));
     CHECK(strategy.reduce(dist::max, 7) == 7);
   }
   SUBCASE("reduce combines tensors element by element; different shapes are refused (spec C07)") {
     const auto tensors = strategy.run([](auto& replica) {
       dist::Tensor<float> tensor{{2, 2}};
-      for (std::size_t i = 0; i < 4; ++i) tensor[i] = static_cast<float>(10 * i + replica.local_index());
+      for (std::size_t i = 0; i < 4; ++i) tensor[i] = static_cast<float>(10 * i + replica.replica_id().index());
       return tensor;
     });
     const dist::Tensor<float> total = strategy.reduce(dist::sum, tensors);
@@ -148,7 +174,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     }
     if (replicas > 1) {
       const auto ragged = strategy.run([](auto& replica) {
-        return dist::Tensor<float>{{replica.local_index() == 1 ? std::size_t{3} : std::size_t{2}}};
+        return dist::Tensor<float>{{replica.replica_id().index() == 1 ? std::size_t{3} : std::size_t{2}}};
       });
       std::string message;
       try {
@@ -172,47 +198,45 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
       CAPTURE(rows);
       const auto batches = handed_out(strategy, rows, 8);
       REQUIRE(batches.size() == (rows + 7) / 8);
-      std::size_t next = 0;
+      std::size_t received = 0;
       for (std::size_t step = 0; step < batches.size(); ++step) {
         const std::size_t in_batch = std::min<std::size_t>(8, rows - 8 * step);
-        std::size_t before = 0;
-        for (std::size_t r = 0; r < replicas; ++r) {
-          const std::size_t share = 8 / replicas + (r < 8 % replicas ? 1 : 0);
-          REQUIRE(batches[step][r].size() == std::min(in_batch - before, share));
-          before += batches[step][r].size();
-          for (const float row : batches[step][r]) CHECK(row == static_cast<float>(next++));
+        for (std::size_t local = 0; local < local_replicas; ++local) {
+          CHECK(batches[step][local] == expected_rows(strategy, 8 * step, in_batch, local));
+          received += batches[step][local].size();
         }
       }
-      CHECK(next == rows);
+      CHECK(sum_over_workers(strategy, static_cast<std::int64_t>(received)) == static_cast<std::int64_t>(rows));
     }
   }
   SUBCASE("datasets from a function give each replica a whole batch, in replica order (spec C18, I17)") {
     std::size_t calls = 0;
     auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
       ++calls;
-      CHECK(context.num_input_pipelines == 1);
+      CHECK(context.num_input_pipelines == workers_of(strategy));
+      CHECK(context.input_pipeline_id == first / local_replicas);
       CHECK(context.num_replicas_in_sync == replicas);
-      dist::Tensor<float> numbers{{4 * replicas + 1, 1}};
-      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+      dist::Tensor<float> numbers{{4 * local_replicas + 1, 1}};
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(1000 * first + i);
       return dist::data::tensor_slices(numbers) | dist::data::batch(context.get_per_replica_batch_size(2 * replicas));
     });
     CHECK(calls == 1);
     std::vector<std::size_t> rows;
     for (auto& step : dataset) {
-      std::vector<std::size_t> received(replicas);
+      std::vector<std::size_t> received(local_replicas);
       strategy.run(
           [&](auto& replica, const auto& mine) {
-            const std::size_t first = 2 * (rows.size() + replica.local_index());
+            const std::size_t first_row = 1000 * first + 2 * (rows.size() + replica.local_index());
             received[replica.local_index()] = mine.rows();
-            for (std::size_t row = 0; row < mine.rows(); ++row) CHECK(mine[row] == static_cast<float>(first + row));
+            for (std::size_t row = 0; row < mine.rows(); ++row) CHECK(mine[row] == static_cast<float>(first_row + row));
           },
           step);
       rows.insert(rows.end(), received.begin(), received.end());
     }
-    // Two full steps, and one in which only replica 0 has a row.
-    std::vector<std::size_t> expected(2 * replicas, 2);
+    // Two full steps, and one in which only each worker's first replica has a row.
+    std::vector<std::size_t> expected(2 * local_replicas, 2);
     expected.push_back(1);
-    expected.resize(3 * replicas);
+    expected.resize(3 * local_replicas);
     CHECK(rows == expected);
   }
   SUBCASE("a steady step does not allocate") {
@@ -221,7 +245,7 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 0.0f, "total");
     auto steps = strategy.template variable<std::int64_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 0, "steps");
     dist::PerReplica<dist::Tensor<float>> gradients(
-        replicas, [](std::size_t) -> dist::Tensor<float> { return dist::Tensor<float>{{count}}; });
+        local_replicas, [](std::size_t) -> dist::Tensor<float> { return dist::Tensor<float>{{count}}; });
     const auto step = [&] {
       const auto losses = strategy.run(
           [&](auto& replica, dist::Tensor<float>& gradient) {

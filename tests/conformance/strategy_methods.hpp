@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <conformance/make_strategy.hpp>
+#include <conformance/workers.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
@@ -27,11 +28,11 @@
 
 namespace conformance {
 
-/// Replica `r`'s value of what a strategy returned, which is plain under strategies of one replica.
+/// The value of a replica of this process, of what a strategy returned, which is plain under strategies of one replica.
 template <class Value>
-const auto& value_on([[maybe_unused]] std::size_t r, const Value& value) {
+const auto& value_on([[maybe_unused]] std::size_t local, const Value& value) {
   if constexpr (dist::is_per_replica<Value>) {
-    return value[r];
+    return value[local];
   } else {
     return value;
   }
@@ -76,35 +77,37 @@ struct Sums {
 template <class S>
 void check_strategy_methods(S& strategy) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
+  const std::size_t local_replicas = strategy.num_local_replicas();
+  const std::size_t first_replica = strategy.first_local_replica();
   const auto count = static_cast<float>(replicas);
   const float ids = count * (count - 1) / 2;  // 0 + 1 + … + replicas - 1
 
   SUBCASE(
       "a tuple of results is a tuple of per-replica values, also inside, and goes back the same way (C03, F05, F06)") {
     const auto [id, inside] = strategy.run([](auto& replica) {
-      const auto r = static_cast<float>(replica.local_index());
+      const auto r = static_cast<float>(replica.replica_id().index());
       return std::tuple{r, std::pair{std::array{r + 1, r + 2}, std::optional<int>{3}}};
     });
     CHECK(strategy.reduce(dist::sum, id) == ids);
     const auto& [numbers, three] = inside;
-    for (std::size_t r = 0; r < replicas; ++r) {
-      CHECK(value_on(r, id) == static_cast<float>(r));
-      CHECK(value_on(r, numbers[1]) == static_cast<float>(r) + 2);
-      CHECK(value_on(r, *three) == 3);
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      CHECK(value_on(local, id) == static_cast<float>(first_replica + local));
+      CHECK(value_on(local, numbers[1]) == static_cast<float>(first_replica + local) + 2);
+      CHECK(value_on(local, *three) == 3);
     }
     auto argument = std::tuple{id, std::pair{numbers[0], 7}, std::array{numbers[1]}};
     const auto back = strategy.run(
         [](auto& replica, const auto& mine) {
-          const auto r = static_cast<float>(replica.local_index());
+          const auto r = static_cast<float>(replica.replica_id().index());
           const auto& [one, two, three_of_them] = mine;
           return one == r && std::get<0>(two) == r + 1 && std::get<1>(two) == 7 && three_of_them[0] == r + 2;
         },
         argument);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, back));
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, back));
   }
   SUBCASE("structures and plain structs are reduced member by member (C03, C07)") {
     const auto sums = strategy.run([](auto& replica) {
-      const auto r = replica.local_index();
+      const auto r = replica.replica_id().index();
       return Sums{static_cast<float>(r), 2, counting({2}, static_cast<float>(r))};
     });
     const Sums total = strategy.reduce(dist::sum, sums);
@@ -112,7 +115,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(total.examples == 2 * static_cast<std::int64_t>(replicas));
     CHECK(elements_of(total.histogram) == std::vector<float>{ids, ids + count});
     const auto both = strategy.run([](auto& replica) {
-      return std::array{static_cast<float>(replica.local_index()), 1.0f};
+      return std::array{static_cast<float>(replica.replica_id().index()), 1.0f};
     });
     CHECK(strategy.reduce(dist::sum, both) == std::array{ids, count});
     const auto [first, second] = strategy.reduce(dist::max, std::tie(both[0], both[1]));
@@ -120,16 +123,17 @@ void check_strategy_methods(S& strategy) {
     CHECK(second == 1);
   }
   SUBCASE("local_results of a structure are the replicas' structures (C15)") {
-    const auto both = strategy.run([](auto& replica) { return std::tuple{replica.local_index(), 'x'}; });
+    const auto both = strategy.run([](auto& replica) { return std::tuple{replica.replica_id().index(), 'x'}; });
     const auto results = strategy.local_results(both);
-    REQUIRE(results.size() == replicas);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(results[r] == std::tuple{r, 'x'});
+    REQUIRE(results.size() == local_replicas);
+    for (std::size_t local = 0; local < local_replicas; ++local)
+      CHECK(results[local] == std::tuple{first_replica + local, 'x'});
   }
   SUBCASE("the mean along an axis is that of all elements, whichever replica holds how many (C09, C10, 4.1)") {
     // Replica r holds r + 1 rows, all of the value r: the sum of r (r + 1) over the sum of (r + 1).
     const auto rows = strategy.run([](auto& replica) {
-      dist::Tensor<float> mine{{replica.local_index() + 1, 2}};
-      for (float& element : mine.elements()) element = static_cast<float>(replica.local_index());
+      dist::Tensor<float> mine{{replica.replica_id().index() + 1, 2}};
+      for (float& element : mine.elements()) element = static_cast<float>(replica.replica_id().index());
       return mine;
     });
     float total = 0;
@@ -152,7 +156,7 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("an axis in the middle, and values without elements (C09, C10)") {
     const auto cubes = strategy.run([](auto& replica) {
-      return counting({2, replica.local_index() == 0 ? std::size_t{3} : std::size_t{0}, 2});
+      return counting({2, replica.replica_id().index() == 0 ? std::size_t{3} : std::size_t{0}, 2});
     });
     // Only replica 0 has elements: 0 … 11 as [2, 3, 2].
     CHECK(elements_of(strategy.reduce(dist::sum, cubes, 1)) ==
@@ -161,7 +165,7 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("gather puts the values behind each other along an axis, in replica order (C14)") {
     const auto rows = strategy.run([](auto& replica) {
-      return counting({replica.local_index() + 1, 2}, static_cast<float>(10 * replica.local_index()));
+      return counting({replica.replica_id().index() + 1, 2}, static_cast<float>(10 * replica.replica_id().index()));
     });
     std::vector<float> expected;
     for (std::size_t r = 0; r < replicas; ++r)
@@ -171,7 +175,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(elements_of(gathered) == expected);
 
     const auto columns = strategy.run([](auto& replica) {
-      return counting({2, 1 + replica.local_index() % 2}, static_cast<float>(10 * replica.local_index()));
+      return counting({2, 1 + replica.replica_id().index() % 2}, static_cast<float>(10 * replica.replica_id().index()));
     });
     expected.clear();
     for (std::size_t row = 0; row < 2; ++row)
@@ -188,12 +192,12 @@ void check_strategy_methods(S& strategy) {
     const auto rows = strategy.run([](auto&) { return counting({2, 2}); });
     CHECK_THROWS_AS(static_cast<void>(strategy.gather(rows, 2)), dist::InvalidArgument);
     if (replicas > 1) {
-      const auto ragged = strategy.run([](auto& replica) { return counting({2, 1 + replica.local_index()}); });
+      const auto ragged = strategy.run([](auto& replica) { return counting({2, 1 + replica.replica_id().index()}); });
       CHECK(refusal<dist::ShapeMismatch>([&] { static_cast<void>(strategy.gather(ragged, 0)); })
                 .find("The values of replica 0 and replica 1 cannot be concatenated (shapes [2, 1] and [2, 2] along "
                       "axis 0)") == 0);
       const auto ranks = strategy.run([](auto& replica) {
-        return replica.local_index() == 0 ? counting({2, 2}) : counting({2});
+        return replica.replica_id().index() == 0 ? counting({2, 2}) : counting({2});
       });
       CHECK_THROWS_AS(static_cast<void>(strategy.gather(ranks, 0)), dist::ShapeMismatch);
     }
@@ -206,16 +210,17 @@ void check_strategy_methods(S& strategy) {
       const auto of = [&](std::size_t r) {
         return counting({extent(r, 0), extent(r, 1)}, static_cast<float>(100 * r));
       };
-      const auto all = strategy.run([&](auto& replica) { return replica.all_gather(of(replica.local_index()), axis); });
-      const dist::Tensor<float> expected = strategy.gather(dist::PerReplica<dist::Tensor<float>>(replicas, of), axis);
-      for (std::size_t r = 0; r < replicas; ++r) {
-        CHECK(value_on(r, all).shape() == expected.shape());
-        CHECK(elements_of(value_on(r, all)) == elements_of(expected));
+      const auto all =
+          strategy.run([&](auto& replica) { return replica.all_gather(of(replica.replica_id().index()), axis); });
+      const dist::Tensor<float> expected = strategy.gather(per_local_replica(strategy, of), axis);
+      for (std::size_t local = 0; local < local_replicas; ++local) {
+        CHECK(value_on(local, all).shape() == expected.shape());
+        CHECK(elements_of(value_on(local, all)) == elements_of(expected));
       }
     }
     if (replicas > 1) {
       const auto other_axis = [](auto& replica) {
-        static_cast<void>(replica.all_gather(counting({2, 2}), replica.local_index() == 1 ? 1 : 0));
+        static_cast<void>(replica.all_gather(counting({2, 2}), replica.replica_id().index() == 1 ? 1 : 0));
       };
       CHECK(refusal<dist::CollectiveMismatch>([&] {
               strategy.run(other_axis);
@@ -223,7 +228,7 @@ void check_strategy_methods(S& strategy) {
     }
     if (replicas > 1) {
       const auto ragged = [](auto& replica) {
-        static_cast<void>(replica.all_gather(counting({2, 1 + replica.local_index()}), 0));
+        static_cast<void>(replica.all_gather(counting({2, 1 + replica.replica_id().index()}), 0));
       };
       CHECK(refusal<dist::ShapeMismatch>([&] { strategy.run(ragged); }).find("cannot be concatenated") !=
             std::string::npos);
@@ -235,20 +240,20 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("all_reduce takes tensors and structures (E03)") {
     const auto reduced = strategy.run([](auto& replica) {
-      const auto r = static_cast<float>(replica.local_index());
+      const auto r = static_cast<float>(replica.replica_id().index());
       return replica.all_reduce(dist::sum, std::tuple{r, counting({3}, r), std::array{1.0f, 2.0f}});
     });
     const auto& [number, tensor, numbers] = reduced;
-    for (std::size_t r = 0; r < replicas; ++r) {
-      CHECK(value_on(r, number) == ids);
-      CHECK(elements_of(value_on(r, tensor)) == std::vector<float>{ids, ids + count, ids + 2 * count});
-      CHECK(value_on(r, numbers[1]) == 2 * count);
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      CHECK(value_on(local, number) == ids);
+      CHECK(elements_of(value_on(local, tensor)) == std::vector<float>{ids, ids + count, ids + 2 * count});
+      CHECK(value_on(local, numbers[1]) == 2 * count);
     }
   }
   SUBCASE("tensors of different shapes are not reduced, even of as many elements (H09)") {
     if (replicas > 1) {
       const auto turned = [](auto& replica) {
-        const bool last = replica.local_index() == 1;
+        const bool last = replica.replica_id().index() == 1;
         static_cast<void>(replica.all_reduce(
             dist::sum, counting({last ? std::size_t{3} : std::size_t{2}, last ? std::size_t{2} : std::size_t{3}})));
       };
@@ -257,7 +262,7 @@ void check_strategy_methods(S& strategy) {
             }).find("The tensors of replicas 0 and 1 cannot be reduced (shapes [2, 3] and [3, 2])") == 0);
       const auto cut = [](auto& replica) {
         dist::Tensor<float> memory = counting({5});
-        const std::size_t first = replica.local_index() == 1 ? 3 : 2;
+        const std::size_t first = replica.replica_id().index() == 1 ? 3 : 2;
         const std::array tensors{memory.elements().first(first), memory.elements().subspan(first)};
         replica.all_reduce(dist::sum, std::span<const std::span<float>>{tensors});
       };
@@ -269,17 +274,19 @@ void check_strategy_methods(S& strategy) {
   SUBCASE("several tensors are reduced at once, in place, however they are packed (E03, H09, H12)") {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
       const auto wrong = strategy.run([&](auto& replica) {
-        const auto r = static_cast<float>(replica.local_index());
+        const auto r = static_cast<float>(replica.replica_id().index());
         dist::Tensor<float> first = counting({40}, r);
         dist::Tensor<float> second = counting({3, 3}, r);
         const std::array tensors{first.elements(), second.elements()};
         replica.all_reduce(dist::sum, std::span<const std::span<float>>{tensors}, {.bytes_per_pack = bytes});
         return first[7] != ids + 7 * count || second[8] != ids + 8 * count;
       });
-      for (std::size_t r = 0; r < replicas; ++r) CHECK(!value_on(r, wrong));
+      for (std::size_t local = 0; local < local_replicas; ++local) CHECK(!value_on(local, wrong));
     }
   }
-  SUBCASE("merge_call calls its function once, outside replica functions, and hands out the result (E08, E09, B05)") {
+  SUBCASE(
+      "merge_call calls its function once a worker, outside replica functions, and hands out the result (E08, E09, "
+      "B05)") {
     auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 0.0f, "total");
     int calls = 0;
     const auto merged = strategy.run([&](auto& replica) {
@@ -290,10 +297,10 @@ void check_strategy_methods(S& strategy) {
             total.assign(scope, strategy.reduce(dist::sum, given));
             return total.value(strategy.scope()) + static_cast<float>(value_on(0, same));
           },
-          static_cast<float>(replica.local_index()), 5);
+          static_cast<float>(replica.replica_id().index()), 5);
     });
     CHECK(calls == 1);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, merged) == ids + 5);
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, merged) == ids + 5);
     strategy.run([&](auto& replica) { replica.merge_call([&](auto&) { ++calls; }); });
     CHECK(calls == 2);
   }
@@ -307,9 +314,10 @@ void check_strategy_methods(S& strategy) {
               return 2 * given;
             }
           },
-          replica.local_index());
+          replica.replica_id().index());
     });
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, doubled) == 2 * r);
+    for (std::size_t local = 0; local < local_replicas; ++local)
+      CHECK(value_on(local, doubled) == 2 * (first_replica + local));
   }
   SUBCASE("of a structure that merge_call's function returns each replica gets its own, by value (E08)") {
     const auto both = strategy.run([&](auto& replica) {
@@ -318,17 +326,18 @@ void check_strategy_methods(S& strategy) {
             const std::string shared = "shared";
             return std::tuple{given, std::pair{given, shared}};
           },
-          static_cast<int>(replica.local_index()));
+          static_cast<int>(replica.replica_id().index()));
     });
     const auto& [mine, inside] = both;
-    for (std::size_t r = 0; r < replicas; ++r) {
-      CHECK(value_on(r, mine) == static_cast<int>(r));
-      CHECK(value_on(r, std::get<0>(inside)) == static_cast<int>(r));
-      CHECK(value_on(r, std::get<1>(inside)) == "shared");
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      CHECK(value_on(local, mine) == static_cast<int>(first_replica + local));
+      CHECK(value_on(local, std::get<0>(inside)) == static_cast<int>(first_replica + local));
+      CHECK(value_on(local, std::get<1>(inside)) == "shared");
     }
   }
   SUBCASE("replicas that merge other types, or make a variable of another type, do not agree (E08, B15)") {
-    if (replicas > 1) {
+    // merge_call brings the replicas of a process together.
+    if (local_replicas > 1) {
       const auto other_type = [](auto& replica) {
         if (replica.local_index() == 1)
           replica.merge_call([](auto&, const auto&) {}, 1L);
@@ -352,7 +361,8 @@ void check_strategy_methods(S& strategy) {
     if constexpr (S::wraps_values)
       CHECK(refusal<dist::WrongStrategy>([&] {
               strategy.run([&](auto& replica) {
-                static_cast<void>(replica.merge_call([&](auto&) { return dist::PerReplica<float>(replicas + 1); }));
+                static_cast<void>(
+                    replica.merge_call([&](auto&) { return dist::PerReplica<float>(local_replicas + 1); }));
               });
             }).find("merge_call's function returned per-replica values of another strategy") == 0);
   }
@@ -362,7 +372,7 @@ void check_strategy_methods(S& strategy) {
               replica.merge_call([](auto&) { throw dist::InvalidArgument("It is empty", "no rows", "Add some"); });
             });
           }) == "It is empty (no rows). Add some.");
-    if (replicas > 1)
+    if (local_replicas > 1)
       CHECK(refusal<dist::CollectiveMismatch>([&] {
               strategy.run([&](auto& replica) {
                 if (replica.local_index() > 0) replica.merge_call([](auto&) {});
@@ -372,25 +382,31 @@ void check_strategy_methods(S& strategy) {
           count * count);
   }
   SUBCASE("a variable made in a replica function is one variable for all, with replica 0's value (B15, G06, G07)") {
-    std::vector<const void*> made(replicas);
+    std::vector<const void*> made(local_replicas);
     const auto values = strategy.run([&](auto& replica) {
-      const auto mine = static_cast<float>(replica.local_index());
+      const auto mine = static_cast<float>(replica.replica_id().index());
       auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>(replica, {2}, mine + 7, "inner");
       made[replica.local_index()] = variable.get();
       variable->assign_add(replica, 1.0f);
       return variable->read(replica)[1];
     });
-    for (std::size_t r = 0; r < replicas; ++r) {
-      CHECK(made[r] == made[0]);
-      CHECK(value_on(r, values) == 7 + count);
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      CHECK(made[local] == made[0]);
+      CHECK(value_on(local, values) == 7 + count);
     }
-    if (replicas > 1)
-      CHECK(refusal<dist::CollectiveMismatch>([&] {
-              strategy.run([&](auto& replica) {
-                const std::string name = replica.local_index() == 0 ? "a" : "b";
-                static_cast<void>(strategy.template variable<float>(replica, {2}, 0.0f, name));
-              });
-            }).find("replica 0 made 'a' of shape [2], replica 1 'b' of shape [2]") != std::string::npos);
+    if (replicas > 1) {
+      // Found by the replicas of a process, or by the workers.
+      const std::string message = refusal<dist::CollectiveMismatch>([&] {
+        strategy.run([&](auto& replica) {
+          const std::string name = replica.replica_id().index() == 0 ? "a" : "b";
+          static_cast<void>(strategy.template variable<float>(replica, {2}, 0.0f, name));
+        });
+      });
+      CAPTURE(message);
+      CHECK(message.find("0 made 'a' of shape [2], ") != std::string::npos);
+      CHECK(message.find(" 1 'b' of shape [2]") != std::string::npos);
+      if constexpr (!has_workers<S>) CHECK(message.find("replica 0 made 'a'") != std::string::npos);
+    }
   }
   SUBCASE("an initial value that the type cannot hold is refused; trainable may be said (G03)") {
     CHECK(refusal<dist::InvalidArgument>([&] {
@@ -403,25 +419,28 @@ void check_strategy_methods(S& strategy) {
   SUBCASE("update acts on every copy, with the value that belongs to it (D04, B06)") {
     auto variable = strategy.template variable<float>({2}, 1.0f, "updated");
     const std::size_t copies = strategy.memory()->replicas();
-    const auto given = strategy.run([](auto& replica) { return static_cast<float>(10 * replica.local_index()); });
+    const auto given =
+        strategy.run([](auto& replica) { return static_cast<float>(10 * replica.replica_id().index()); });
+    const auto expected = [&](std::size_t copy) { return 1 + static_cast<float>(10 * (first_replica + copy)); };
     strategy.update(
         variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
     for (std::size_t copy = 0; copy < copies; ++copy)
-      CHECK(variable.component(strategy.scope(), copy)[1] == 1 + static_cast<float>(10 * copy));
+      CHECK(variable.component(strategy.scope(), copy)[1] == expected(copy));
     const auto results = strategy.update(variable, [&](auto& context) { return variable.read(context)[0]; });
-    for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == 1 + static_cast<float>(10 * copy));
+    for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == expected(copy));
     CHECK(results.size() == copies);
   }
   SUBCASE("in a replica function update acts on the replica's copy (D04, E11)") {
     auto variable = strategy.template variable<float>({}, 1.0f, "updated");
-    const auto given = strategy.run([](auto& replica) { return static_cast<float>(replica.local_index() + 2); });
+    const auto given = strategy.run([](auto& replica) { return static_cast<float>(replica.replica_id().index() + 2); });
     const auto seen = strategy.run([&](auto& replica) {
       strategy.update(
           replica, variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
       return variable.value(replica);
     });
-    const bool one_copy = strategy.memory()->replicas() == 1;
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, seen) == 3 + (one_copy ? 0 : static_cast<float>(r)));
+    const bool one_copy = std::is_same_v<typename S::Placement, dist::OnParameterDevice>;
+    for (std::size_t local = 0; local < local_replicas; ++local)
+      CHECK(value_on(local, seen) == 3 + (one_copy ? 0 : static_cast<float>(first_replica + local)));
   }
   SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
     std::vector<std::size_t> order;
@@ -430,21 +449,28 @@ void check_strategy_methods(S& strategy) {
       order.push_back(context.replica_id.index());
       return std::tuple{context.replica_id.index(), std::string(3, 'x')};
     });
-    REQUIRE(order.size() == replicas);
-    for (std::size_t r = 0; r < replicas; ++r) {
-      CHECK(order[r] == r);
-      CHECK(value_on(r, std::get<0>(values)) == r);
+    REQUIRE(order.size() == local_replicas);
+    for (std::size_t local = 0; local < local_replicas; ++local) {
+      CHECK(order[local] == first_replica + local);
+      CHECK(value_on(local, std::get<0>(values)) == first_replica + local);
     }
     const auto passed = strategy.run(
-        [](auto& replica, const auto& mine) { return std::get<0>(mine) == replica.local_index(); }, values);
-    for (std::size_t r = 0; r < replicas; ++r) CHECK(value_on(r, passed));
+        [](auto& replica, const auto& mine) { return std::get<0>(mine) == replica.replica_id().index(); }, values);
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, passed));
   }
   SUBCASE("a plain value is its own mean; its sum over several replicas is refused (C11)") {
     CHECK(strategy.reduce(dist::mean, 5.0) == 5.0);
     CHECK(strategy.reduce(dist::max, 5) == 5);
     CHECK(strategy.reduce(dist::sum, 0.0f) == 0.0f);
     CHECK(elements_of(strategy.reduce(dist::mean, counting({2, 2}), 0)) == std::vector<float>{1, 2});
-    if (replicas == 1) {
+    if constexpr (requires { strategy.num_workers(); }) {
+      // Every worker gives its own value (C13).
+      const auto workers = static_cast<int>(strategy.num_workers());
+      CHECK(strategy.reduce(dist::sum, 5) == 5 * workers);
+      CHECK(strategy.reduce(dist::max, static_cast<int>(strategy.worker())) == workers - 1);
+      CHECK(strategy.reduce(dist::sum, counting({2}))[1] == static_cast<float>(workers));
+      CHECK(strategy.reduce(dist::sum, counting({2, 2}), 1)[1] == static_cast<float>(5 * workers));
+    } else if (replicas == 1) {
       CHECK(strategy.reduce(dist::sum, 5) == 5);
       CHECK(elements_of(strategy.reduce(dist::sum, counting({2, 2}), 1)) == std::vector<float>{1, 5});
     } else {
@@ -464,34 +490,36 @@ void check_strategy_methods(S& strategy) {
     CHECK(elements_of(strategy.reduce(dist::mean, weight)) == std::vector<float>{3, 3});
     if constexpr (!std::is_same_v<typename S::Placement, dist::OnParameterDevice>) {
       const auto sums = strategy.run([&](auto& replica) {
-        counts.assign(replica, static_cast<float>(replica.local_index() + 1));
+        counts.assign(replica, static_cast<float>(replica.replica_id().index() + 1));
         return replica.all_reduce(dist::sum, weight);
       });
-      for (std::size_t r = 0; r < replicas; ++r)
-        CHECK(elements_of(value_on(r, sums)) == std::vector<float>{3 * count, 3 * count});
+      for (std::size_t local = 0; local < local_replicas; ++local)
+        CHECK(elements_of(value_on(local, sums)) == std::vector<float>{3 * count, 3 * count});
       CHECK(elements_of(strategy.reduce(dist::sum, counts)) == std::vector<float>{ids + count, ids + count});
     }
   }
   SUBCASE("a strategy names the devices of its replicas (D11, C22)") {
     const std::vector<std::string> devices = strategy.worker_devices();
-    REQUIRE(devices.size() == replicas);
-    const std::vector<std::size_t> placed =
-        S::wraps_values ? dist::Cpu::placement(replicas) : std::vector<std::size_t>{0};
-    CHECK(devices[0] == dist::Cpu::device_name(placed[0]));
-    CHECK(devices[replicas - 1] == dist::Cpu::device_name(placed[(replicas - 1) % placed.size()]));
+    REQUIRE(devices.size() == local_replicas);
+    if constexpr (!has_workers<S>) {  // workers share the devices of a machine among them
+      const std::vector<std::size_t> placed =
+          S::wraps_values ? dist::Cpu::placement(replicas) : std::vector<std::size_t>{0};
+      CHECK(devices[0] == dist::Cpu::device_name(placed[0]));
+      CHECK(devices[replicas - 1] == dist::Cpu::device_name(placed[(replicas - 1) % placed.size()]));
+    }
     const bool names_device = strategy.describe().find(devices[0]) != std::string::npos;
-    CHECK(names_device != std::is_same_v<S, dist::Default>);
+    if constexpr (!has_workers<S>) CHECK(names_device != std::is_same_v<S, dist::Default>);
   }
   SUBCASE("results can be put on every replica, and into variables (D01, D02, D03)") {
-    const auto mine = strategy.run([](auto& replica) { return static_cast<float>(replica.local_index() + 1); });
+    const auto mine = strategy.run([](auto& replica) { return static_cast<float>(replica.replica_id().index() + 1); });
     const auto everywhere = strategy.reduce_to(dist::sum, mine, dist::every_replica);
-    REQUIRE(everywhere.size() == replicas);
-    CHECK(everywhere[replicas - 1] == ids + count);
-    CHECK(strategy.broadcast_to(2.5)[replicas - 1] == 2.5);
+    REQUIRE(everywhere.size() == local_replicas);
+    CHECK(everywhere[local_replicas - 1] == ids + count);
+    CHECK(strategy.broadcast_to(2.5)[local_replicas - 1] == 2.5);
 
     auto first = strategy.template variable<float>({}, 0.0f, "first");
     auto second = strategy.template variable<float>({}, 0.0f, "second");
-    const auto twice = strategy.run([](auto& replica) { return static_cast<float>(2 * replica.local_index()); });
+    const auto twice = strategy.run([](auto& replica) { return static_cast<float>(2 * replica.replica_id().index()); });
     strategy.batch_reduce_to(dist::max, std::tie(mine, first), std::tie(twice, second));
     CHECK(first.value(strategy.scope()) == count);
     CHECK(second.value(strategy.scope()) == 2 * (count - 1));
@@ -527,7 +555,7 @@ void check_strategy_methods(S& strategy) {
     }
   }
   SUBCASE("arguments of another strategy are refused, also inside structures (B08, B14)") {
-    const dist::PerReplica<int> other(replicas + 1);
+    const dist::PerReplica<int> other(local_replicas + 1);
     CHECK_THROWS_AS(strategy.run([](auto&, int) {}, other), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::tuple{1, std::pair{other, 2}}), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::optional{other}), dist::WrongStrategy);

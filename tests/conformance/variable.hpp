@@ -16,6 +16,7 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
+#include <conformance/workers.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -31,6 +32,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   auto made = make();
   auto& strategy = *made;
   const std::size_t replicas = strategy.num_replicas_in_sync();
+  const std::size_t local_replicas = strategy.num_local_replicas();
 
   SUBCASE("a variable begins with a number, a view or what a function fills in, on every replica (spec G06)") {
     const auto number = strategy.template variable<double>({3}, 2.5);
@@ -50,8 +52,8 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     });
     CHECK(calls == 1);
     for (const auto* variable : {&from_view, &from_tensor, &from_function})
-      for (std::size_t r = 0; r < replicas; ++r) {
-        const auto copy = variable->component(strategy.scope(), r);
+      for (std::size_t local = 0; local < local_replicas; ++local) {
+        const auto copy = variable->component(strategy.scope(), local);
         CHECK(std::equal(copy.begin(), copy.end(), values.data()));
       }
   }
@@ -108,11 +110,11 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   }
   SUBCASE("a copy of a replica that does not exist names the variable") {
     const auto variable = strategy.template variable<float>({}, 1.0f, "kernel");
-    const std::string message =
-        error_of<dist::InvalidArgument>([&] { static_cast<void>(variable.component(strategy.scope(), replicas)); });
+    const std::string message = error_of<dist::InvalidArgument>(
+        [&] { static_cast<void>(variable.component(strategy.scope(), local_replicas)); });
     CAPTURE(message);
     CHECK(contains(message, "'kernel'"));
-    CHECK(contains(message, std::to_string(replicas)));
+    CHECK(contains(message, std::to_string(local_replicas)));
   }
   SUBCASE("names, of the variable and of its copies (spec G05, G09)") {
     const auto named = strategy.template variable<float>({4}, 0.0f, "dense/kernel");
@@ -120,7 +122,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(named.component_name(0) == "dense/kernel");
     CHECK(named.component_name(2) == "dense/kernel/replica_2");
     CHECK(named.size() == 4);
-    CHECK(named.copies() == (central<S> ? 1 : replicas));
+    CHECK(named.copies() == (central<S> ? 1 : local_replicas));
     CHECK(strategy.template variable<float>({}).name() == "Variable");
   }
   SUBCASE("OnWrite variables are trained unless they say otherwise, OnRead variables if they say so (spec G03)") {
@@ -146,15 +148,16 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   SUBCASE("arithmetic follows the read rule of the context (spec D07, F02, G29)") {
     const auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 4.0f);
     CHECK(2 * total.value(strategy.scope()) == 8 * (central<S> ? 1.0f : static_cast<float>(replicas)));
-    std::vector<float> seen(replicas);
+    std::vector<float> seen(local_replicas);
     strategy.run([&](auto& replica) { seen[replica.local_index()] = 1 + total.value(replica); });
-    CHECK(seen == std::vector<float>(replicas, 5));
+    CHECK(seen == std::vector<float>(local_replicas, 5));
   }
   SUBCASE("integer variables aggregate exactly (spec G08)") {
     auto count = strategy.template variable<std::int64_t, dist::OnRead, dist::Sum>({}, 0);
     for (int step = 0; step < 3; ++step)
-      strategy.run(
-          [&](auto& replica) { count.assign_add(replica, static_cast<std::int64_t>(replica.local_index()) + 1); });
+      strategy.run([&](auto& replica) {
+        count.assign_add(replica, static_cast<std::int64_t>(replica.replica_id().index()) + 1);
+      });
     CHECK(count.value(strategy.scope()) == static_cast<std::int64_t>(3 * replicas * (replicas + 1) / 2));
   }
   SUBCASE("a variable gives its memory back: many times the arena's capacity fits one after the other") {
@@ -162,7 +165,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     constexpr std::size_t elements = std::size_t{1} << 27;
     for (int repetition = 0; repetition < 1000; ++repetition) {
       auto variable = strategy.template variable<float>({elements});
-      const auto copy = variable.component(strategy.scope(), replicas - 1);
+      const auto copy = variable.component(strategy.scope(), local_replicas - 1);
       REQUIRE(copy[elements - 1] == 0.0f);
       copy[elements - 1] = 1.0f;
     }
@@ -171,8 +174,8 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>({3}, 5.0f);
     variable.assign_add(strategy.scope(), variable.read(strategy.scope()));
     check_copies(strategy, variable, [](std::size_t) { return 10.0f; });
-    variable.assign_sub(strategy.scope(),
-                        dist::TensorView<const float>{variable.component(strategy.scope(), replicas - 1).data(), {3}});
+    variable.assign_sub(strategy.scope(), dist::TensorView<const float>{
+                                              variable.component(strategy.scope(), local_replicas - 1).data(), {3}});
     check_copies(strategy, variable, [](std::size_t) { return 0.0f; });
     variable.assign(strategy.scope(), 2.0f);
     strategy.run([&](auto& replica) { variable.assign_add(replica, variable.read(replica)); });
@@ -189,7 +192,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     auto other = strategy.template variable<float>({10}, 1.0f);
     other = std::move(moved);
     CHECK(other.shape() == dist::Shape{1000});
-    const std::span<float> copy = other.component(strategy.scope(), replicas - 1);
+    const std::span<float> copy = other.component(strategy.scope(), local_replicas - 1);
     made.reset();
     std::fill(copy.begin(), copy.end(), 8.0f);
     CHECK(copy[999] == 8.0f);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <conformance/workers.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/core/error.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -21,22 +22,24 @@ namespace conformance {
 template <class S>
 inline constexpr bool central = std::same_as<typename S::Placement, dist::OnParameterDevice>;
 
-/// Replica `r` sees `expected(r)` in every element, and so do those who look at its copy from outside.
+/// Replica `r` sees `expected(r)` in every element, and so do those of its process who look at its copy from outside.
 template <class S, class Variable, class Expected>
 void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
-  for (std::size_t r = 0; r < strategy.num_local_replicas(); ++r) {
-    CAPTURE(r);
-    const auto copy = variable.component(strategy.scope(), r);
-    const auto differs = [&](auto element) { return static_cast<double>(element) != static_cast<double>(expected(r)); };
+  const std::size_t first = strategy.first_local_replica();
+  for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+    CAPTURE(local);
+    const auto copy = variable.component(strategy.scope(), local);
+    const auto right = static_cast<double>(expected(first + local));
+    const auto differs = [&](auto element) { return static_cast<double>(element) != right; };
     CHECK(std::none_of(copy.begin(), copy.end(), differs));
   }
   std::vector<int> wrong(strategy.num_local_replicas());
   strategy.run([&](auto& replica) {
-    const std::size_t rank = replica.local_index();
-    const auto right = static_cast<double>(expected(rank));
+    int& mistakes = wrong[replica.local_index()];
+    const auto right = static_cast<double>(expected(replica.replica_id().index()));
     const auto view = variable.read(replica);
-    for (std::size_t i = 0; i < view.size(); ++i) wrong[rank] += static_cast<double>(view[i]) != right;
-    if (variable.size() == 1) wrong[rank] += static_cast<double>(variable.value(replica)) != right;
+    for (std::size_t i = 0; i < view.size(); ++i) mistakes += static_cast<double>(view[i]) != right;
+    if (variable.size() == 1) mistakes += static_cast<double>(variable.value(replica)) != right;
   });
   CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
 }

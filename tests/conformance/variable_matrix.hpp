@@ -14,6 +14,7 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
+#include <conformance/workers.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/given_value.hpp>
@@ -63,7 +64,10 @@ template <class Sync, class Agg, class S>
 class MatrixRow {
  public:
   MatrixRow(S& strategy, dist::Shape shape)
-      : strategy_(strategy), shape_(shape), replicas_(strategy.num_replicas_in_sync()) {}
+      : strategy_(strategy),
+        shape_(shape),
+        replicas_(strategy.num_replicas_in_sync()),
+        first_(strategy.first_local_replica()) {}
 
   void check() {
     for (const Write write : {Write::assign, Write::add, Write::subtract})
@@ -104,10 +108,12 @@ class MatrixRow {
     tensor ? write_as(write, variable, context, tensor_of(number)) : write_as(write, variable, context, number);
   }
 
+  /// `expected` has a number for each replica, those of other processes too.
   template <class Variable>
   void expect_copies(const Variable& variable, const std::vector<float>& expected) {
-    for (std::size_t r = 0; r < replicas_; ++r)
-      comparison_.expect(dist::text("copy ", r), variable.component(strategy_.scope(), r), expected[r]);
+    for (std::size_t local = 0; local < strategy_.num_local_replicas(); ++local)
+      comparison_.expect(dist::text("copy ", local), variable.component(strategy_.scope(), local),
+                         expected[first_ + local]);
   }
   /// Read outside replica functions.
   template <class Variable>
@@ -127,21 +133,23 @@ class MatrixRow {
     std::vector<float> expected;
     for (std::size_t r = 0; r < replicas_; ++r)
       expected.push_back(after(write, old_value, own_copies || none ? given[r] : combined(Agg::name, given)));
-    const float expected_of_all = own_copies ? combined(Agg::name, expected) : expected[0];
+    // Without aggregation each process reads its first copy.
+    const float expected_of_all = own_copies ? combined(Agg::name, expected) : expected[first_];
 
-    std::vector<Comparison> seen(replicas_);
+    std::vector<Comparison> seen(strategy_.num_local_replicas());
     strategy_.run([&](auto& replica) {
-      const std::size_t r = replica.local_index();
-      seen[r].where = dist::text(comparison_.where, ", replica ", r);
+      const std::size_t r = replica.replica_id().index();
+      Comparison& comparison = seen[replica.local_index()];
+      comparison.where = dist::text(comparison_.where, ", replica ", r);
       give(write, variable, replica, given[r], tensor);
-      seen[r].expect("what is read", variable.read(replica).elements(), expected[r]);
-      if (variable.size() == 1) seen[r].expect("value", std::vector{variable.value(replica)}, expected[r]);
+      comparison.expect("what is read", variable.read(replica).elements(), expected[r]);
+      if (variable.size() == 1) comparison.expect("value", std::vector{variable.value(replica)}, expected[r]);
       if constexpr (readable_outside) {
         const float right = own_copies ? expected_of_all : expected[r];
         const auto all = variable.synchronized_read(replica);
-        seen[r].expect("what is read synchronized", all.elements(), right);
+        comparison.expect("what is read synchronized", all.elements(), right);
         if (variable.size() == 1)
-          seen[r].expect("synchronized value", std::vector{variable.synchronized_value(replica)}, right);
+          comparison.expect("synchronized value", std::vector{variable.synchronized_value(replica)}, right);
       }
     });
     for (const Comparison& one : seen) one.check();
@@ -163,12 +171,13 @@ class MatrixRow {
     std::vector<float> expected(replicas_, old_value);
     for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
       const dist::UpdateContext<S> update{strategy_, copy};
-      give(write, variable, update, written(copy), tensor);
-      expected[copy] = after(write, old_value, written(copy));
-      if constexpr (central<S>) std::fill(expected.begin(), expected.end(), expected[copy]);
-      comparison_.expect("what is read in an update", variable.read(update).elements(), expected[copy]);
-      comparison_.expect("the component of an update", variable.component(update), expected[copy]);
-      if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(update)}, expected[copy]);
+      const std::size_t r = first_ + copy;
+      give(write, variable, update, written(r), tensor);
+      expected[r] = after(write, old_value, written(r));
+      if constexpr (central<S>) std::fill(expected.begin(), expected.end(), expected[r]);
+      comparison_.expect("what is read in an update", variable.read(update).elements(), expected[r]);
+      comparison_.expect("the component of an update", variable.component(update), expected[r]);
+      if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(update)}, expected[r]);
       expect_copies(variable, expected);
     }
   }
@@ -189,6 +198,7 @@ class MatrixRow {
   S& strategy_;
   dist::Shape shape_;
   std::size_t replicas_;
+  std::size_t first_;  // the replica of this process's first copy
   Comparison comparison_;
 };
 

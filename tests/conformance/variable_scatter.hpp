@@ -14,6 +14,7 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
+#include <conformance/workers.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
@@ -89,7 +90,10 @@ void scatter(Scatter how, Variable& variable, const Context& context, const Slic
 template <class Sync, class Agg, class S>
 class ScatterRow {
  public:
-  explicit ScatterRow(S& strategy) : strategy_(strategy), replicas_(strategy.num_replicas_in_sync()) {}
+  explicit ScatterRow(S& strategy)
+      : strategy_(strategy),
+        replicas_(strategy.num_replicas_in_sync()),
+        local_replicas_(strategy.num_local_replicas()) {}
 
   void check(std::span<const Scatter> operations) {
     for (const Scatter how : operations) {
@@ -108,25 +112,25 @@ class ScatterRow {
     return std::vector<float>(scatter_rows * scatter_width, scatter_old);
   }
   template <class Variable>
-  [[nodiscard]] std::vector<float> copy_of(const Variable& variable, std::size_t replica) {
-    const auto copy = variable.component(strategy_.scope(), replica);
+  [[nodiscard]] std::vector<float> copy_of(const Variable& variable, std::size_t local) {
+    const auto copy = variable.component(strategy_.scope(), local);
     return {copy.begin(), copy.end()};
   }
 
   void check_in_replicas(Scatter how) {
     auto variable = make();
-    strategy_.run([&](auto& replica) { scatter(how, variable, replica, slices_of(replica.local_index())); });
-    for (std::size_t r = 0; r < replicas_; ++r) {
+    strategy_.run([&](auto& replica) { scatter(how, variable, replica, slices_of(replica.replica_id().index())); });
+    for (std::size_t local = 0; local < local_replicas_; ++local) {
       auto expected = old_copy();
       if constexpr (none) {
-        apply_to(expected, how, slices_of(r));
+        apply_to(expected, how, slices_of(strategy_.first_local_replica() + local));
       } else if constexpr (std::is_same_v<Agg, dist::OnlyFirstReplica>) {
         apply_to(expected, how, slices_of(0));
       } else {
         const float divisor = std::is_same_v<Agg, dist::Mean> ? static_cast<float>(replicas_) : 1.0f;
         for (std::size_t rank = 0; rank < replicas_; ++rank) apply_to(expected, how, slices_of(rank), divisor);
       }
-      CHECK(copy_of(variable, r) == expected);
+      CHECK(copy_of(variable, local) == expected);
     }
   }
 
@@ -136,7 +140,7 @@ class ScatterRow {
     scatter(how, variable, strategy_.scope(), slices.view());
     auto expected = old_copy();
     apply_to(expected, how, slices);
-    for (std::size_t r = 0; r < replicas_; ++r) CHECK(copy_of(variable, r) == expected);
+    for (std::size_t local = 0; local < local_replicas_; ++local) CHECK(copy_of(variable, local) == expected);
   }
 
   void check_in_update(Scatter how) {
@@ -151,6 +155,7 @@ class ScatterRow {
 
   S& strategy_;
   std::size_t replicas_;
+  std::size_t local_replicas_;
 };
 
 template <class S>

@@ -24,7 +24,7 @@
 
 namespace conformance {
 
-/// All elements of all copies, to be compared at once.
+/// All elements of all copies of this process, to be compared at once.
 template <class S, class Variable>
 std::vector<double> elements_of(S& strategy, const Variable& variable) {
   std::vector<double> elements;
@@ -36,7 +36,10 @@ std::vector<double> elements_of(S& strategy, const Variable& variable) {
 template <class S>
 class ValuesOf {
  public:
-  explicit ValuesOf(S& strategy) : strategy_(strategy), replicas_(strategy.num_replicas_in_sync()) {}
+  explicit ValuesOf(S& strategy)
+      : strategy_(strategy),
+        replicas_(strategy.num_replicas_in_sync()),
+        local_replicas_(strategy.num_local_replicas()) {}
 
   /// Ranks + 1 are written, so totals stay below the limits of the smallest type.
   template <class T>
@@ -49,9 +52,9 @@ class ValuesOf {
     auto sum = strategy_.template variable<T, dist::OnWrite, dist::Sum>({2});
     auto total = strategy_.template variable<T, dist::OnRead, dist::Sum>({});
     first.assign(strategy_.scope(), 1);
-    std::vector<double> seen(replicas_);
+    std::vector<double> seen(local_replicas_);
     strategy_.run([&](auto& replica) {
-      const auto mine = static_cast<T>(replica.local_index() + 1);
+      const auto mine = static_cast<T>(replica.replica_id().index() + 1);
       first.assign_add(replica, mine);
       sum.assign_add(replica, mine);
       total.assign_add(replica, mine);
@@ -60,7 +63,7 @@ class ValuesOf {
     CHECK(elements_of(strategy_, first) == everywhere(2, 3));
     CHECK(elements_of(strategy_, sum) == everywhere(ranks, 2));
     CHECK(static_cast<double>(total.value(strategy_.scope())) == ranks);
-    CHECK(seen == std::vector<double>(replicas_, ranks));
+    CHECK(seen == std::vector<double>(local_replicas_, ranks));
 
     // Divided in the type of the variable: integers without a fraction.
     total.assign(strategy_.scope(), 7);
@@ -77,7 +80,7 @@ class ValuesOf {
     auto mean = strategy_.template variable<T, dist::OnWrite, dist::Mean>({2});
     auto own = strategy_.template variable<T, dist::OnRead, dist::Mean>({});
     strategy_.run([&](auto& replica) {
-      const auto mine = static_cast<T>(replica.local_index() + 1);
+      const auto mine = static_cast<T>(replica.replica_id().index() + 1);
       mean.assign(replica, mine);
       own.assign(replica, mine);
     });
@@ -89,16 +92,16 @@ class ValuesOf {
     auto flag = strategy_.template variable<bool, dist::OnWrite, dist::OnlyFirstReplica>({2});
     flag.assign(strategy_.scope(), true);
     CHECK(elements_of(strategy_, flag) == everywhere(1, 2));
-    strategy_.run([&](auto& replica) { flag.assign(replica, replica.local_index() != 0); });
+    strategy_.run([&](auto& replica) { flag.assign(replica, replica.replica_id().index() != 0); });
     CHECK(elements_of(strategy_, flag) == everywhere(0, 2));
     auto own = strategy_.template variable<bool, dist::OnRead, dist::OnlyFirstReplica>({});
-    strategy_.run([&](auto& replica) { own.assign(replica, replica.local_index() == 0); });
+    strategy_.run([&](auto& replica) { own.assign(replica, replica.replica_id().index() == 0); });
     CHECK(own.value(strategy_.scope()));
   }
 
  private:
   [[nodiscard]] std::vector<double> everywhere(double value, std::size_t elements) const {
-    return std::vector<double>(elements * replicas_, value);
+    return std::vector<double>(elements * local_replicas_, value);
   }
   template <class T>
   static double share(int total, int divisor) {
@@ -112,6 +115,7 @@ class ValuesOf {
 
   S& strategy_;
   std::size_t replicas_;
+  std::size_t local_replicas_;
 };
 
 template <class S>

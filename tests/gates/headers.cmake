@@ -1,10 +1,12 @@
 # Every header stands alone: it compiles as the only include of a file, and again after itself. Everything is then linked
-# into one program together with one file per folder, so that each header is there at least twice and a function that is
-# not inline is a duplicate symbol. The files per folder are also compiled by the other compilers of this machine.
+# into one program together with one file per folder, or two where headers need packages, so that each header is there at
+# least twice and a function that is not inline is a duplicate symbol. The files per folder without packages are also
+# compiled by the other compilers of this machine.
 
 set(header_dir "${CMAKE_CURRENT_BINARY_DIR}/headers")
 set(alone "")
 set(folders "")
+set(folders_with_packages "")
 set(header_libraries dist::dist)
 foreach(header IN LISTS dist_headers)
   get_filename_component(extension "${header}" LAST_EXT)
@@ -14,28 +16,30 @@ foreach(header IN LISTS dist_headers)
   endif()
   list(APPEND header_libraries ${dist_libraries})
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/include" "${header}")
+  string(REGEX REPLACE "^dist/([^/]*)(/.*)?$" "\\1" folder "${name}")
+  string(REPLACE ".hpp" "" folder "${folder}")
   # A macro I, as <complex.h> has one, must not hurt; packages may be less careful than we are.
   dist_needs_of(needs "${header}")
   if(needs STREQUAL "")
     set(bait "#define I dist_macro_bait\n")
-    string(REGEX REPLACE "^dist/([^/]*)(/.*)?$" "\\1" folder "${name}")
-    string(REPLACE ".hpp" "" folder "${folder}")
     list(APPEND folders ${folder})
     string(PREPEND folder_${folder} "#include <${name}>\n")
   else()
     set(bait "")
+    list(APPEND folders_with_packages ${folder})
+    string(PREPEND packages_of_${folder} "#include <${name}>\n")
   endif()
   file(CONFIGURE OUTPUT "${header_dir}/alone/${name}.cpp" CONTENT "${bait}#include <${name}>\n#include <${name}>\n" @ONLY)
   list(APPEND alone "${header_dir}/alone/${name}.cpp")
-  # Headers with a package join the second file of their own.
-  if(NOT needs STREQUAL "")
-    file(CONFIGURE OUTPUT "${header_dir}/again/${name}.cpp" CONTENT "#include <${name}>\n" @ONLY)
-    list(APPEND alone "${header_dir}/again/${name}.cpp")
-  endif()
 endforeach()
 list(REMOVE_DUPLICATES header_libraries)
 list(REMOVE_DUPLICATES folders)
+list(REMOVE_DUPLICATES folders_with_packages)
 
+foreach(folder IN LISTS folders_with_packages)
+  file(CONFIGURE OUTPUT "${header_dir}/packages/${folder}.cpp" CONTENT "${packages_of_${folder}}" @ONLY)
+  list(APPEND alone "${header_dir}/packages/${folder}.cpp")
+endforeach()
 set(together "")
 foreach(folder IN LISTS folders)
   file(CONFIGURE OUTPUT "${header_dir}/together/${folder}.cpp" CONTENT "${folder_${folder}}" @ONLY)

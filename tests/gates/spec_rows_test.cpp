@@ -12,7 +12,7 @@ namespace {
 using Rows = std::set<std::string>;
 using Sentences = std::vector<std::string>;
 
-/// The rows of one process: sections A to I, P and R as far as they are in the plan of this library.
+/// Sections A to I, M, P and R, and what O says of synchronous training, as far as they are in the plan of this library.
 Rows all_rows() {
   Rows rows;
   const auto add = [&](char section, int first, int last) {
@@ -30,6 +30,8 @@ Rows all_rows() {
   add('G', 40, 45);
   add('H', 1, 27);
   add('I', 1, 33);
+  add('M', 1, 25);
+  add('O', 1, 2);
   add('P', 1, 24);
   rows.insert("R04");
   rows.insert("R08");

@@ -54,6 +54,7 @@ void compare(std::unique_ptr<S> owner) {
     for (std::size_t i = 0; i < 3; ++i) even += replica * i % 2 == 0 ? 1 : 0;
   const double expected = even / (3 * static_cast<double>(replicas));
   CHECK(evens.result(strategy.scope()) == expected);
+  CHECK(evens.result_here(strategy.scope()) == expected);
   strategy.run([&](auto& replica) { CHECK(evens.result(replica) == expected); });
 
   evens.reset(strategy.scope());  // spec P18

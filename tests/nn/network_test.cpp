@@ -1,5 +1,6 @@
 #include <dist/nn/network.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -96,6 +98,25 @@ TEST_CASE("each replica has its own outputs and gradients, with respect to its o
   });
   CHECK(gradients[0] == 2);
   CHECK(gradients[1] == 0);
+}
+
+TEST_CASE("a batch of a worker that never had a row has no rows and no extents (spec I24)") {
+  Mirrored strategy{2};
+  nn::Network<Net> net{strategy};
+  const auto bias_gradients = strategy.run([&](auto& replica) {
+    const bool is_empty = replica.local_index() == 1;
+    const dist::Tensor<float> x = is_empty ? dist::Tensor<float>{} : images(2, dist::Shape{4, 4, 1});
+    const dist::Tensor<int> y{dist::Shape{x.rows()}};
+    CHECK(x.shape() == (is_empty ? dist::Shape{0} : dist::Shape{2, 4, 4, 1}));
+    const auto outputs = net.forward(replica, x);
+    CHECK(outputs.values.shape() == dist::Shape{x.rows(), 3});
+    const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, y, 2);
+    net.backward(replica, loss);
+    if (is_empty) CHECK(loss.value() == 0);
+    return net.gradient<2, 1>(replica)[0];
+  });
+  CHECK(bias_gradients[0] != 0);
+  CHECK(bias_gradients[1] == 0);
 }
 
 TEST_CASE("axes of extent 1 at the end of a row may be there or not") {
@@ -189,4 +210,39 @@ TEST_CASE("networks that keep nothing have no memory for it") {
   CHECK(nn::Network<Net>::state_layout().empty());
   CHECK(sizeof(nn::Network<Net>) ==
         sizeof(nn::Network<Net>::Parameters) + sizeof(nn::Network<Net>::Gradients) + sizeof(std::vector<int>));
+}
+
+TEST_CASE("backward says which gradients are final, from the last layer to the first, while the others are computed") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  using Small =
+      nn::Sequential<nn::Input<4, 4, 1>, nn::Conv2D<2, 3, nn::Relu>, nn::Flatten, nn::Dense<5, nn::Relu>, nn::Dense<3>>;
+  nn::Network<Small> net{strategy};
+  strategy.run([&](auto& replica) {
+    // The second replica has no rows: its gradients are zero, and final at once.
+    const auto x = images(replica.replica_id().index() == 0 ? 6 : 0, {4, 4, 1});
+    auto y = net.forward(replica, x);
+    for (std::size_t i = 0; i < y.gradient.size(); ++i) y.gradient[i] = static_cast<float>(i % 5) - 2;
+    const std::span<float> gradients = net.gradients().component(replica);
+    std::fill(gradients.begin(), gradients.end(), -77.0f);
+    std::size_t end = net.padded_count, calls = 0, untouched = 0;
+    std::vector<float> seen(gradients.size());
+    net.backward(replica, y, [&](dist::IndexRange elements) {
+      CHECK(elements.end == end);
+      end = elements.begin;
+      ++calls;
+      std::copy(gradients.begin() + static_cast<std::ptrdiff_t>(elements.begin),
+                gradients.begin() + static_cast<std::ptrdiff_t>(elements.end),
+                seen.begin() + static_cast<std::ptrdiff_t>(elements.begin));
+      for (std::size_t i = 0; i < elements.begin; ++i) untouched += gradients[i] == -77.0f;
+    });
+    CHECK(end == 0);
+    CHECK(std::equal(gradients.begin(), gradients.end(), seen.begin()));
+    if (replica.replica_id().index() == 0) {
+      CHECK(calls == 3);
+      CHECK(untouched == net.layout()[4].offset + net.layout()[2].offset);
+    } else {
+      CHECK(calls >= 1);
+      CHECK(std::count(seen.begin(), seen.end(), 0.0f) == static_cast<std::ptrdiff_t>(seen.size()));
+    }
+  });
 }

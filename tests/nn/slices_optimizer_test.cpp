@@ -13,6 +13,7 @@
 #include <dist/strategy/central_storage.hpp>
 
 #include "support/allocations.hpp"
+#include "support/unshared.hpp"
 
 namespace nn = dist::nn;
 
@@ -108,6 +109,11 @@ void compare_all(const O& function, bool moments) {
 TEST_CASE("duplicates add up before the update, within and between replicas (spec H10, P14)") {
   compare_all(nn::SGD{.learning_rate = 0.125f}, false);
   compare_all(nn::Adam{.learning_rate = 0.125f}, true);
+}
+
+TEST_CASE("they do between replicas that do not see each other's memory (spec H10, P14)") {
+  for (const std::size_t replicas : {1U, 2U, 3U})
+    compare(std::make_unique<dist::Mirrored<testing::Unshared>>(replicas), nn::SGD{.learning_rate = 0.125f}, false);
 }
 
 TEST_CASE("slices of another array and scalars are refused") {

@@ -4,6 +4,7 @@
 #include <conformance/strategy_methods.hpp>
 
 #include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
@@ -19,5 +20,5 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<dist::Default>, Make<dist:
 TEST_CASE("16-bit numbers are combined in single precision") {
   const float large = 2048;  // + 1 is 2048 in half precision
   const dist::PerReplica<dist::Float16> values(3, [&](std::size_t r) { return dist::Float16{r == 0 ? large : 1.0f}; });
-  CHECK(static_cast<float>(dist::detail::reduce_values(dist::sum, values, 3)) == 2050);
+  CHECK(static_cast<float>(dist::detail::reduce_values(dist::sum, values, 3, dist::SelfCollectives{})) == 2050);
 }

@@ -10,15 +10,17 @@
 #include <doctest/doctest.h>
 #include <conformance/variable_scatter.hpp>
 #include <support/allocations.hpp>
+#include <support/unshared.hpp>
 
 using conformance::Make;
 using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
 using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
+using Apart = dist::Mirrored<testing::Unshared>;
 using Central = dist::CentralStorage<dist::Cpu>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<dist::Default>, Make<dist::OneDevice<dist::Cpu>>, Make<Shared, 1>,
                                Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 3>,
-                               Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 8>);
+                               Make<Apart, 3>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>, Make<Central, 8>);
 
 TEST_CASE("slices may show the variable itself (spec G26, G28)") {
   const dist::Shape shape{4, 100};

@@ -9,6 +9,7 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
@@ -25,7 +26,10 @@ namespace dist::data {
 /// Where the batch size is known, the rows of all batches are cut by the cycle of `batch_sizes_for_worker`, and rows of
 /// a partial batch in the middle are joined by those of the next. Otherwise every batch is cut for itself. See
 /// RebatchRule.
-template <class D>
+///
+/// Where there are several workers `A` lets them agree on each step: it runs if any of their replicas has data, and the
+/// others receive 0 rows (spec I24), or only if all have (spec I25). See AgreedEnd.
+template <class D, class A = NoAgreement>
 class DistributedDataset {
   static_assert(is_batched<D>,
                 "distribute_dataset splits batches: add | dist::data::batch(global_batch_size) to the dataset");
@@ -35,9 +39,9 @@ class DistributedDataset {
   explicit DistributedDataset(D, Arguments&&...) {}
 };
 
-template <Dataset D>
+template <Dataset D, Agreement A>
   requires(is_batched<D>)
-class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
+class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   static_assert(HasRows<ElementOf<D>>,
                 "distribute_dataset splits batches into rows: the elements must be Tensors, TensorViews, or Examples, "
                 "tuples or arrays of these");
@@ -52,8 +56,9 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
       : DistributedDataset(std::move(dataset), replicas, InputContext{1, 0, replicas}, options) {}
   /// For worker `context.input_pipeline_id`. Throws InvalidArgument for zero replicas, when the workers do not all have
   /// `local_replicas`, and as `auto_shard` does.
-  DistributedDataset(D dataset, std::size_t local_replicas, const InputContext& context, const InputOptions& options)
-      : dataset_(std::move(dataset)) {
+  DistributedDataset(D dataset, std::size_t local_replicas, const InputContext& context, const InputOptions& options,
+                     A agreement = A())
+      : dataset_(std::move(dataset)), agreement_(std::move(agreement)) {
     if (local_replicas == 0)
       throw InvalidArgument("A dataset is distributed over no replica", "the number of replicas is 0",
                             "Give the strategy a device");
@@ -73,13 +78,19 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
   class Iterator {
    public:
     Iterator(const DistributedDataset& dataset, std::uint64_t epoch)
-        : replicas_(dataset.plan_.local_replicas), steps_(dataset.dataset_.iterate(epoch), dataset.plan_) {}
+        : replicas_(dataset.plan_.local_replicas),
+          steps_(dataset.dataset_.iterate(epoch), dataset.plan_),
+          end_(dataset.agreement_, dataset.dataset_.cardinality(), dataset.plan_.last_step) {}
 
     /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows, and
-    /// when rows of different shape were to be joined.
+    /// when rows of different shape were to be joined; and what the agreement throws.
     bool next(Value& values) {
+      if (end_.is_over()) return false;
       if (values.size() != replicas_) values = Value(replicas_);
-      return steps_.next(values);
+      const bool has_data = steps_.next(values);
+      if (!end_.runs(has_data)) return false;
+      if (!has_data) steps_.next_without_rows(values);
+      return true;
     }
     /// The next step, or none at the end (spec I22).
     [[nodiscard]] std::optional<Value> get_next_as_optional() { return next_of<Value>(*this); }
@@ -87,13 +98,17 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
    private:
     std::size_t replicas_;
     RebatchedSteps<D> steps_;
+    AgreedEnd<A> end_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass:
-  /// partial batches that are not at the end, batches that a filter leaves.
+  /// partial batches that are not at the end, batches that a filter leaves; and on what other workers have.
   [[nodiscard]] Cardinality cardinality() const {
-    return plan_.steps_of(dataset_.cardinality(), RebatchedSteps<D>::rule(plan_));
+    const Cardinality mine = plan_.steps_of(dataset_.cardinality(), RebatchedSteps<D>::rule(plan_));
+    const bool as_others = plan_.sharding == AutoShardPolicy::off || plan_.sharding == AutoShardPolicy::data;
+    if (std::same_as<A, NoAgreement> || plan_.workers == 1 || as_others) return mine;
+    return mine.is_infinite() && plan_.last_step == Remainder::keep ? mine : Cardinality::unknown();
   }
   [[nodiscard]] std::size_t num_replicas() const noexcept { return plan_.local_replicas; }
   /// How the batches are cut.
@@ -102,21 +117,24 @@ class DistributedDataset<D> : public DatasetRange<DistributedDataset<D>> {
  private:
   D dataset_;
   RebatchPlan plan_;
+  [[no_unique_address]] A agreement_;
 };
 
 template <class D>
 DistributedDataset(D, std::size_t, const InputOptions& = {}) -> DistributedDataset<D>;
 template <class D>
 DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&) -> DistributedDataset<D>;
+template <class D, class A>
+DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&, A) -> DistributedDataset<D, A>;
 
 /// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches
 /// ahead of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
 ///
 /// Called once, outside the loop over epochs: every loop over the result is a new epoch of `dataset`, which is shuffled
-/// anew (spec I31). Throws as DistributedDataset does.
-template <class D, class Options = InputOptions>
+/// anew (spec I31). `agreement` is that of the workers, where there are several. Throws as DistributedDataset does.
+template <class D, class Options = InputOptions, Agreement A = NoAgreement>
 [[nodiscard]] auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContext& context,
-                                      const Options& options = {}) {
+                                      const Options& options = {}, A agreement = A()) {
   constexpr bool one_pipeline = std::same_as<Options, InputOptions>;
   if constexpr (!one_pipeline)
     static_assert(
@@ -125,7 +143,7 @@ template <class D, class Options = InputOptions>
         "them, use distribute_datasets_from_function");
   else if constexpr (is_batched<D>)
     return DistributedDataset{PrefetchDataset<D>{std::move(dataset), options.fetch_ahead}, local_replicas, context,
-                              options};
+                              options, std::move(agreement)};
   else
     return DistributedDataset<D>{std::move(dataset)};
 }

@@ -12,6 +12,7 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/prefetch.hpp>
@@ -23,18 +24,25 @@ namespace dist::data {
 /// valid until the next step. Either one dataset serves all replicas in turn, or each has its own. Made by
 /// `distribute_datasets_from_function`.
 ///
-/// A step runs if any replica has a batch; the others receive 0 rows of the same extents (spec I24).
-template <Dataset D>
+/// A step runs if any replica of any worker has a batch; the others receive 0 rows of the same extents (spec I24). An
+/// incomplete one can be dropped (spec I25). `A` lets several workers agree on that, see AgreedEnd.
+template <Dataset D, Agreement A = NoAgreement>
   requires HasRows<ElementOf<D>>
-class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
+class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
  public:
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;
   static constexpr bool lends_elements = true;
 
-  /// One pipeline, or as many as there are replicas. Throws InvalidArgument for another number, and for zero replicas.
-  DistributedPipelines(std::vector<D> pipelines, std::size_t replicas, Remainder last_step)
-      : pipelines_(std::move(pipelines)), replicas_(replicas), last_step_(last_step) {
+  /// One pipeline, or as many as there are replicas here; `workers` agree by `agreement`. Throws InvalidArgument for
+  /// another number, and for zero replicas.
+  DistributedPipelines(std::vector<D> pipelines, std::size_t replicas, Remainder last_step, std::size_t workers = 1,
+                       A agreement = A())
+      : pipelines_(std::move(pipelines)),
+        replicas_(replicas),
+        last_step_(last_step),
+        workers_(workers),
+        agreement_(std::move(agreement)) {
     if (replicas == 0 || (pipelines_.size() != 1 && pipelines_.size() != replicas))
       throw InvalidArgument("The replicas cannot be served by these pipelines",
                             text(pipelines_.size(), " pipelines for ", replicas, " replicas"),
@@ -44,30 +52,22 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
   class Iterator {
    public:
     Iterator(const DistributedPipelines& dataset, std::uint64_t epoch)
-        : batches_(dataset.replicas_), last_step_(dataset.last_step_) {
+        : batches_(dataset.replicas_),
+          last_step_(dataset.last_step_),
+          end_(dataset.agreement_, dataset.own_steps(), dataset.last_step_) {
       upstreams_.reserve(dataset.pipelines_.size());
       for (const D& pipeline : dataset.pipelines_) upstreams_.push_back(pipeline.iterate(epoch));
     }
 
-    /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows.
+    /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows, and
+    /// what the agreement throws.
     bool next(Value& values) {
-      if (ended_) return false;
-      std::size_t filled = 0;
-      std::size_t like = 0;
-      for (std::size_t replica = 0; replica < batches_.size(); ++replica) {
-        Held& held = batches_[replica];
-        held.has_batch = upstreams_[upstreams_.size() == 1 ? 0 : replica].next(held.batch);
-        if (!held.has_batch) continue;
-        ++filled;
-        like = replica;
-      }
-      ended_ = filled == 0 || (filled < batches_.size() && last_step_ == Remainder::drop);
-      if (ended_) return false;
+      if (end_.is_over() || !end_.runs(read_batches())) return false;
       if (values.size() != batches_.size()) values = Value(batches_.size());
       for (std::size_t replica = 0; replica < batches_.size(); ++replica) {
         const Held& held = batches_[replica];
         values[replica] =
-            held.has_batch ? rows_of(held.batch, 0, row_count(held.batch)) : rows_of(batches_[like].batch, 0, 0);
+            held.has_batch ? rows_of(held.batch, 0, row_count(held.batch)) : rows_of(batches_[like_].batch, 0, 0);
       }
       return true;
     }
@@ -80,15 +80,38 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
       bool has_batch = false;
     };
 
+    /// Whether this worker has data for a step.
+    bool read_batches() {
+      std::size_t filled = 0;
+      for (std::size_t replica = 0; replica < batches_.size(); ++replica) {
+        Held& held = batches_[replica];
+        held.has_batch = upstreams_[upstreams_.size() == 1 ? 0 : replica].next(held.batch);
+        if (!held.has_batch) continue;
+        ++filled;
+        like_ = replica;
+      }
+      return filled == batches_.size() || (filled > 0 && last_step_ == Remainder::keep);
+    }
+
     std::vector<IteratorOf<D>> upstreams_;
     std::vector<Held> batches_;
+    std::size_t like_ = 0;  // the last replica that had a batch
     Remainder last_step_;
-    bool ended_ = false;
+    AgreedEnd<A> end_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  /// How many steps one epoch has (spec I27).
+  /// How many steps one epoch has (spec I27). With several workers it depends on what the others have.
   [[nodiscard]] Cardinality cardinality() const {
+    const Cardinality mine = own_steps();
+    if (std::same_as<A, NoAgreement> || workers_ == 1) return mine;
+    return mine.is_infinite() && last_step_ == Remainder::keep ? mine : Cardinality::unknown();
+  }
+  [[nodiscard]] std::size_t num_replicas() const noexcept { return replicas_; }
+
+ private:
+  /// As many as this worker's data make.
+  [[nodiscard]] Cardinality own_steps() const {
     const bool keeps = last_step_ == Remainder::keep;
     if (pipelines_.size() == 1) {
       const Cardinality batches = pipelines_[0].cardinality();
@@ -100,9 +123,6 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
     for (const D& pipeline : pipelines_) steps = combined(steps, pipeline.cardinality(), keeps);
     return steps;
   }
-  [[nodiscard]] std::size_t num_replicas() const noexcept { return replicas_; }
-
- private:
   /// The longer of two pipelines goes on alone where partial steps are kept; otherwise the shorter one ends both.
   static Cardinality combined(Cardinality a, Cardinality b, bool keeps) {
     if (a.is_infinite() || b.is_infinite()) return keeps ? Cardinality::infinite() : a.is_infinite() ? b : a;
@@ -113,6 +133,8 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D>> {
   std::vector<D> pipelines_;
   std::size_t replicas_;
   Remainder last_step_;
+  std::size_t workers_;
+  [[no_unique_address]] A agreement_;
 };
 
 namespace detail {
@@ -139,11 +161,12 @@ template <class Fn>
 /// ends in `prefetch`. With PipelinePerReplica it is called once for each replica, in their order, with the replica's
 /// number as `input_pipeline_id` (spec I18).
 ///
-/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). Throws
-/// InvalidArgument for zero replicas and for a pipeline per replica of several workers, and what `fn` throws.
-template <class Fn, class Options = PipelinePerWorker>
+/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). `agreement` is that
+/// of the workers, where there are several. Throws InvalidArgument for zero replicas and for a pipeline per replica of
+/// several workers, and what `fn` throws.
+template <class Fn, class Options = PipelinePerWorker, Agreement A = NoAgreement>
 [[nodiscard]] auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, const InputContext& context,
-                                                     const Options& options = {}) {
+                                                     const Options& options = {}, A agreement = A()) {
   constexpr bool per_replica = std::same_as<Options, PipelinePerReplica>;
   constexpr bool takes_options = per_replica || std::same_as<Options, PipelinePerWorker>;
   constexpr bool makes_batches = detail::makes_batches<Fn>();
@@ -170,7 +193,8 @@ template <class Fn, class Options = PipelinePerWorker>
   } else {
     std::vector<detail::MadeBy<Fn>> pipelines;
     pipelines.push_back(fn(context));
-    return DistributedPipelines<detail::MadeBy<Fn>>{std::move(pipelines), local_replicas, options.last_step};
+    return DistributedPipelines<detail::MadeBy<Fn>, A>{std::move(pipelines), local_replicas, options.last_step,
+                                                       context.num_input_pipelines, std::move(agreement)};
   }
 }
 

@@ -92,6 +92,8 @@ class SlicedSteps {
     if (!by_element && ++part_ == plan_.workers) part_ = 0;
     return true;
   }
+  /// No rows, with the extents that rows had so far; 0 rows of nothing known where there were none (spec I24).
+  [[nodiscard]] RowsOf<ElementOf<D>> no_rows() const { return rows_of(batch_, 0, 0); }
 
  private:
   bool read_batch() {
@@ -132,9 +134,10 @@ class CycledSteps {
         joined_(plan.local_replicas),
         last_step_(plan.last_step) {}
 
-  /// Gives `values`, one for each local replica, its rows. False at the end.
+  /// Gives `values`, one for each local replica, its rows. False at the end: when no rows are left or, where an
+  /// incomplete step is dropped, too few for this one.
   bool next(PerReplica<Rows>& values) {
-    if (!begin_step()) return false;
+    if (!begin_step() && (last_step_ == Remainder::keep || rows_of_step() > 0)) return false;
     bool complete = true;
     for (std::size_t replica = 0; replica < joined_.size(); ++replica) {
       const std::size_t share = sizes_[place_];
@@ -144,6 +147,8 @@ class CycledSteps {
     }
     return complete || last_step_ == Remainder::keep;
   }
+  /// No rows, with the extents that rows had so far; 0 rows of nothing known where there were none (spec I24).
+  [[nodiscard]] Rows no_rows() const { return rows_of(held_[filled_ == 0 ? 0 : filled_ - 1].batch, 0, 0); }
 
  private:
   struct Held {
@@ -151,6 +156,13 @@ class CycledSteps {
     std::size_t rows = 0;
   };
   using Copied = Batched<RowOf<Batch>>;
+
+  /// Those of all local replicas: 0 where a global batch has fewer rows than there are replicas.
+  [[nodiscard]] std::size_t rows_of_step() const {
+    std::size_t rows = 0;
+    for (std::size_t replica = 0; replica < joined_.size(); ++replica) rows += sizes_[place_ + replica];
+    return rows;
+  }
 
   /// Lets go of the batches that the last step has used up. False when no rows are left.
   bool begin_step() {
@@ -186,7 +198,7 @@ class CycledSteps {
     while (ahead_ < share && read_batch()) {
     }
     const std::size_t count = ahead_ < share ? ahead_ : share;
-    if (count == 0) return rows_of(held_[filled_ - 1].batch, 0, 0);
+    if (count == 0) return no_rows();
     if (offset_ == held_[head_].rows) next_batch();
     ahead_ -= count;
     if (held_[head_].rows - offset_ < count) return join(count, joined);
@@ -245,6 +257,14 @@ class RebatchedSteps {
 
   bool next(PerReplica<RowsOf<ElementOf<D>>>& values) {
     return std::visit([&](auto& steps) { return steps.next(values); }, steps_);
+  }
+  /// Gives every replica a batch without rows: a step that runs for the data of others (spec I24).
+  void next_without_rows(PerReplica<RowsOf<ElementOf<D>>>& values) const {
+    std::visit(
+        [&](const auto& steps) {
+          for (auto& rows : values) rows = steps.no_rows();
+        },
+        steps_);
   }
 
  private:

@@ -17,7 +17,7 @@ template <std::unsigned_integral T>
 /// Writes the little-endian bytes of `number` to `bytes`.
 template <std::unsigned_integral T>
 constexpr void store_little_endian(T number, std::byte* bytes) noexcept {
-  for (std::size_t i = 0; i < sizeof(T); ++i) bytes[i] = static_cast<std::byte>((number >> (8 * i)) & 0xFFU);
+  for (std::size_t i = 0; i < sizeof(T); ++i) bytes[i] = std::byte{static_cast<unsigned char>(number >> (8 * i))};
 }
 
 }  // namespace dist::io

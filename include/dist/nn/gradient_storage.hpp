@@ -50,6 +50,8 @@ struct StoredGradients {
 /// the gradient of that part from the activations of all replicas when it applies it. For each owner that is a part of
 /// the same sum in the order of the replicas, so training is as synchronous as with stored gradients, up to rounding.
 ///
+/// The replicas must be in one address space: with several processes use StoredGradients.
+///
 /// `BatchPerReplica` decides which layers: those where a batch of activations, BatchPerReplica x (inputs + units), is
 /// smaller than the kernel, inputs x units. It is a hint; batches may be of other sizes. ("Sufficient factors" of Xie,
 /// Kim, Zhou, Ho, Kumar, Yu, Xing: "Distributed machine learning via sufficient factor broadcasting", 2015; here they are

@@ -82,6 +82,16 @@ class Metric {
     return mean_of(total, count_.synchronized_value(replica));
   }
 
+  /// The mean so far over the replicas of this process: no collective call, so that a process may look when it likes.
+  [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
+    Tally here{};
+    for (std::size_t copy = 0; copy < total_.copies(); ++copy) {
+      here.total += total_.component(context, copy)[0];
+      here.count += count_.component(context, copy)[0];
+    }
+    return mean_of(here.total, here.count);
+  }
+
   /// Starts again from nothing, on every replica (spec P18).
   void reset(const InCrossReplica auto& context) {
     total_.assign(context, 0);

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <dist/context/replica_context.hpp>
+#include <dist/context/replica_context.hpp>  // and with it the communicators
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -28,6 +30,17 @@
 #include <dist/variable/replica_buffer.hpp>
 
 namespace dist::nn {
+
+namespace detail {
+
+/// Whether each replica of the strategy can read what the others have in memory; one replica alone can.
+template <class Strategy>
+inline constexpr bool replicas_share_memory = [] {
+  using Comm = std::remove_cvref_t<decltype(std::declval<const typename Strategy::Collectives&>().communicator())>;
+  return SharesMemory<Comm> || std::same_as<Comm, SelfCommunicator>;
+}();
+
+}  // namespace detail
 
 /// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in
 /// a buffer of the same layout, so that one pass reduces and applies all that are stored.
@@ -70,7 +83,12 @@ class Network {
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
         gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
         state_(strategy),
-        slots_(strategy.num_local_replicas()) {}
+        slots_(strategy.num_local_replicas()) {
+    static_assert(stores_gradients || detail::replicas_share_memory<Strategy>,
+                  "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
+                  "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
+                  "MultiWorker");
+  }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -142,17 +160,19 @@ class Network {
   /// that it comes before. A collective call if a layer is synchronised.
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
-    const auto parameters = parameters_.component(replica);
-    auto& workspace = slots_[replica.local_index()].workspace;
-    if (workspace == nullptr)
-      throw InvalidArgument("A network's backward was called before its forward",
-                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
-                            "Call forward and a loss first, in the same replica");
-    if constexpr (Net::uses_replica) {
-      workspace->backward(parameters, gradients_.component(replica), replica);
-    } else {
-      workspace->backward(parameters, gradients_.component(replica));
-    }
+    compute_gradients(replica, IgnoreReady{});
+  }
+  /// The same, calling `when_ready(elements)` on this replica's thread as soon as a part of its gradients is final, while
+  /// those of the layers before are still to be computed: `elements` are an IndexRange of the replica's component of
+  /// `gradients()`. The parts follow each other from the last layer to the first and together are all elements, also
+  /// without rows. They are the gradients of this one batch: where an update sums up those of several, this is not yet
+  /// what is applied.
+  template <class Loss, std::invocable<IndexRange> WhenReady>
+  void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
+    static_assert(stores_gradients,
+                  "a network with nn::OwnerComputedGradients has no gradients in memory that could be ready: use "
+                  "nn::StoredGradients");
+    compute_gradients(replica, when_ready);
   }
 
   /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters, as
@@ -184,6 +204,21 @@ class Network {
 
   template <std::size_t Layer>
   static constexpr bool stores = Storage::template stores<typename Net::template Layer<Layer>>;
+
+  template <class WhenReady>
+  void compute_gradients(const InReplica auto& replica, WhenReady&& when_ready) {
+    const auto parameters = parameters_.component(replica);
+    auto& workspace = slots_[replica.local_index()].workspace;
+    if (workspace == nullptr)
+      throw InvalidArgument("A network's backward was called before its forward",
+                            text("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            "Call forward and a loss first, in the same replica");
+    if constexpr (Net::uses_replica) {
+      workspace->backward(parameters, gradients_.component(replica), replica, when_ready);
+    } else {
+      workspace->backward(parameters, gradients_.component(replica), NoReplica{}, when_ready);
+    }
+  }
 
   void require_batches(const InReplica auto& replica) const {
     const auto& workspace = slots_[replica.local_index()].workspace;
@@ -248,6 +283,7 @@ class Network {
   }
 
   static void require_rows_of_input_shape(const Shape& batch) {
+    if (batch == Shape{0}) return;  // no rows, of a dataset that never had one to tell its extents
     const Shape expected = Net::InputShape::shape();
     if (batch.rank() == 0 || without_trailing_ones(batch.row()) != without_trailing_ones(expected))
       throw ShapeMismatch(

@@ -11,6 +11,7 @@
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/gradient_storage.hpp>
@@ -22,6 +23,11 @@ namespace dist::nn {
 
 /// Of a pass through a network without layers that use the replica.
 struct NoReplica {};
+
+/// Of a backward pass of which nobody asks when the parts of the gradients are final.
+struct IgnoreReady {
+  void operator()(IndexRange) const noexcept {}
+};
 
 namespace detail {
 
@@ -80,18 +86,24 @@ class Workspace {
   }
 
   /// From the gradient that `forward` returned the place of to the gradients of all parameters, which are
-  /// overwritten. `replica` is the replica's context where a layer uses it.
-  template <class Replica = NoReplica>
-  void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {}) {
+  /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a part
+  /// of the gradients is final: of one layer or of several, from the last to the first.
+  template <class Replica = NoReplica, class WhenReady = IgnoreReady>
+  void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {},
+                WhenReady&& when_ready = {}) {
     has_batches_ = false;
     if (rows() > 0) {
       [[maybe_unused]] const auto entered = state_.enter();
-      each_backward<false>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
+      each_backward<false>(parameters.data(), gradients.data(), replica, when_ready,
+                           std::make_index_sequence<layers>{});
     } else {
       std::fill(gradients.begin(), gradients.end(), T{0});
       if constexpr (Net::uses_replica) {
         [[maybe_unused]] const auto entered = state_.enter();
-        each_backward<true>(parameters.data(), gradients.data(), replica, std::make_index_sequence<layers>{});
+        each_backward<true>(parameters.data(), gradients.data(), replica, when_ready,
+                            std::make_index_sequence<layers>{});
+      } else {
+        when_ready(IndexRange{0, Net::padded_count});
       }
     }
     has_batches_ = true;
@@ -264,9 +276,23 @@ class Workspace {
     }
   }
 
-  template <bool WithoutRows, class Replica, std::size_t... Index>
-  void each_backward(const T* parameters, T* gradients, const Replica& replica, std::index_sequence<Index...>) {
-    (backward_one<layers - 1 - Index, WithoutRows>(parameters, gradients, replica), ...);
+  /// Where the parameters of a layer lie among those of all.
+  template <std::size_t Index>
+  static constexpr IndexRange elements_of = [] {
+    constexpr auto start = [](std::size_t parameter) {
+      return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
+    };
+    return IndexRange{start(Net::first_parameter[Index]), start(Net::first_parameter[Index + 1])};
+  }();
+
+  template <bool WithoutRows, class Replica, class WhenReady, std::size_t... Index>
+  void each_backward(const T* parameters, T* gradients, const Replica& replica, WhenReady& when_ready,
+                     std::index_sequence<Index...>) {
+    const auto one = [&]<std::size_t Layer>() {
+      backward_one<Layer, WithoutRows>(parameters, gradients, replica);
+      if constexpr (elements_of<Layer>.size() > 0) when_ready(elements_of<Layer>);
+    };
+    (one.template operator()<layers - 1 - Index>(), ...);
   }
   template <std::size_t Index, bool WithoutRows, class Replica>
   void backward_one(const T* parameters, T* gradients, const Replica& replica) {

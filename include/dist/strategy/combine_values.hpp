@@ -1,4 +1,5 @@
-/// The arithmetic of `reduce` and `gather`: per-replica values, seen all at once, become one.
+/// The arithmetic of `reduce` and `gather`: the values of this process's replicas, seen all at once, become one, and
+/// then those of all processes: `workers` are the collectives between these.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +7,14 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/self.hpp>
+#include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
@@ -67,33 +72,63 @@ template <class A, class Fn>
   (std::make_index_sequence<std::tuple_size_v<Members>>{});
 }
 
-template <class Op, class T>
-[[nodiscard]] T reduce_numbers(Op op, const PerReplica<T>& values) {
+template <class Op, class T, class Workers>
+[[nodiscard]] T reduce_numbers(Op op, const PerReplica<T>& values, const Workers& workers) {
   require_reduce_op<Op, T>();
   Accumulator<T> combined{values[0]};
   for (std::size_t i = 1; i < values.size(); ++i) combined = op(combined, static_cast<Accumulator<T>>(values[i]));
-  return static_cast<T>(Op::finish(combined, values.size()));
+  workers.all_reduce(Unfinished<Op>{}, std::span<Accumulator<T>>{&combined, 1});
+  return static_cast<T>(Op::finish(combined, values.size() * workers.communicator().size()));
 }
 
-template <class Op, class V>
-[[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op op, const PerReplica<V>& values) {
+/// The shapes of the values of all replicas, so that every worker finds the same mistakes. A collective call of the
+/// workers, `what` they are about to do.
+template <class Workers>
+[[nodiscard]] PerReplica<Shape> shapes_of_all(std::string_view what, PerReplica<Shape> here, const Workers& workers) {
+  if constexpr (std::same_as<Workers, SelfCollectives>) {
+    return here;
+  } else {
+    PerReplica<Shape> all(here.size() * workers.communicator().size());
+    PerReplica<Shape> of_each(workers.communicator().size());
+    for (std::size_t local = 0; local < here.size(); ++local) {
+      workers.exchange(what, here[local], std::span<Shape>{of_each.begin(), of_each.size()});
+      for (std::size_t worker = 0; worker < of_each.size(); ++worker)
+        all[worker * here.size() + local] = of_each[worker];
+    }
+    return all;
+  }
+}
+
+template <class Op, class V, class Workers>
+[[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op op, const PerReplica<V>& values, const Workers& workers) {
   using T = ElementOf<V>;
   require_reduce_op<Op, T>();
-  const Shape shape = view_of(values[0]).shape();
-  for (std::size_t replica = 1; replica < values.size(); ++replica)
-    if (view_of(values[replica]).shape() != shape)
+  const PerReplica<Shape> shapes = shapes_of_all(
+      "reduce of a tensor",
+      PerReplica<Shape>(values.size(), [&](std::size_t replica) { return view_of(values[replica]).shape(); }), workers);
+  const Shape& shape = shapes[0];
+  for (std::size_t replica = 1; replica < shapes.size(); ++replica)
+    if (shapes[replica] != shape)
       throw ShapeMismatch(
           text("Replica ", replica, "'s value cannot be reduced with replica 0's"),
-          text("shapes ", to_string(view_of(values[replica]).shape()), " and ", to_string(shape)),
+          text("shapes ", to_string(shapes[replica]), " and ", to_string(shape)),
           "Return values of one shape from every replica, or reduce along the axis in which they differ");
-  Tensor<T> reduced{shape};
-  for (std::size_t i = 0; i < reduced.size(); ++i) {
-    Accumulator<T> combined{view_of(values[0]).data()[i]};
+  Tensor<Accumulator<T>> combined{shape};
+  for (std::size_t i = 0; i < combined.size(); ++i) {
+    combined[i] = static_cast<Accumulator<T>>(view_of(values[0]).data()[i]);
     for (std::size_t replica = 1; replica < values.size(); ++replica)
-      combined = op(combined, static_cast<Accumulator<T>>(view_of(values[replica]).data()[i]));
-    reduced[i] = static_cast<T>(Op::finish(combined, values.size()));
+      combined[i] = op(combined[i], static_cast<Accumulator<T>>(view_of(values[replica]).data()[i]));
   }
-  return reduced;
+  workers.all_reduce(Unfinished<Op>{}, combined.elements());
+  const std::size_t replicas = values.size() * workers.communicator().size();
+  if constexpr (std::same_as<Accumulator<T>, T>) {
+    for (T& element : combined.elements()) element = Op::finish(element, replicas);
+    return combined;
+  } else {
+    Tensor<T> reduced{shape};
+    for (std::size_t i = 0; i < reduced.size(); ++i) reduced[i] = static_cast<T>(Op::finish(combined[i], replicas));
+    return reduced;
+  }
 }
 
 /// Whether any number of equal values combine to that value.
@@ -116,24 +151,27 @@ void require_reducible_as_is(std::size_t replicas, const Value& value) {
 }
 
 /// `replicas` is how many hold a value that is given plain.
-template <class Op, class Value>
-[[nodiscard]] auto reduce_values(Op op, const Value& value, std::size_t replicas) {
+template <class Op, class Value, class Workers>
+[[nodiscard]] auto reduce_values(Op op, const Value& value, std::size_t replicas, const Workers& workers) {
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
     if constexpr (Reducible<Each>) {
-      return reduce_numbers(op, value);
+      return reduce_numbers(op, value, workers);
     } else if constexpr (TensorLike<Each>) {
-      return reduce_tensors(op, value);
+      return reduce_tensors(op, value, workers);
     } else {
       static_assert(
           Aggregate<Each>,
           "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
           "structs; this per-replica value is something else");
-      return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas); });
+      return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
-    return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas); });
+    return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
+  } else if constexpr (!std::same_as<Workers, SelfCollectives> && (Reducible<Value> || TensorLike<Value>)) {
+    // Each process gives its own (spec C13).
+    return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas, workers);
   } else {
     if constexpr (Reducible<Value>) require_reduce_op<Op, Value>();
     require_reducible_as_is<Op>(replicas, value);
@@ -150,63 +188,77 @@ template <class Op, class Value>
 }
 
 /// `parts(i)` is the tensor of the i-th of `count` replicas.
-template <class T, class Op, class Parts>
-[[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes) {
+template <class T, class Op, class Parts, class Workers>
+[[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes,
+                                             const Workers& workers) {
   require_reduce_op<Op, T>();
-  const TensorView<const T> first = parts(std::size_t{0});
-  const Axes::Chosen chosen = axes.of(first.shape());
-  const Shape reduced_shape = without_axes(first.shape(), chosen);
+  const PerReplica<Shape> shapes =
+      shapes_of_all("reduce of a tensor along axes",
+                    PerReplica<Shape>(count, [&](std::size_t replica) { return parts(replica).shape(); }), workers);
+  const Axes::Chosen chosen = axes.of(shapes[0]);
+  const Shape reduced_shape = without_axes(shapes[0], chosen);
+  std::size_t elements = 0;
+  for (std::size_t replica = 0; replica < shapes.size(); ++replica) {
+    if (shapes[replica].rank() != shapes[0].rank() || without_axes(shapes[replica], chosen) != reduced_shape)
+      throw ShapeMismatch(text("Replica ", replica, "'s value cannot be reduced with replica 0's along these axes"),
+                          text("shapes ", to_string(shapes[replica]), " and ", to_string(shapes[0])),
+                          "Return values that differ in extent along the reduced axes only");
+    elements += count_along(shapes[replica], chosen);
+  }
   using Wide = AxesAccumulator<Op, T>;
   Tensor<Wide> combined{reduced_shape};
   for (Wide& element : combined.elements()) element = Op::template identity<Wide>;
-  std::size_t elements = 0;
   for (std::size_t replica = 0; replica < count; ++replica) {
     const TensorView<const T> part = parts(replica);
-    if (part.shape().rank() != first.shape().rank() || without_axes(part.shape(), chosen) != reduced_shape)
-      throw ShapeMismatch(text("Replica ", replica, "'s value cannot be reduced with replica 0's along these axes"),
-                          text("shapes ", to_string(part.shape()), " and ", to_string(first.shape())),
-                          "Return values that differ in extent along the reduced axes only");
     reduce_axes(op, part, chosen, combined.view());
-    elements += count_along(part.shape(), chosen);
   }
+  workers.all_reduce(Unfinished<Op>{}, combined.elements());
   Tensor<T> reduced{reduced_shape};
   for (std::size_t i = 0; i < reduced.size(); ++i) reduced[i] = static_cast<T>(Op::finish(combined[i], elements));
   return reduced;
 }
 
-template <class Op, class Value>
-[[nodiscard]] auto reduce_values_along(Op op, const Value& value, Axes axes, std::size_t replicas) {
+template <class Op, class Value, class Workers>
+[[nodiscard]] auto reduce_values_along(Op op, const Value& value, Axes axes, std::size_t replicas,
+                                       const Workers& workers) {
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
     if constexpr (TensorLike<Each>) {
       return reduce_tensors_along<ElementOf<Each>>(
-          op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes);
+          op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes, workers);
     } else {
       static_assert(
           Aggregate<Each>,
           "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
-      return each_member_of(value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas); });
+      return each_member_of(
+          value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
-    return map_structure(value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas); });
+    return map_structure(value,
+                         [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
+  } else if constexpr (!std::same_as<Workers, SelfCollectives> && TensorLike<Value>) {
+    return reduce_tensors_along<ElementOf<Value>>(
+        op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
   } else {
     static_assert(
         TensorLike<Value>,
         "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
     require_reducible_as_is<Op>(replicas, value);
     return reduce_tensors_along<ElementOf<Value>>(
-        op, 1, [&](std::size_t) { return view_of(value); }, axes);
+        op, 1, [&](std::size_t) { return view_of(value); }, axes, SelfCollectives{});
   }
 }
 
-template <class Value>
-[[nodiscard]] auto gather_values(const Value& value, int axis) {
+template <class Value, class Workers>
+[[nodiscard]] auto gather_values(const Value& value, int axis, const Workers& workers) {
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
     if constexpr (TensorLike<Each>) {
       const PerReplica<Shape> shapes(value.size(), [&](std::size_t r) { return view_of(value[r]).shape(); });
+      static_cast<void>(
+          concatenated_shape("replica", shapes_of_all("gather of a tensor", shapes, workers).values(), axis));
       Tensor<ElementOf<Each>> whole{concatenated_shape("replica", shapes.values(), axis)};
       const std::size_t along = Axes::resolve(axis, whole.shape());
       std::size_t before = 0;
@@ -214,15 +266,18 @@ template <class Value>
         place_part(view_of(value[replica]), along, before, whole.view());
         before += shapes[replica][along];
       }
-      return whole;
+      if constexpr (std::same_as<Workers, SelfCollectives>)
+        return whole;
+      else
+        return all_gather_tensors(workers, "worker", whole.view(), axis);
     } else {
       static_assert(
           Aggregate<Each>,
           "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
-      return each_member_of(value, [&](const auto& member) { return gather_values(member, axis); });
+      return each_member_of(value, [&](const auto& member) { return gather_values(member, axis, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
-    return map_structure(value, [&](const auto& member) { return gather_values(member, axis); });
+    return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
   } else {
     static_assert(TensorLike<Value>,
                   "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/self.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/placement.hpp>
@@ -49,7 +51,9 @@ struct EveryReplica {};
 inline constexpr EveryReplica every_replica{};
 
 /// What every strategy offers besides `run`, written once. `Derived` brings `run`, `memory()` for variables,
-/// `replica_memory()` for buffers, `num_replicas_in_sync()` and `num_local_replicas()`.
+/// `replica_memory()` for buffers, `num_replicas_in_sync()` and `num_local_replicas()`, `first_local_replica()`, and
+/// `workers()`, the collectives between its processes: SelfCollectives where there is one. What sees all replicas at
+/// once, such as `reduce`, is a collective call of the processes.
 template <class Derived, class DeviceType>
 class StrategyInterface {
  public:
@@ -62,8 +66,8 @@ class StrategyInterface {
     return CrossReplicaContext<Derived>{derived()};
   }
 
-  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value (spec
-  /// G06).
+  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which is
+  /// that of the chief where there are several processes (spec A16, G06).
   ///
   /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`.
   /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
@@ -74,39 +78,10 @@ class StrategyInterface {
       Shape shape, Initial&& initial = T{}, std::string name = "Variable",
       Trainable trainable = Trainable::by_synchronization) {
     require_outside("variable", "make it before run, or give variable the replica context as its first argument");
-    DistributedVariable<T, Sync, Agg, DeviceType> made{derived().memory(), shape, std::move(name), trainable};
-    const CrossReplicaContext<Derived> context{derived()};
-    const std::span<T> first = made.component(context, 0);
-    if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
-      const T element = detail::to_element<T>(initial, made.name());
-      if (element == T{}) return made;  // memory comes zeroed: leave its pages untouched
-      std::fill(first.begin(), first.end(), element);
-    } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
-      const TensorView<const T> values = initial;
-      if (values.shape() != shape)
-        throw ShapeMismatch(
-            text("The initial value does not fit variable '", made.name(), "'"),
-            text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
-            "Give an initial value of the variable's shape");
-      std::copy_n(values.data(), values.size(), first.data());
-    } else {
-      static_assert(std::invocable<Initial&, TensorView<T>>,
-                    "a variable's initial value must be a number, a TensorView of its element type, or a function that "
-                    "fills a TensorView of it");
-      initial(TensorView<T>{first, shape});
-    }
-    if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {
-      if (derived().is_in_run()) {
-        for (std::size_t replica = 1; replica < derived().num_local_replicas(); ++replica)
-          std::copy_n(first.data(), first.size(), made.component(context, replica).data());
-      } else {
-        // Each replica copies for itself, so that the pages come from memory near its processor.
-        derived().run([&](auto& replica) {
-          if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
-        });
-      }
-    }
-    return made;
+    return together([&] {
+      return initialised<DistributedVariable<T, Sync, Agg, DeviceType>>(
+          {derived().memory(), shape, std::move(name), trainable}, initial);
+    });
   }
 
   /// A variable made in a replica function (spec B15): a collective call, of which every replica gets the same
@@ -142,7 +117,8 @@ class StrategyInterface {
 
   /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor,
   /// and the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
-  /// what `run` returns where there is one replica, is returned as it is (spec C11).
+  /// what `run` returns where there is one replica, is returned as it is (spec C11); under MultiWorker each process gives
+  /// its own, and these become one (spec C13).
   ///
   /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
   /// several replicas: it could mean the value, or that many times the value. All that see several replicas at once
@@ -150,7 +126,8 @@ class StrategyInterface {
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
-    return detail::reduce_values(op, value, derived().num_replicas_in_sync());
+    return together(
+        [&] { return detail::reduce_values(op, value, derived().num_replicas_in_sync(), derived().workers()); });
   }
   /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
   /// are equal: the value, under a mean or a maximum (spec C12, E04).
@@ -167,7 +144,7 @@ class StrategyInterface {
                                      [&](std::size_t copy) {
                                        return TensorView<const T>{variable.component(context, copy), variable.shape()};
                                      }),
-                                 1);
+                                 1, derived().workers());
   }
   /// Also along axes of the values (spec C09): of `{0, 1}` the elements of rows and columns of all replicas are
   /// combined, and the result is a tensor without these axes. The values may differ in extent along them; the mean is
@@ -177,7 +154,9 @@ class StrategyInterface {
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
-    return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync());
+    return together([&] {
+      return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync(), derived().workers());
+    });
   }
 
   /// The values of all replicas behind each other along `axis`, in replica order (spec C14). They may differ in extent
@@ -186,7 +165,7 @@ class StrategyInterface {
   template <class Value>
   [[nodiscard]] auto gather(const Value& value, int axis) const {
     require_outside("gather", "use all_gather");
-    return detail::gather_values(value, axis);
+    return together([&] { return detail::gather_values(value, axis, derived().workers()); });
   }
 
   /// A copy of `value` for each replica of this process (spec D03).
@@ -264,7 +243,7 @@ class StrategyInterface {
   template <std::invocable<ValueContext> Fn>
   [[nodiscard]] auto values_from_function(Fn&& fn) const {
     const auto value_of = [&](std::size_t replica) {
-      return fn(ValueContext{ReplicaId{replica}, derived().num_replicas_in_sync()});
+      return fn(ValueContext{ReplicaId{derived().first_local_replica() + replica}, derived().num_replicas_in_sync()});
     };
     if constexpr (Derived::wraps_values) {
       return regroup(PerReplica<std::decay_t<decltype(value_of(0))>>(derived().num_local_replicas(), value_of));
@@ -306,12 +285,95 @@ class StrategyInterface {
   [[nodiscard]] Derived& derived() noexcept { return static_cast<Derived&>(*this); }
   [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
 
+  /// `made`, with `initial` in every copy.
+  template <class Variable, class Initial>
+  [[nodiscard]] Variable initialised(Variable made, Initial& initial) {
+    using T = typename Variable::Element;
+    const Shape& shape = made.shape();
+    const CrossReplicaContext<Derived> context{derived()};
+    const std::span<T> first = made.component(context, 0);
+    require_same_on_all_workers(made);
+    if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
+      T element = detail::to_element<T>(initial, made.name());
+      derived().workers().broadcast(0, std::span<T>{&element, 1});
+      if (element == T{}) return made;  // memory comes zeroed: leave its pages untouched
+      std::fill(first.begin(), first.end(), element);
+    } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
+      const TensorView<const T> values = initial;
+      if (values.shape() != shape)
+        throw ShapeMismatch(
+            text("The initial value does not fit variable '", made.name(), "'"),
+            text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
+            "Give an initial value of the variable's shape");
+      std::copy_n(values.data(), values.size(), first.data());
+    } else {
+      static_assert(std::invocable<Initial&, TensorView<T>>,
+                    "a variable's initial value must be a number, a TensorView of its element type, or a function that "
+                    "fills a TensorView of it");
+      initial(TensorView<T>{first, shape});
+    }
+    if constexpr (!Reducible<std::remove_cvref_t<Initial>>) derived().workers().broadcast(0, first);
+    if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {
+      if (derived().is_in_run()) {
+        for (std::size_t replica = 1; replica < derived().num_local_replicas(); ++replica)
+          std::copy_n(first.data(), first.size(), made.component(context, replica).data());
+      } else {
+        // Each replica copies for itself, so that the pages come from memory near its processor.
+        derived().run([&](auto& replica) {
+          if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
+        });
+      }
+    }
+    return made;
+  }
+
+  /// What `call`, which the processes make together, returns. One that cannot make it tells the others, which would wait
+  /// for it.
+  template <class Call>
+  auto together(Call&& call) const {
+    if constexpr (requires { derived().workers().abandon(""); }) {
+      try {
+        return call();
+      } catch (const std::exception& error) {
+        derived().workers().abandon(error);
+        throw;
+      }
+    } else {
+      return call();
+    }
+  }
+
   /// Throws WrongStrategy inside a replica function.
   void require_outside(std::string_view method, std::string_view instead) const {
     if (derived().is_in_replica_function())
       throw WrongStrategy(text("strategy.", method, " was called inside a replica function"),
                           "it is for the cross-replica context, which sees all replicas at once",
                           text("In a replica function ", instead));
+  }
+
+  /// Throws CollectiveMismatch unless all workers make a variable of that shape and name.
+  template <class Variable>
+  void require_same_on_all_workers(const Variable& made) const {
+    const auto& workers = derived().workers();
+    if constexpr (!std::same_as<std::remove_cvref_t<decltype(workers)>, SelfCollectives>) {
+      struct Identity {
+        Shape shape;
+        std::size_t length;
+        char name[100];  // the beginning, if it is longer
+      };
+      Identity mine{made.shape(), made.name().size(), {}};
+      made.name().copy(mine.name, sizeof(mine.name) - 1);
+      PerReplica<Identity> all(workers.communicator().size());
+      workers.exchange("variable", mine, std::span<Identity>{all.begin(), all.size()});
+      for (std::size_t worker = 1; worker < all.size(); ++worker)
+        if (all[worker].shape != all[0].shape || all[worker].length != all[0].length ||
+            std::string_view{all[worker].name} != all[0].name)
+          throw CollectiveMismatch(
+              "The workers did not make the same variable",
+              text("worker 0 made '", all[0].name, "' of shape ", to_string(all[0].shape), ", worker ", worker, " '",
+                   all[worker].name, "' of shape ", to_string(all[worker].shape)),
+              "Make the same variables in the same order on every worker");
+    }
   }
 
   /// Throws CollectiveMismatch unless all replicas gave the same shape and name for a variable.

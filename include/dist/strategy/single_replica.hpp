@@ -32,6 +32,9 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
 
   [[nodiscard]] static constexpr std::size_t num_replicas_in_sync() noexcept { return 1; }
   [[nodiscard]] static constexpr std::size_t num_local_replicas() noexcept { return 1; }
+  [[nodiscard]] static constexpr std::size_t first_local_replica() noexcept { return 0; }
+  /// The collectives between its processes, of which there is one.
+  [[nodiscard]] static constexpr SelfCollectives workers() noexcept { return {}; }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& replica_memory() const noexcept { return memory_; }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/comm/thread.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/placement.hpp>
@@ -21,6 +24,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
@@ -70,14 +74,18 @@ template <class Device>
 
 }  // namespace detail
 
-/// What the strategies with several replicas in one process have in common: a thread per replica, which meet in a
-/// ThreadGroup. `Ops` says how they reduce.
-template <class Derived, class Ops, class DeviceType>
+/// What the strategies with several replicas in a process have in common: a thread per replica, which meet in a
+/// ThreadGroup. `Ops` says how they reduce. `CollectivesOfAll` are those of all replicas of the strategy; where there are
+/// several processes, `Derived` makes them from those of the process, `collectives_from(of_process)`, and `Workers` are
+/// those between the processes.
+template <class Derived, class Ops, class DeviceType,
+          class CollectivesOfAll = typename Ops::template On<ThreadCommunicator>, class Workers = SelfCollectives>
 class Threaded : public StrategyInterface<Derived, DeviceType> {
  public:
   using Device = DeviceType;
-  using Collectives = typename Ops::template On<ThreadCommunicator>;
+  using Collectives = CollectivesOfAll;
   using Context = ReplicaContext<Derived>;
+  using Background = BackgroundCollectives<Workers>;
   /// Whether `run` and others return a PerReplica, even of one value (spec C02).
   static constexpr bool wraps_values = true;
 
@@ -96,6 +104,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
 
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return threads_.size(); }
   [[nodiscard]] std::size_t num_local_replicas() const noexcept { return threads_.size(); }
+  [[nodiscard]] static constexpr std::size_t first_local_replica() noexcept { return 0; }
+  /// The collectives between its processes, of which there is one.
+  [[nodiscard]] static constexpr SelfCollectives workers() noexcept { return {}; }
 
   /// As they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
@@ -120,7 +131,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     using Result = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
     (require_value_per_replica(num_local_replicas(), args), ...);
     const auto call = [&](std::size_t replica) -> decltype(auto) {
-      Context context{static_cast<Derived&>(*this), Collectives{ThreadCommunicator{group_, replica}}};
+      Context context{static_cast<Derived&>(*this),
+                      static_cast<Derived&>(*this).collectives_from(
+                          typename Ops::template On<ThreadCommunicator>{ThreadCommunicator{group_, replica}})};
       return fn(context, select_replica(replica, args)...);
     };
     if constexpr (std::is_void_v<Result>) {
@@ -143,7 +156,8 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// I31).
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
-    return data::distribute_dataset(std::move(dataset), num_local_replicas(), input_context(), options);
+    return data::distribute_dataset(std::move(dataset), num_local_replicas(), derived().input_context(), options,
+                                    derived().agreement());
   }
 
   /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step
@@ -154,10 +168,34 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
     static_assert(one_for_all || std::same_as<typename Derived::Placement, OnEveryReplica>,
                   "CentralStorage has one input pipeline for all replicas: data::PipelinePerReplica is for Mirrored");
-    return data::distribute_datasets_from_function(make, num_local_replicas(), input_context(), options);
+    return data::distribute_datasets_from_function(make, num_local_replicas(), derived().input_context(), options,
+                                                   derived().agreement());
+  }
+
+  /// Of the one pipeline that feeds all replicas.
+  [[nodiscard]] InputContext input_context() const { return {1, 0, num_replicas_in_sync()}; }
+  /// Who decides that the data have ended: the one process.
+  [[nodiscard]] static data::NoAgreement agreement() noexcept { return {}; }
+
+  /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute. Made
+  /// at the first call, and again at the first after a failure broke it: outside replica functions, and a collective call
+  /// of the processes.
+  [[nodiscard]] std::shared_ptr<Background> background() {
+    if (is_in_replica_function())
+      throw WrongStrategy("strategy.background was called inside a replica function",
+                          "it makes something for all replicas and processes",
+                          "Make what uses it, such as nn::OverlappedAllReduce, before run");
+    if (!background_ || background_->is_broken()) background_ = static_cast<Derived&>(*this).make_background();
+    return background_;
   }
 
  protected:
+  [[nodiscard]] static std::shared_ptr<Background> make_background() {
+    return std::make_shared<Background>(SelfCollectives{});
+  }
+  [[nodiscard]] static Collectives collectives_from(const typename Ops::template On<ThreadCommunicator>& of_process) {
+    return of_process;
+  }
   /// The options for one replica on each of `devices`. Throws InvalidArgument when there is none.
   static ThreadedOptions on_devices(std::vector<std::string> devices) {
     static_cast<void>(devices_named(devices, Device::type, Device::count()));
@@ -196,9 +234,20 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
 
  private:
+  [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
+
   template <class Task>
   void run_all(Task&& task) {
-    threads_.run(task, [this] { group_.reset(); });
+    const auto run = [&] { threads_.run(task, [this] { group_.reset(); }); };
+    try {
+      run();
+    } catch (const std::exception& error) {
+      // The other processes would wait for this one.
+      if constexpr (requires { derived().workers().abandon(""); })
+        derived().workers().abandon(error);
+      if (background_ && dynamic_cast<const ReplicaError*>(&error) != nullptr) background_->abandon(error);
+      throw;
+    }
   }
 
   /// One for each replica, or none when the system is to place them.
@@ -209,8 +258,6 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     for (const std::size_t device : places_.devices) chosen.push_back(allowed[device % allowed.size()]);
     return chosen;
   }
-
-  [[nodiscard]] InputContext input_context() const { return {1, 0, num_replicas_in_sync()}; }
 
   static const CommunicationOptions& checked(const CommunicationOptions& options) {
     if (options.implementation != Implementation::automatic)
@@ -229,6 +276,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   ReplicaThreads threads_;
   ThreadGroup group_;
   std::atomic<bool> merging_{false};
+  std::shared_ptr<Background> background_;
 };
 
 }  // namespace dist

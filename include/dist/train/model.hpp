@@ -220,8 +220,14 @@ class Model {
     each_metric([&](auto& metric) { logs_.set(metric.name(), metric.result(scope)); });
     return logs_;
   }
+  const Logs& read_logs_here() {
+    const auto scope = strategy_.scope();
+    logs_.set(loss_.name(), loss_.result_here(scope));
+    each_metric([&](auto& metric) { logs_.set(metric.name(), metric.result_here(scope)); });
+    return logs_;
+  }
   CurrentLogs current_logs() {
-    return {this, [](void* model) -> const Logs& { return static_cast<Model*>(model)->read_logs(); }};
+    return {this, [](void* model) -> const Logs& { return static_cast<Model*>(model)->read_logs_here(); }};
   }
 
   template <class Call>

@@ -17,8 +17,8 @@ struct Epoch {
   std::optional<std::size_t> steps = std::nullopt;  ///< global batches, once they are known (spec Q05)
 };
 
-/// The logs of the steps so far. They are gathered from the replicas when asked for, so a step costs nothing
-/// for observers that do not look.
+/// The logs of the steps so far. They are gathered from the replicas of this process when asked for, so a step costs
+/// nothing for observers that do not look, and each process may look when it likes.
 class CurrentLogs {
  public:
   using Read = const Logs& (*)(void*);

@@ -17,6 +17,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/random.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/variable/policies.hpp>
 
@@ -38,7 +39,8 @@ struct GeneratorState {
 ///
 /// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its
 /// state is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no
-/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike.
+/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike; of
+/// several processes all take part in it.
 ///
 /// A generator without a strategy, one object that all replicas draw from in turn, is not offered: which replica came
 /// first would decide who gets which number. `RandomStream` gives numbers by index where there is no strategy.
@@ -153,6 +155,19 @@ class Generator {
     return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
   }
 
+  /// Replica 0's, which may be in another process.
+  [[nodiscard]] GeneratorState state_of_first(const InCrossReplica auto& context) const {
+    const GeneratorState here = state(context, 0);
+    if constexpr (S::wraps_values) {
+      S& strategy = context.strategy();
+      if (strategy.num_local_replicas() < strategy.num_replicas_in_sync())
+        return strategy.reduce(sum, strategy.values_from_function([&](ValueContext value) {
+          return value.replica_id.index() == 0 ? here : GeneratorState{};
+        }));
+    }
+    return here;
+  }
+
   template <class Context, class T, class Draw>
   void fill(const Context& context, std::span<T> numbers, const Draw& draw) {
     constexpr bool in_replica = InReplica<Context>;
@@ -163,7 +178,7 @@ class Generator {
       draw_from(state(context), numbers, draw);
       skip(context, numbers.size());
     } else if constexpr (InCrossReplica<Context>) {
-      draw_from(state(context, 0), numbers, draw);
+      draw_from(state_of_first(context), numbers, draw);
       skip(context, numbers.size());
     }
   }

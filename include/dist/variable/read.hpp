@@ -5,10 +5,13 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
+#include <dist/comm/self.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/policies.hpp>
 
@@ -19,17 +22,22 @@ template <class Variable, class Context>
 inline constexpr bool copies_may_differ =
     std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>;
 
-/// Outside replica functions: all copies of this process, in replica order, into `aggregated`.
+/// Outside replica functions: all copies, in replica order, into `aggregated`. A collective call of the processes of the
+/// strategy.
 template <class Variable, InCrossReplica Context, class T>
 void aggregate_copies(const Variable& variable, const Context& context, std::span<T> aggregated) {
   using Agg = typename Variable::Aggregation;
   static_assert(!std::same_as<Agg, None>,
                 "an OnRead variable with aggregation None has no value outside replica functions: give it the "
                 "aggregation Sum, Mean or OnlyFirstReplica, or read it in a replica function");
+  const auto& workers = context.strategy().workers();
   if constexpr (std::same_as<Agg, Sum> || std::same_as<Agg, Mean>) {
     using Wide = Accumulator<T>;
+    constexpr bool one_process = std::same_as<std::remove_cvref_t<decltype(workers)>, SelfCollectives>;
     constexpr std::size_t block = 256;
     Wide combined[block];
+    const bool is_large = !one_process && aggregated.size() > block;
+    AlignedBuffer<Wide> of_process(is_large ? aggregated.size() : 0);
     for (std::size_t first = 0; first < aggregated.size(); first += block) {
       const std::size_t count = std::min(block, aggregated.size() - first);
       for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
@@ -37,12 +45,22 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
         for (std::size_t i = 0; i < count; ++i)
           combined[i] = copy == 0 ? Wide{elements[i]} : Agg{}(combined[i], Wide{elements[i]});
       }
-      for (std::size_t i = 0; i < count; ++i)
-        aggregated[first + i] = static_cast<T>(Agg::finish(combined[i], variable.copies()));
+      if constexpr (one_process)
+        for (std::size_t i = 0; i < count; ++i)
+          aggregated[first + i] = static_cast<T>(Agg::finish(combined[i], variable.copies()));
+      else if (is_large)
+        std::copy_n(combined, count, of_process.data() + first);
+    }
+    if constexpr (!one_process) {
+      const std::span<Wide> sums{is_large ? of_process.data() : combined, aggregated.size()};
+      workers.all_reduce(Unfinished<Agg>{}, sums);
+      for (std::size_t i = 0; i < aggregated.size(); ++i)
+        aggregated[i] = static_cast<T>(Agg::finish(sums[i], context.num_replicas_in_sync()));
     }
   } else {
     const std::span<const T> first = variable.component(context, 0);
-    std::copy(first.begin(), first.end(), aggregated.begin());
+    std::copy_n(first.begin(), aggregated.size(), aggregated.begin());
+    workers.broadcast(0, aggregated);
   }
 }
 

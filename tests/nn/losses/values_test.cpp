@@ -51,6 +51,17 @@ TEST_CASE("targets that do not fit are named with both shapes") {
   CHECK_NOTHROW(dist::nn::require_targets("accuracy", dist::nn::values_of(outputs), dist::nn::values_of(column), 1));
 }
 
+TEST_CASE("targets of a worker that never had an example fit outputs without rows (spec I24)") {
+  const dist::Tensor<float> none{dist::Shape{0, 3}};
+  const dist::Tensor<float> some{dist::Shape{1, 3}};
+  const dist::Tensor<int> unknown;
+  CHECK_NOTHROW(dist::nn::require_targets("loss", none.view(), unknown.view(), 3));
+  CHECK_NOTHROW(dist::nn::require_targets("loss", none.view(), unknown.view(), 1));
+  CHECK_THROWS_AS(dist::nn::require_targets("loss", some.view(), unknown.view(), 1), dist::ShapeMismatch);
+  const dist::Tensor<int> other{dist::Shape{0, 2}};
+  CHECK_THROWS_AS(dist::nn::require_targets("loss", none.view(), other.view(), 3), dist::ShapeMismatch);
+}
+
 TEST_CASE("the first of the largest") {
   const std::vector<float> scores{1, 5, 5, 2};
   CHECK(dist::nn::index_of_largest(std::span<const float>{scores}) == 1);

@@ -1,0 +1,112 @@
+// The training step of the guide's CNN on several processes, with the sums of gradients made while the layers before still
+// compute, and without: through the memory of the node, and as between nodes, through MPI. Writes a trace of the last
+// steps of this rank, for chrome://tracing, to TRACE.RANK.json.
+//
+//   mpirun -n 2 bench_overlap [ROUNDS [TRACE]]
+//
+// A network is slower than this machine's memory: mpirun --mca btl tcp,self --mca btl_tcp_if_include lo -n 2 ...
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dist/multi_worker.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
+
+#include "support/cnn.hpp"
+#include "support/machine.hpp"
+#include "support/rounds.hpp"
+
+namespace {
+
+namespace nn = dist::nn;
+using Strategy = dist::MultiWorker<dist::MpiAllReduce>;
+using Net = nn::Network<bench::Cnn, nn::OneDnn>;
+
+/// What comes after `backward`, or goes on during it.
+enum class Way { fused, summed, overlapped };
+
+class Training {
+ public:
+  Training(Strategy& strategy, Way way, dist::Trace* trace)
+      : strategy_(strategy), way_(way), overlap_{strategy, net_, {.bytes_per_pack = 1 << 20}, trace} {}
+
+  void operator()(const bench::Images& images) {
+    strategy_.run([&](auto& replica) {
+      const auto logits = net_.forward(replica, images.x.view());
+      const auto loss = nn::sparse_categorical_crossentropy(replica, logits, images.y.view(),
+                                                            images.x.rows() * replica.num_replicas_in_sync());
+      if (way_ == Way::overlapped) {
+        net_.backward(replica, loss, overlap_.on_ready(replica));
+        overlap_.wait(replica);
+      } else {
+        net_.backward(replica, loss);
+      }
+      if (way_ == Way::summed) replica.all_reduce(dist::sum, net_.gradients().component(replica));
+      if (way_ == Way::fused)
+        optimizer_.apply_gradients(replica);
+      else
+        optimizer_.apply_gradients(replica, nn::skip_aggregation);
+    });
+  }
+
+ private:
+  Strategy& strategy_;
+  Way way_;
+  Net net_{strategy_, 1};
+  nn::Optimizer<Strategy, Net, nn::SGD> optimizer_{strategy_, net_, nn::SGD{.learning_rate = 1e-3f}};
+  nn::OverlappedAllReduce<Strategy, Net> overlap_;
+};
+
+void measure(bool in_memory, int rounds, const char* trace_path) {
+  constexpr int steps = 10;
+  dist::MultiWorkerOptions options;
+  options.hierarchical = in_memory;
+  Strategy strategy{options};
+  dist::Trace trace;
+  const bench::Images images{64};
+  Training fused{strategy, Way::fused, nullptr}, summed{strategy, Way::summed, nullptr},
+      overlapped{strategy, Way::overlapped, &trace};
+  const auto milliseconds = [&](Training& training) {
+    training(images);
+    strategy.workers().barrier();
+    const double start = bench::seconds();
+    for (int step = 0; step < steps; ++step) training(images);
+    return 1e3 * (bench::seconds() - start) / steps;
+  };
+  std::vector<double> times[3], gains;
+  for (int round = 0; round < rounds; ++round) {
+    times[0].push_back(milliseconds(fused));
+    times[1].push_back(milliseconds(summed));
+    trace.clear();
+    times[2].push_back(milliseconds(overlapped));
+    gains.push_back(times[1].back() / times[2].back());
+  }
+  std::int64_t communication = 0;
+  for (const dist::Trace::Event& event : trace.events())
+    if (event.name() == "all_reduce of bucket") communication += event.end - event.begin;
+  if (trace_path != nullptr)
+    trace.write_chrome_json(dist::text(trace_path, ".", strategy.worker(), ".json"), strategy.worker());
+  if (!strategy.is_chief()) return;
+  const bench::Distribution gain = bench::distribution(gains);
+  std::printf(
+      "%s, ms a step: reduced and applied in one pass %.2f, summed after backward %.2f, during it %.2f\n"
+      "  summed after over during: %.2f (%.2f to %.2f); %.0f%% of the communication went on during backward\n",
+      in_memory ? "in the node's memory" : "through MPI", bench::distribution(times[0]).median,
+      bench::distribution(times[1]).median, bench::distribution(times[2]).median, gain.median, gain.low, gain.high,
+      communication == 0 ? 0.0
+                         : 100.0 * static_cast<double>(trace.overlap("backward of", "all_reduce of bucket")) /
+                               static_cast<double>(communication));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const dist::mpi::Environment environment{dist::mpi::ThreadLevel::multiple};
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
+  const char* const trace = argc > 2 ? argv[2] : nullptr;
+  measure(true, rounds, nullptr);
+  measure(false, rounds, trace);
+}

@@ -1,0 +1,62 @@
+// What a world of MPI costs, started by mpirun or hosted from TF_CONFIG alone: the time until all are up, and messages
+// between ranks 0 and 1, one way, the least of 200 rounds.
+//
+//   mpirun -n 2 bench_mpi_ping_pong
+//   example_09_dist_run -n 2 bench_mpi_ping_pong
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/tf_config_resolver.hpp>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Seconds for one message from rank 0 to rank 1, as half of a round trip.
+double one_way(MPI_Comm comm, int rank, std::size_t bytes, int repetitions) {
+  std::vector<char> buffer(bytes);
+  const int count = static_cast<int>(bytes);
+  double best = 1e9;
+  for (int round = 0; round < 200; ++round) {
+    MPI_Barrier(comm);
+    const auto start = Clock::now();
+    for (int i = 0; i < repetitions && rank < 2; ++i) {
+      if (rank == 0) MPI_Send(buffer.data(), count, MPI_BYTE, 1, 0, comm);
+      MPI_Recv(buffer.data(), count, MPI_BYTE, 1 - rank, 0, comm, MPI_STATUS_IGNORE);
+      if (rank == 1) MPI_Send(buffer.data(), count, MPI_BYTE, 0, 0, comm);
+    }
+    best = std::min(best, seconds_since(start) / (2.0 * repetitions));
+  }
+  return best;
+}
+
+}  // namespace
+
+int main() {
+  const auto start = Clock::now();
+  const dist::WorkerWorld world{dist::TfConfigResolver{}, std::chrono::seconds{60}};
+  if (world.is_alone()) {
+    std::fprintf(stderr, "Start at least two processes, with mpirun or with TF_CONFIG.\n");
+    return 2;
+  }
+  const MPI_Comm comm = world.comm().get();
+  int rank = 0, size = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  MPI_Barrier(comm);
+  const double up = seconds_since(start);
+  if (size > 1) {
+    const double latency = one_way(comm, rank, 8, 1000);
+    const double bandwidth = 4.0 * 1024 * 1024 / one_way(comm, rank, std::size_t{4} << 20, 10);
+    if (rank == 0)
+      std::printf("ranks of %s, %d: up in %.2f s, 8 B in %.3f us, 4 MiB at %.2f GB/s\n", world.source().c_str(), size,
+                  up, latency * 1e6, bandwidth / 1e9);
+  }
+  return 0;
+}

@@ -1,0 +1,322 @@
+// A launcher for one machine: starts N processes of a program, each with its TF_CONFIG, as an operator does for many.
+//
+//   dist-run -n N [--secret] program arguments...
+//
+// Each line that worker 1 prints appears behind "[worker 1] ". SIGINT and SIGTERM go to all. The status is that of the
+// worker that failed first; the others then have ten seconds to end, and are killed. --secret makes a job secret, so
+// that nobody else can join. Without arguments the launcher checks itself.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/text.hpp>
+
+#include "check.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using dist::text;
+
+struct Options {
+  std::size_t workers = 0;
+  bool secret = false;
+  std::chrono::milliseconds grace{10'000};
+  std::vector<std::string> command;
+};
+
+/// "127.0.0.1:PORT" for each worker, with ports that are free now. The sockets are closed again, so another program may
+/// take a port before the worker does; the worker says so then.
+std::vector<std::string> free_addresses(std::size_t count) {
+  std::vector<std::string> addresses;
+  std::vector<int> sockets;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+        getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      std::fprintf(stderr, "dist-run: no free port (%s)\n", strerror(errno));
+      std::exit(2);
+    }
+    sockets.push_back(socket);
+    addresses.push_back(text("127.0.0.1:", ntohs(address.sin_port)));
+  }
+  for (const int socket : sockets) close(socket);
+  return addresses;
+}
+
+std::string tf_config(const std::vector<std::string>& addresses, std::size_t index) {
+  std::string list;
+  for (const std::string& address : addresses) list += text(list.empty() ? "" : ", ", '"', address, '"');
+  return text("{\"cluster\": {\"worker\": [", list, "]}, \"task\": {\"type\": \"worker\", \"index\": ", index, "}}");
+}
+
+std::string random_secret() {
+  unsigned char bytes[32];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
+  std::string digits;
+  for (const unsigned char byte : bytes) (digits += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
+  return digits;
+}
+
+/// What a worker prints on one descriptor, line by line.
+class Lines {
+ public:
+  Lines(int descriptor, std::FILE* out, std::string prefix)
+      : descriptor_(descriptor), out_(out), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] bool open() const { return descriptor_ >= 0; }
+
+  /// Takes what there is; closes at its end.
+  void read_some() {
+    char bytes[4096];
+    const ssize_t size = read(descriptor_, bytes, sizeof bytes);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (size <= 0) return finish();
+    rest_.append(bytes, static_cast<std::size_t>(size));
+    for (std::size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) print(end);
+    if (rest_.size() > 65'536) {  // a line without an end
+      print(rest_.size());
+      rest_.clear();
+    }
+  }
+  void finish() {
+    if (!rest_.empty()) print(rest_.size());
+    rest_.clear();
+    if (open()) close(descriptor_);
+    descriptor_ = -1;
+  }
+
+ private:
+  void print(std::size_t length) {
+    std::fprintf(out_, "%s%.*s\n", prefix_.c_str(), static_cast<int>(length), rest_.c_str());
+    std::fflush(out_);
+  }
+
+  int descriptor_;
+  std::FILE* out_;
+  std::string prefix_;
+  std::string rest_;
+};
+
+class Launcher {
+ public:
+  Launcher(Options options, std::FILE* out, std::FILE* err) : options_(std::move(options)), out_(out), err_(err) {}
+
+  /// The status of the worker that failed first, or 0.
+  int run() {
+    sigset_t handled, before;
+    sigemptyset(&handled);
+    for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&handled, signal);
+    sigprocmask(SIG_BLOCK, &handled, &before);
+    const int signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+
+    const std::vector<std::string> addresses = free_addresses(options_.workers);
+    const std::string secret = options_.secret ? random_secret() : "";
+    for (std::size_t i = 0; i < options_.workers; ++i) start(i, tf_config(addresses, i), secret, before);
+    while (running() > 0) {
+      std::vector<pollfd> entries{{signals, POLLIN, 0}};
+      for (const Lines& lines : lines_) entries.push_back({lines.descriptor(), POLLIN, 0});
+      poll(entries.data(), entries.size(), 100);
+      for (std::size_t i = 0; i < lines_.size(); ++i)
+        if (lines_[i].open() && entries[i + 1].revents != 0) lines_[i].read_some();
+      signalfd_siginfo signal;
+      while (read(signals, &signal, sizeof signal) == sizeof signal)
+        if (signal.ssi_signo != SIGCHLD) forward(static_cast<int>(signal.ssi_signo));
+      reap();
+      if (ending_ && Clock::now() > end_) {
+        for (const Worker& worker : workers_)
+          if (worker.process > 0) kill(worker.process, killing_ ? SIGKILL : SIGTERM);
+        killing_ = true;
+        end_ = Clock::now() + std::chrono::seconds{2};
+      }
+    }
+    drain();
+    close(signals);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return status_;
+  }
+
+ private:
+  struct Worker {
+    pid_t process;
+  };
+
+  [[nodiscard]] std::size_t running() const {
+    return static_cast<std::size_t>(
+        std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.process > 0; }));
+  }
+
+  void start(std::size_t index, const std::string& config, const std::string& secret, const sigset_t& mask) {
+    int out[2], err[2];
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
+    std::fflush(nullptr);
+    const pid_t process = fork();
+    if (process == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us
+      sigprocmask(SIG_SETMASK, &mask, nullptr);
+      dup2(open("/dev/null", O_RDONLY), 0);
+      dup2(out[1], 1);
+      dup2(err[1], 2);
+      setenv("TF_CONFIG", config.c_str(), 1);
+      if (!secret.empty()) setenv("DIST_JOB_SECRET", secret.c_str(), 1);
+      std::vector<char*> arguments;
+      for (std::string& argument : options_.command) arguments.push_back(argument.data());
+      arguments.push_back(nullptr);
+      execvp(arguments[0], arguments.data());
+      std::fprintf(stderr, "cannot start %s (%s)\n", arguments[0], strerror(errno));
+      _exit(127);
+    }
+    close(out[1]);
+    close(err[1]);
+    for (const auto& [from, to] : {std::pair{out[0], out_}, std::pair{err[0], err_}}) {
+      fcntl(from, F_SETFL, O_NONBLOCK);
+      lines_.emplace_back(from, to, text("[worker ", index, "] "));
+    }
+    workers_.push_back({process});
+    if (process < 0) fail(text("worker ", index, " does not start (", strerror(errno), ")"), 2);
+  }
+
+  void reap() {
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      int status = 0;
+      if (workers_[i].process <= 0 || waitpid(workers_[i].process, &status, WNOHANG) != workers_[i].process) continue;
+      workers_[i].process = 0;
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (code != 0) fail(text("worker ", i, " ended with status ", code), code);
+    }
+  }
+
+  void fail(const std::string& what, int status) {
+    if (status_ != 0) return;
+    status_ = status;
+    std::fprintf(err_, "dist-run: %s", what.c_str());
+    if (running() > 0)
+      std::fprintf(err_, "; the others have %g s to end", static_cast<double>(options_.grace.count()) / 1e3);
+    std::fprintf(err_, "\n");
+    std::fflush(err_);
+    begin_end();
+  }
+  void forward(int signal) {
+    for (const Worker& worker : workers_)
+      if (worker.process > 0) kill(worker.process, signal);
+    begin_end();
+  }
+  void begin_end() {
+    if (!ending_) end_ = Clock::now() + options_.grace;
+    ending_ = true;
+  }
+
+  /// The last lines. A helper process of the job may keep a pipe open for a little longer than its worker lived.
+  void drain() {
+    const auto end = Clock::now() + std::chrono::milliseconds{500};
+    while (Clock::now() < end &&
+           std::any_of(lines_.begin(), lines_.end(), [](const Lines& lines) { return lines.open(); })) {
+      std::vector<pollfd> entries;
+      for (const Lines& lines : lines_) entries.push_back({lines.descriptor(), POLLIN, 0});
+      poll(entries.data(), entries.size(), 50);
+      for (std::size_t i = 0; i < lines_.size(); ++i)
+        if (lines_[i].open() && entries[i].revents != 0) lines_[i].read_some();
+    }
+    for (Lines& lines : lines_) lines.finish();
+  }
+
+  Options options_;
+  std::FILE* out_;
+  std::FILE* err_;
+  std::vector<Worker> workers_;
+  std::vector<Lines> lines_;
+  int status_ = 0;
+  bool ending_ = false;
+  bool killing_ = false;
+  Clock::time_point end_;
+};
+
+/// Runs a shell script as workers, and gives what they print.
+std::string printed_by(std::size_t workers, const char* script, int expected_status) {
+  std::FILE* out = std::tmpfile();
+  Options options{workers, true, std::chrono::milliseconds{200}, {"/bin/sh", "-c", script}};
+  const int status = Launcher{options, out, out}.run();
+  std::string printed(static_cast<std::size_t>(std::ftell(out)), '\0');
+  std::rewind(out);
+  printed.resize(std::fread(printed.data(), 1, printed.size(), out));
+  std::fclose(out);
+  check(status == expected_status, "the status is that of the worker that failed first");
+  return printed;
+}
+
+bool contains(const std::string& all, std::string_view part) { return all.find(part) != std::string::npos; }
+
+int check_itself() {
+  const std::string configs = printed_by(3, "echo \"$TF_CONFIG\"; echo secret of ${#DIST_JOB_SECRET} >&2", 0);
+  std::printf("%s", configs.c_str());
+  for (const std::size_t worker : {0U, 1U, 2U}) {
+    check(contains(configs, text("[worker ", worker, "] {\"cluster\": {\"worker\": [\"127.0.0.1:")),
+          "lines have a prefix");
+    check(contains(configs, text("\"task\": {\"type\": \"worker\", \"index\": ", worker, "}}\n")), "indices differ");
+    check(contains(configs, text("[worker ", worker, "] secret of 64\n")), "a secret of 32 bytes is given");
+  }
+
+  const auto start = Clock::now();
+  const std::string failed =
+      printed_by(2, "case $TF_CONFIG in *'index\": 1'*) exit 7;; esac; trap '' TERM; while :; do sleep 1; done", 7);
+  std::printf("%s", failed.c_str());
+  check(contains(failed, "dist-run: worker 1 ended with status 7"), "who failed is said");
+  check(Clock::now() - start < std::chrono::seconds{30}, "who does not end is killed");
+
+  check(contains(printed_by(1, "printf 'no end'; exit 0", 0), "[worker 0] no end\n"),
+        "a last line without an end is kept");
+  return 0;
+}
+
+int usage() {
+  std::fprintf(stderr, "usage: dist-run -n N [--secret] program arguments...\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 1) return check_itself();
+  Options options;
+  int next = 1;
+  for (; next < count && arguments[next][0] == '-'; ++next) {
+    const std::string_view option = arguments[next];
+    if (option == "--secret") {
+      options.secret = true;
+    } else if (option == "-n" && next + 1 < count) {
+      const long workers = std::strtol(arguments[++next], nullptr, 10);
+      if (workers < 1 || workers > 1024) return usage();
+      options.workers = static_cast<std::size_t>(workers);
+    } else {
+      return usage();
+    }
+  }
+  options.command.assign(arguments + next, arguments + count);
+  if (options.workers == 0 || options.command.empty()) return usage();
+  return Launcher{std::move(options), stdout, stderr}.run();
+}

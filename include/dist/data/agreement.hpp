@@ -1,0 +1,100 @@
+/// How the workers that share a dataset agree on where it ends.
+#pragma once
+
+#include <concepts>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/cardinality.hpp>
+
+namespace dist::data {
+
+/// One worker's part in what is agreed on in one pass over the data. `post(holds)` says whether something holds on this
+/// worker and does not wait for the answers to it: what `any()` and `all()` return, which wait until the posts of the
+/// other workers decide whether it holds on one of them, or on all. A post that nobody asked about is settled by the
+/// next one, which waits for it.
+///
+/// All workers post equally often. A pass may end with a post that is not settled, and takes it back without waiting.
+/// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
+template <class P>
+concept AgreementPass = std::movable<P> && requires(P pass, bool holds) {
+  pass.post(holds);
+  { pass.any() } -> std::same_as<bool>;
+  { pass.all() } -> std::same_as<bool>;
+};
+
+/// Workers that can agree: each of them begins the same passes in the same order. Passes do not disturb each other, so
+/// that one can begin in the loop over another.
+template <class A>
+concept Agreement = std::copy_constructible<A> && requires(const A& agreement) {
+  { agreement.begin() } -> AgreementPass;
+};
+
+/// A worker that asks nobody: the only one.
+struct NoAgreement {
+  class Pass {
+   public:
+    void post(bool holds) noexcept { holds_ = holds; }
+    [[nodiscard]] bool any() const noexcept { return holds_; }
+    [[nodiscard]] bool all() const noexcept { return holds_; }
+
+   private:
+    bool holds_ = false;
+  };
+
+  [[nodiscard]] static Pass begin() noexcept { return {}; }
+};
+
+/// The end of one pass, where all workers meet (spec I24, I25): with Remainder::keep a step runs if any worker has data
+/// for it, with Remainder::drop if all have.
+///
+/// A worker that has data knows the answer of `keep` beforehand. It posts and goes on, so that the others' answers
+/// arrive while it computes; only a worker without data waits for them. Where all workers' data are infinite nothing is
+/// posted after the first step (spec I23).
+template <Agreement A>
+class AgreedEnd {
+ public:
+  AgreedEnd(const A& agreement, Cardinality data, Remainder last_step)
+      : pass_(agreement.begin()), is_infinite_(data.is_infinite()), last_step_(last_step) {}
+
+  /// Whether the next step runs, of which this worker has data or not. All workers ask equally often. Throws what the
+  /// agreement throws, and InvalidArgument when infinite data end.
+  bool runs(bool has_data) {
+    if (state_ == State::first) state_ = all_are_endless(has_data) ? State::endless : State::agreeing;
+    const bool runs = state_ == State::endless ? goes_on(has_data) : state_ == State::agreeing && agree(has_data);
+    if (!runs) state_ = State::ended;
+    return runs;
+  }
+  /// Whether there is no further step; nothing is posted then.
+  [[nodiscard]] bool is_over() const noexcept { return state_ == State::ended; }
+
+ private:
+  enum class State : unsigned char { first, agreeing, endless, ended };
+
+  /// Every worker asks, whatever its own data are: a shard may be empty where those of the others repeat for ever.
+  bool all_are_endless(bool has_data) {
+    if constexpr (std::same_as<A, NoAgreement>) return false;
+    pass_.post(is_infinite_ && has_data);
+    return pass_.all();
+  }
+  bool agree(bool has_data) {
+    pass_.post(has_data);
+    if (last_step_ == Remainder::drop) return pass_.all();
+    return has_data || pass_.any();
+  }
+  static bool goes_on(bool has_data) {
+    if (!has_data)
+      throw InvalidArgument("The data of a worker end although they are infinite",
+                            "the other workers do not expect that, and would wait for this one",
+                            "Let every worker's data have elements in each round of repeat()");
+    return true;
+  }
+
+  decltype(std::declval<const A&>().begin()) pass_;
+  bool is_infinite_;
+  Remainder last_step_;
+  State state_ = State::first;
+};
+
+}  // namespace dist::data

@@ -1,0 +1,16 @@
+/// Several processes: MultiWorker and what its options and resolvers are made of. Needs the components mpi, json and
+/// crypto.
+#pragma once
+
+#include <dist/cluster/launcher_resolver.hpp>
+#include <dist/cluster/sage_maker_resolver.hpp>
+#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/slurm_resolver.hpp>
+#include <dist/cluster/tf_config_resolver.hpp>
+#include <dist/cluster/union_resolver.hpp>
+#include <dist/cluster/vertex_resolver.hpp>
+#include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/strategy/multi_worker.hpp>

@@ -1,0 +1,265 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/placement.hpp>
+#include <dist/context/replica_context.hpp>  // and with it the options of communication, and packing
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/trace.hpp>
+#include <dist/nn/parameter.hpp>
+
+namespace dist::nn {
+
+/// A strategy that reduces copies of its replicas while they compute: `background()` starts it, on all processes, outside
+/// replica functions.
+template <class S>
+concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceLabel label) {
+  strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label);
+  strategy.background()->wait(0, true);
+  strategy.background()->settle();
+  strategy.background()->require_whole();
+  { strategy.background()->failures() } -> std::convertible_to<std::size_t>;
+};
+
+namespace detail {
+
+/// What a strategy reduces with in the background; nothing where there is one replica.
+struct NoBackground {};
+template <class S>
+struct BackgroundOf {
+  using Type = NoBackground;
+};
+template <ReducesInBackground S>
+struct BackgroundOf<S> {
+  using Type = typename decltype(std::declval<S&>().background())::element_type;
+};
+
+/// Waits for the other replicas of this process, where there are any.
+void meet_here(const InReplica auto& replica) {
+  if constexpr (requires { replica.collectives().lower().communicator(); })
+    replica.collectives().lower().communicator().barrier();
+  else
+    replica.collectives().communicator().barrier();
+}
+
+}  // namespace detail
+
+/// Sums the gradients of a network over the replicas while the layers before are still being computed:
+///
+///     nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 1 << 20}};
+///     strategy.run([&](auto& replica, const auto& batch) {
+///       auto logits = net.forward(replica, batch.x);
+///       auto loss = nn::sparse_categorical_crossentropy(replica, logits, batch.y, global_batch);
+///       net.backward(replica, loss, overlap.on_ready(replica));
+///       overlap.wait(replica);  // now net.gradients() are the sums
+///       optimizer.apply_gradients(replica, nn::skip_aggregation);
+///     }, batch);
+///
+/// Whole parameters, from the last to the first, make a bucket until that is more than `bytes_per_pack` bytes; 0 makes
+/// one bucket of all, of which nothing can overlap (spec H12). A bucket is reduced once all replicas of the process have
+/// its gradients: their sum in replica order, then the processes' in the order of the strategy's policy. Where the
+/// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE, as by an
+/// `mpi::Environment{mpi::ThreadLevel::multiple}` at the beginning of main: else buckets are reduced in `wait`.
+///
+/// Worth it where communication takes longer than the optimizer's pass, that is between nodes: the sums go to every
+/// replica, which then updates all parameters by itself, while `apply_gradients` without this class shares the update
+/// out among the replicas, in the same pass as the reduction. What changes gradients after `backward`, as
+/// nn::regularization_loss does, comes too late for the sum.
+///
+/// A replica function that fails ends the step for all replicas. With several processes an OverlappedAllReduce has to be
+/// made anew afterwards, on all of them; the old one says so. Refers to strategy, network and trace, which must outlive it.
+template <class S, class Network>
+class OverlappedAllReduce {
+  static_assert(std::same_as<typename S::Placement, OnEveryReplica>,
+                "nn::OverlappedAllReduce needs a copy of the parameters on every replica, which are updated with "
+                "nn::skip_aggregation: use Mirrored or MultiWorker instead of CentralStorage");
+  static_assert(Network::stores_gradients,
+                "nn::OverlappedAllReduce needs gradients in memory: use nn::StoredGradients");
+
+ public:
+  using Element = typename Network::Element;
+
+  /// The timeout is the strategy's. With a trace, records "backward of LAYER" and "wait for gradients" on the replicas'
+  /// threads and "all_reduce of bucket" where that is done. A collective call of the processes, outside replica functions.
+  OverlappedAllReduce(S& strategy, Network& network, const CommunicationOptions& options = {}, Trace* trace = nullptr)
+      : network_(&network), trace_(trace), locals_(strategy.num_local_replicas()) {
+    const std::span<const Parameter> layout = network.layout();
+    std::vector<std::size_t> bytes;
+    for (const Parameter& parameter : layout) bytes.push_back(parameter.shape.elements() * sizeof(Element));
+    std::size_t end = Network::padded_count;
+    for (const IndexRange pack : packs_by_bytes(bytes, strategy.communication().merge(options).bytes_per_pack)) {
+      buckets_.push_back({layout[pack.begin].offset, end});
+      end = buckets_.back().begin;
+    }
+    for (std::size_t replica = 0; replica < locals_.size(); ++replica)
+      copies_.push_back(network.gradients().component(strategy.scope(), replica).data());
+    if (trace_ != nullptr)
+      for (const Parameter& parameter : layout)
+        labels_.push_back(parameter.ordinal == 0 ? text("backward of ", parameter.layer)
+                                                 : text("backward of ", parameter.layer, "_", parameter.ordinal));
+    if constexpr (reduces) {
+      if (strategy.num_replicas_in_sync() == 1) return;
+      background_ = strategy.background();
+      failures_ = background_->failures();
+    } else {
+      static_assert(
+          requires {
+            requires S::num_replicas_in_sync()
+            == 1;
+          },
+          "nn::OverlappedAllReduce needs a strategy that models nn::ReducesInBackground, such as Mirrored or "
+          "MultiWorker, or one replica");
+    }
+  }
+  OverlappedAllReduce(const OverlappedAllReduce&) = delete;
+  OverlappedAllReduce& operator=(const OverlappedAllReduce&) = delete;
+  ~OverlappedAllReduce() {
+    if constexpr (reduces)
+      if (background_ != nullptr) background_->settle();
+  }
+
+  /// What is reduced together, as ranges of the elements of `network.gradients()`, in the order in which it is started.
+  [[nodiscard]] std::span<const IndexRange> buckets() const noexcept { return buckets_; }
+  /// Whether buckets are reduced while `backward` goes on; if not, in `wait`.
+  [[nodiscard]] bool overlaps() const noexcept {
+    if constexpr (reduces)
+      return background_ != nullptr && background_->overlaps();
+    else
+      return false;
+  }
+
+  /// For `Network::backward`: starts each bucket when its gradients are ready. Throws InvalidArgument when this replica
+  /// has not waited since the last time, or what broke the collectives.
+  [[nodiscard]] auto on_ready(const InReplica auto& replica) {
+    const std::size_t local = replica.local_index();
+    begin(local);
+    return [this, local](IndexRange elements) { advance(local, elements); };
+  }
+
+  /// Returns when all buckets are reduced: this replica's gradients are the sums of those of all replicas. A collective
+  /// call. Throws what ended a reduction, InvalidArgument when `backward` did not go before.
+  void wait(const InReplica auto& replica) {
+    if constexpr (reduces) {
+      if (background_ == nullptr) return;
+      const std::size_t local = replica.local_index();
+      const TraceSpan span{{trace_, "wait for gradients", static_cast<std::int64_t>(local)}};
+      Local& mine = locals_[local];
+      if (!mine.is_open || mine.ready % buckets_.size() != 0 || mine.ready == mine.begun)
+        throw InvalidArgument(
+            "An OverlappedAllReduce was waited for without a backward pass",
+            text("replica ", replica.replica_id().index(), " has no gradients under way"),
+            "Call net.backward(replica, loss, overlap.on_ready(replica)) before overlap.wait(replica)");
+      detail::meet_here(replica);  // afterwards all replicas have all their gradients, and so all buckets are started
+      mine.is_open = false;
+      background_->wait(last_ticket(), local == 0);
+    }
+  }
+
+ private:
+  using Background = typename detail::BackgroundOf<S>::Type;
+  static constexpr bool reduces = ReducesInBackground<S>;
+
+  /// Of one replica of this process, with the mutex but for what only this replica uses.
+  struct alignas(cache_line) Local {
+    std::uint64_t ready = 0;  // buckets of which it has the gradients, counted from the start or the last failure
+    std::uint64_t begun = 0;  // those of the steps before, its own
+    std::int64_t since = 0;   // the end of the backward pass of the last layer, its own
+    bool is_open = false;     // between on_ready and wait, its own
+  };
+
+  void begin(std::size_t local) {
+    Local& mine = locals_[local];
+    if (trace_ != nullptr) mine.since = Trace::now();
+    if constexpr (reduces) {
+      if (background_ == nullptr) return;
+      background_->require_whole();
+      const std::lock_guard lock{mutex_};
+      if (const std::size_t failures = background_->failures(); failures != failures_) {
+        // What the failed step has left: this replica is the first to come to the next one.
+        failures_ = failures;
+        for (Local& each : locals_) {
+          each.ready = 0;
+          each.is_open = false;
+        }
+        started_ = 0;
+      }
+      if (mine.is_open)
+        throw InvalidArgument("An OverlappedAllReduce was used again before it was waited for",
+                              text("the gradients of local replica ", local, " are still under way"),
+                              "Call overlap.wait(replica) after each backward");
+      mine.is_open = true;
+      mine.begun = mine.ready;
+    }
+  }
+
+  /// The gradients from `elements` on are final.
+  void advance(std::size_t local, IndexRange elements) {
+    Local& mine = locals_[local];
+    if (trace_ != nullptr) {
+      const std::int64_t now = Trace::now();
+      const std::span<const Parameter> layout = network_->layout();
+      const auto first = std::find_if(layout.begin(), layout.end(),
+                                      [&](const Parameter& parameter) { return parameter.offset == elements.begin; });
+      trace_->record(labels_[static_cast<std::size_t>(first - layout.begin())], static_cast<std::int64_t>(local),
+                     mine.since, now);
+      mine.since = now;
+    }
+    if constexpr (reduces) {
+      if (background_ == nullptr) return;
+      const std::uint64_t all = mine.begun + buckets_.size();
+      std::uint64_t ready = mine.ready;
+      while (ready < all && buckets_[ready - mine.begun].begin >= elements.begin) ++ready;
+      if (ready == mine.ready) return;
+      const std::lock_guard lock{mutex_};
+      mine.ready = ready;
+      for (const Local& each : locals_) ready = std::min(ready, each.ready);
+      for (; started_ < ready; ++started_) {
+        const std::size_t bucket = started_ % buckets_.size();
+        ticket_ = background_->start_all_reduce(
+            sum, std::span<Element* const>{copies_}, buckets_[bucket],
+            TraceLabel{trace_, "all_reduce of bucket", static_cast<std::int64_t>(bucket)});
+      }
+    }
+  }
+
+  [[nodiscard]] auto last_ticket() {
+    const std::lock_guard lock{mutex_};
+    return ticket_;
+  }
+
+  Network* network_;
+  Trace* trace_;
+  std::vector<IndexRange> buckets_;
+  std::vector<Element*> copies_;     // the gradients of the replicas of this process
+  std::vector<std::string> labels_;  // of the parameters, in a trace
+  std::shared_ptr<Background> background_;
+  std::mutex mutex_;
+  std::vector<Local> locals_;
+  std::uint64_t started_ = 0;  // buckets, counted like `ready`
+  std::uint32_t ticket_ = 0;   // of the last of them
+  std::size_t failures_ = 0;   // of the background, when the counts started
+};
+
+template <class S, class Network>
+OverlappedAllReduce(S&, Network&) -> OverlappedAllReduce<S, Network>;
+template <class S, class Network>
+OverlappedAllReduce(S&, Network&, const CommunicationOptions&) -> OverlappedAllReduce<S, Network>;
+template <class S, class Network>
+OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> OverlappedAllReduce<S, Network>;
+
+}  // namespace dist::nn

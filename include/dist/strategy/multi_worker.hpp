@@ -1,0 +1,167 @@
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/cluster_resolver.hpp>
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/cluster/tf_config_resolver.hpp>
+#include <dist/comm/background.hpp>
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/hierarchical.hpp>
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/thread.hpp>
+#include <dist/context/input_context.hpp>
+#include <dist/context/placement.hpp>
+#include <dist/core/error.hpp>
+#include <dist/data/distribute_options.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/threaded.hpp>
+#include <dist/strategy/worker_agreement.hpp>
+#include <dist/strategy/worker_group.hpp>
+
+namespace dist {
+
+namespace detail {
+/// The collectives of all replicas of all processes.
+template <class Ops>
+using WorkerCollectives =
+    Hierarchical<SharedMemoryAllReduce::On<ThreadCommunicator>, typename WorkerGroup<Ops>::Workers>;
+
+[[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
+                                                      std::chrono::nanoseconds timeout) {
+  ThreadedOptions threaded;
+  threaded.replicas = options.replicas;
+  threaded.pinned = options.pinned;
+  threaded.communication = options.communication;
+  threaded.communication.timeout = timeout;
+  return threaded;
+}
+}  // namespace detail
+
+/// Synchronous training on several processes, each with one or more replicas, on one machine or many (spec A07): every
+/// variable has a copy on every replica of every process. All processes run the same program and make the same calls;
+/// what sees all replicas at once, such as `reduce`, is a collective call of the processes.
+///
+/// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory), MpiAllReduce
+/// (all processes, as MPI does it), SharedWindowAllReduce (one node only), AutoAllReduce. The replicas of a process are
+/// threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
+///
+/// Only the thread that makes the strategy calls `run` and others: it makes the calls of MPI. Made before the program
+/// starts threads, as MPI's start may fork.
+template <class Ops, class DeviceType = Cpu>
+class MultiWorker : private detail::WorkerGroup<Ops>,
+                    public Threaded<MultiWorker<Ops, DeviceType>, SharedMemoryAllReduce, DeviceType,
+                                    detail::WorkerCollectives<Ops>, typename detail::WorkerGroup<Ops>::Workers> {
+  static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
+
+  using Group = detail::WorkerGroup<Ops>;
+  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops>,
+                        typename Group::Workers>;
+
+ public:
+  using Placement = OnEveryReplica;
+  using Memory = typename DeviceType::Memory;
+
+  /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all of
+  /// them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
+  /// DeadlineExceeded when not all come.
+  MultiWorker() : MultiWorker(MultiWorkerOptions{}) {}
+  explicit MultiWorker(const MultiWorkerOptions& options) : MultiWorker(TfConfigResolver{}, options) {}
+  /// With so many replicas in each process.
+  explicit MultiWorker(std::size_t replicas) : MultiWorker(MultiWorker::with_replicas_here(replicas)) {}
+  /// The processes that `resolver` knows of.
+  template <ClusterResolver R>
+  explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})
+      : MultiWorker(WorkerWorld{resolver, options.start_timeout}, with_accelerators(resolver, options)) {}
+  /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
+  /// finalised then.
+  explicit MultiWorker(mpi::CommRef comm, const MultiWorkerOptions& options = {})
+      : MultiWorker(WorkerWorld{comm}, options) {}
+
+  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return Group::memory(); }
+  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return Group::memory(); }
+
+  /// The processes, and which of them this one is.
+  [[nodiscard]] std::size_t num_workers() const noexcept { return Group::layout().size(); }
+  [[nodiscard]] std::size_t worker() const noexcept { return Group::layout().rank(); }
+  /// Whether this process does what one only may do, such as writing checkpoints that others are to read (spec A15, M09).
+  [[nodiscard]] bool is_chief() const noexcept { return worker() == 0; }
+  /// What this process is in its cluster; none where there is no cluster.
+  [[nodiscard]] const std::optional<Task>& task() const noexcept { return Group::world().task(); }
+
+  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return num_workers() * this->num_local_replicas(); }
+  [[nodiscard]] std::size_t first_local_replica() const noexcept { return worker() * this->num_local_replicas(); }
+  /// As they were given.
+  [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
+  /// The collectives between the processes, for code outside replica functions.
+  [[nodiscard]] const typename Group::Workers& workers() const noexcept { return Group::workers(); }
+
+  /// Of the pipeline of this process (spec I20).
+  [[nodiscard]] InputContext input_context() const { return {num_workers(), worker(), num_replicas_in_sync()}; }
+  /// How the processes agree on the end of their data (spec I24).
+  [[nodiscard]] WorkerAgreement agreement() const { return Group::agreement(); }
+
+  /// "MultiWorker<RingAllReduce, Cpu>: 4 replicas, 2 of them here, worker 0 of 2 on 1 node (TF_CONFIG)"
+  [[nodiscard]] std::string describe() const {
+    return text("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", num_replicas_in_sync(),
+                num_replicas_in_sync() == 1 ? " replica, " : " replicas, ", this->num_local_replicas(),
+                " of them here, worker ", worker(), " of ", num_workers(), " on ", Group::layout().groups(),
+                Group::layout().groups() == 1 ? " node (" : " nodes (", Group::world().source(), ")");
+  }
+
+ private:
+  friend Base;
+  friend class StrategyInterface<MultiWorker, DeviceType>;
+
+  MultiWorker(WorkerWorld world, const MultiWorkerOptions& options)
+      : Group(std::move(world), options),
+        Base(detail::threaded_options(options, Group::timeout())),
+        communication_(options.communication) {
+    for (std::size_t replica = 0; replica < this->num_local_replicas(); ++replica)
+      layouts_.push_back(GroupLayout::uniform(num_workers(), this->num_local_replicas(), worker(), replica));
+  }
+
+  static MultiWorkerOptions with_replicas_here(std::size_t replicas) {
+    MultiWorkerOptions options;
+    options.replicas = replicas;
+    return options;
+  }
+  /// The resolver's number of devices counts where the options leave it open (spec A10).
+  template <class R>
+  static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
+    if (const std::optional<std::size_t> devices = resolver.num_accelerators(); devices && options.replicas == 1)
+      options.replicas = *devices;
+    return options;
+  }
+
+  [[nodiscard]] typename Base::Collectives collectives_from(
+      const SharedMemoryAllReduce::On<ThreadCommunicator>& of_process) const {
+    const std::size_t replica = of_process.communicator().rank();
+    return {layouts_[replica], of_process, replica == 0 ? std::optional{workers()} : std::nullopt, Group::timeout()};
+  }
+
+  /// In a thread of their own where that may communicate, else while they are waited for.
+  [[nodiscard]] std::shared_ptr<BackgroundCollectives<typename Group::Workers>> make_background() {
+    return std::make_shared<BackgroundCollectives<typename Group::Workers>>(
+        Group::more_workers(), Group::any_thread_may_communicate() ? BackgroundProgress::by_a_thread
+                                                                   : BackgroundProgress::while_waiting);
+  }
+
+  CommunicationOptions communication_;
+  std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
+};
+
+}  // namespace dist

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include <dist/comm/mpi/agreement.hpp>
+#include <dist/data/agreement.hpp>
+
+namespace dist {
+
+/// How the processes of a MultiWorker agree on the end of their data: through MPI, or with nobody where there is one
+/// process. A data::Agreement.
+class WorkerAgreement {
+ public:
+  class Pass {
+   public:
+    Pass() = default;
+    explicit Pass(mpi::Agreement::Pass between) : between_(std::move(between)) {}
+
+    void post(bool holds) {
+      if (between_)
+        between_->post(holds);
+      else
+        alone_.post(holds);
+    }
+    [[nodiscard]] bool any() { return between_ ? between_->any() : alone_.any(); }
+    [[nodiscard]] bool all() { return between_ ? between_->all() : alone_.all(); }
+
+   private:
+    std::optional<mpi::Agreement::Pass> between_;
+    data::NoAgreement::Pass alone_;
+  };
+
+  /// For the only process.
+  WorkerAgreement() = default;
+  explicit WorkerAgreement(mpi::Agreement between) : between_(std::move(between)) {}
+
+  [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
+
+ private:
+  std::optional<mpi::Agreement> between_;
+};
+
+static_assert(data::Agreement<WorkerAgreement>);
+
+}  // namespace dist

@@ -1,0 +1,297 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/environment.hpp>
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/hierarchical.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/mpi/node_window.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/comm/watchdog.hpp>
+#include <dist/comm/window.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/affinity.hpp>
+#include <dist/device/arena.hpp>
+#include <dist/device/shared_memory.hpp>
+#include <dist/device/topology.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/strategy/worker_agreement.hpp>
+
+namespace dist {
+
+/// How the processes of a MultiWorker work together.
+struct MultiWorkerOptions {
+  /// Of each process, the same in all of them (spec A10).
+  std::size_t replicas = 1;
+  /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
+  bool pinned = true;
+  /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
+  /// policy talks to all processes itself, as MpiAllReduce does.
+  std::optional<bool> hierarchical = std::nullopt;
+  /// What is checked before a collective between nodes; within a node, where it costs next to nothing, calls always are.
+  CollectiveChecks checks = CollectiveChecks::calls;
+  /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
+  CommunicationOptions communication = {};
+  /// The longest that the processes wait for each other at the start.
+  std::chrono::milliseconds start_timeout = std::chrono::minutes{5};
+};
+
+namespace detail {
+
+/// The policy between the nodes, or between all processes.
+template <class Ops>
+struct BetweenNodes {
+  using Type = Ops;
+  static constexpr bool hierarchical = true;
+  static constexpr bool one_node_only = false;
+};
+template <>
+struct BetweenNodes<MpiAllReduce> {
+  using Type = MpiAllReduce;
+  static constexpr bool hierarchical = false;
+  static constexpr bool one_node_only = false;
+};
+template <>
+struct BetweenNodes<AutoAllReduce> : BetweenNodes<RingAllReduce> {};
+template <>
+struct BetweenNodes<SharedWindowAllReduce> : BetweenNodes<RingAllReduce> {
+  static constexpr bool one_node_only = true;
+};
+
+/// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
+struct WindowMemory {
+  explicit WindowMemory(std::size_t replicas)
+      : shared(WindowGroup::header_bytes + Arena::physical_memory()),
+        arena(replicas, std::span{shared.data(), shared.size()}.subspan(WindowGroup::header_bytes)) {}
+
+  SharedMemory shared;
+  Arena arena;
+};
+
+/// The processes of a MultiWorker: how they were started, who is where, and the collectives between them.
+template <class Ops>
+class WorkerGroup {
+  using Between = BetweenNodes<Ops>;
+
+ public:
+  using NodeOps = SharedWindowAllReduce::On<WindowCommunicator>;
+  using WireOps = typename Between::Type::template On<mpi::Communicator>;
+  using Workers = Hierarchical<NodeOps, WireOps>;
+
+  WorkerGroup(WorkerWorld world, const MultiWorkerOptions& options)
+      : work_(WorkerWorld::started()),
+        world_(std::move(world)),
+        timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
+        checks_(options.checks),
+        memory_(std::make_shared<WindowMemory>(options.replicas)) {
+    if (timeout_.count() < 0)
+      throw InvalidArgument("A timeout of collectives is negative",
+                            text(static_cast<double>(timeout_.count()) * 1e-9, " s was given"),
+                            "Give a positive timeout, or 0 to wait as long as it takes");
+    if (const HostedWorld* const hosted = WorkerWorld::started().hosted.get())
+      health_->watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
+    std::optional<mpi::Communicator> all;
+    mpi::NodeMap nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
+    if (!world_.is_alone()) {
+      watchdog_.emplace(*health_, timeout_);
+      all.emplace(world_.comm(), options_of_mpi(*watchdog_));
+      all->watch_processes(*health_);
+      require_equal_replicas(*all, options.replicas);
+      const bool separate = !options.hierarchical.value_or(Between::hierarchical);
+      nodes = mpi::find_nodes(*all, memory_->shared, 0, separate);
+    }
+    layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
+    if (Between::one_node_only && layout_->groups() > 1)
+      throw InvalidArgument(text(Ops::name, " was asked for workers on several nodes"),
+                            text(layout_->size(), " workers on ", layout_->groups(), " nodes"),
+                            "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
+    const std::span<const std::size_t> here = layout_->members(layout_->group());
+    member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
+    const bool own_cores = all && share_processors(*all, options, member_, here.size());
+    const std::string host{all ? all->host(all->rank()) : "here"};
+    window_ = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
+                                            std::move(nodes.peers), *health_,
+                                            own_cores ? SpinBudget::own_core() : SpinBudget::shared_core(), timeout_);
+    std::optional<WireOps> wire;
+    if (all && layout_->groups() > 1) {
+      if (layout_->groups() == layout_->size())
+        wire.emplace(*all);
+      else
+        wire = between_leaders(*all, *watchdog_);
+    }
+    workers_.emplace(*layout_, NodeOps{WindowCommunicator{*window_}}, std::move(wire), timeout_);
+    all_ = std::move(all);
+  }
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+  ~WorkerGroup() {
+    if (work_.failing())
+      workers_->abandon("an exception that ended the scope of its strategy; see what that worker printed");
+    bool broken = work_.failing() || workers_->is_broken() || (all_ && all_->is_broken()) || health_->find_lost();
+    for (const std::unique_ptr<MoreWorkers>& more : more_) broken = broken || more->workers->is_broken();
+    if (broken) work_.fail();
+    WorkerWorld::started().health = health_;
+  }
+
+  [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
+  [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
+  [[nodiscard]] const Workers& workers() const noexcept { return *workers_; }
+  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread can
+  /// use them at the same time: they stay as long as this group. A collective call.
+  [[nodiscard]] Workers more_workers() {
+    const std::size_t group = 1 + more_.size();
+    if (group == WindowGroup::most_groups)
+      throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
+                            text(more_.size(), " were made, one after each failure"), "Start all workers again");
+    auto made = std::make_unique<MoreWorkers>();
+    std::vector<WindowGroup::Peer> peers;
+    std::optional<WireOps> wire;
+    if (all_) {
+      const bool separate = layout_->groups() == layout_->size();
+      peers = mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(group), separate).peers;
+      if (peers.size() + 1 != layout_->members(layout_->group()).size())
+        throw OutOfMemory("The workers of a node could not map each other's memory a second time",
+                          text(peers.size(), " of them were reached"),
+                          "Raise the limits on virtual memory and open files (ulimit -v, -n)");
+      made->watchdog.emplace(*health_, timeout_);
+      if (separate && layout_->size() > 1)
+        wire.emplace(mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*made->watchdog)});
+      else if (layout_->groups() > 1)
+        wire = between_leaders(*all_, *made->watchdog);
+    }
+    // It waits where a replica computes, so it leaves the processor at once.
+    made->window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(),
+                                                 std::string{all_ ? all_->host(all_->rank()) : "here"},
+                                                 std::move(peers), *health_, SpinBudget::shared_core(), timeout_, group);
+    made->workers.emplace(*layout_, NodeOps{WindowCommunicator{*made->window}}, std::move(wire), timeout_);
+    more_.push_back(std::move(made));
+    return *more_.back()->workers;
+  }
+  /// Whether any thread may use them: where MPI is called, if it was initialised with MPI_THREAD_MULTIPLE.
+  [[nodiscard]] bool any_thread_may_communicate() const {
+    return layout_->groups() == 1 || member_ != 0 || mpi::ThreadPermit{}.level() == mpi::ThreadLevel::multiple;
+  }
+  /// Of all processes; made at the first call, which is a collective one.
+  [[nodiscard]] WorkerAgreement agreement() const {
+    if (all_ && !agreement_)
+      agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
+    return agreement_.value_or(WorkerAgreement{});
+  }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
+  [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
+
+ private:
+  [[nodiscard]] static std::chrono::nanoseconds default_timeout() {
+    const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
+    return seconds ? std::chrono::seconds{*seconds} : std::chrono::minutes{10};
+  }
+  /// What another thread needs to use collectives at the same time.
+  struct MoreWorkers {
+    std::optional<Watchdog> watchdog;
+    std::unique_ptr<WindowGroup> window;
+    std::optional<Workers> workers;
+  };
+
+  [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog) {
+    mpi::CommunicatorOptions chosen;
+    chosen.timeout = timeout_;
+    chosen.checks = checks_;
+    chosen.health = health_.get();
+    chosen.watchdog = &watchdog;
+    if (all_rank_) chosen.worker = *all_rank_;
+    return chosen;
+  }
+
+  void require_equal_replicas(const mpi::Communicator& all, std::size_t replicas) {
+    all_rank_ = all.rank();
+    std::vector<std::size_t> of_all(all.size());
+    MpiAllReduce::On<mpi::Communicator>{all}.exchange("replicas of the workers", replicas, std::span{of_all});
+    for (std::size_t worker = 1; worker < of_all.size(); ++worker)
+      if (of_all[worker] != of_all[0])
+        throw InvalidArgument("The workers do not have the same number of replicas",
+                              text("worker 0 has ", of_all[0], ", worker ", worker, " has ", of_all[worker]),
+                              "Give every worker the same number of devices");
+  }
+
+  /// The collectives of the first processes of all nodes, on these. A collective call of all.
+  [[nodiscard]] std::optional<WireOps> between_leaders(const mpi::Communicator& all, Watchdog& watchdog) {
+    MPI_Comm leaders = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_split(all.native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all.rank()), &leaders),
+               "MPI_Comm_split");
+    if (leaders == MPI_COMM_NULL) return std::nullopt;
+    std::optional<WireOps> wire{mpi::Communicator{mpi::ref(leaders), options_of_mpi(watchdog)}};
+    mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
+    return wire;
+  }
+
+  /// Binds this process to its part of the node's processors, where all of the node's processes may use the same ones and
+  /// there are enough. Returns whether every replica of the node has a processor of its own.
+  [[nodiscard]] bool share_processors(const mpi::Communicator& all, const MultiWorkerOptions& options,
+                                      std::size_t member, std::size_t members) const {
+    const std::vector<std::size_t> mine = allowed_processors();
+    std::vector<std::uint64_t> checksums(all.size());
+    MpiAllReduce::On<mpi::Communicator>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
+    const std::span<const std::size_t> here = layout_->members(layout_->group());
+    const bool bound_by_launcher =
+        std::any_of(here.begin(), here.end(), [&](std::size_t rank) { return checksums[rank] != checksums[here[0]]; });
+    if (bound_by_launcher) return mine.size() >= options.replicas;
+    if (mine.size() < members * options.replicas) return false;
+    if (!options.pinned || members == 1) return true;
+    const std::vector<ProcessorPlace> places = read_topology(mine);
+    std::vector<std::size_t> near_each_other(mine.size());
+    std::iota(near_each_other.begin(), near_each_other.end(), std::size_t{0});
+    std::sort(near_each_other.begin(), near_each_other.end(), [&](std::size_t one, std::size_t other) {
+      const auto key = [&](std::size_t i) {
+        return std::tuple{places[i].package, places[i].node, places[i].cache, places[i].core, i};
+      };
+      return key(one) < key(other);
+    });
+    const std::size_t each = mine.size() / members;
+    std::vector<std::size_t> share;
+    for (std::size_t i = 0; i < each; ++i) share.push_back(mine[near_each_other[member * each + i]]);
+    bind_this_thread(share);
+    return true;
+  }
+
+  StartedWorld::Work work_;
+  WorkerWorld world_;
+  std::chrono::nanoseconds timeout_;
+  CollectiveChecks checks_;
+  std::shared_ptr<PeerHealth> health_ = std::make_shared<PeerHealth>();  // MPI_Finalize needs it later
+  std::optional<Watchdog> watchdog_;
+  std::shared_ptr<WindowMemory> memory_;
+  std::shared_ptr<Arena> arena_{memory_, &memory_->arena};
+  std::unique_ptr<GroupLayout> layout_;
+  std::size_t member_ = 0;  // of this node's group
+  std::unique_ptr<WindowGroup> window_;
+  std::optional<std::size_t> all_rank_;
+  std::optional<mpi::Communicator> all_;
+  mutable std::optional<WorkerAgreement> agreement_;
+  std::optional<Workers> workers_;
+  std::vector<std::unique_ptr<MoreWorkers>> more_;
+};
+
+}  // namespace detail
+
+}  // namespace dist

@@ -1,0 +1,20 @@
+// expect: nn::OverlappedAllReduce needs a copy of the parameters on every replica
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
+#include <dist/strategy/central_storage.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
+#else
+using Strategy = dist::CentralStorage<dist::Cpu>;
+#endif
+
+int main() {
+  Strategy strategy{2};
+  nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>> net{strategy};
+  nn::OverlappedAllReduce overlap{strategy, net};
+}

@@ -1,0 +1,19 @@
+// expect: nn::OverlappedAllReduce needs gradients in memory
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Storage = nn::StoredGradients;
+#else
+using Storage = nn::OwnerComputedGradients<1>;
+#endif
+
+int main() {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<4>>, nn::Reference, float, Storage> net{strategy};
+  nn::OverlappedAllReduce overlap{strategy, net};
+}

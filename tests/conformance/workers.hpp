@@ -1,0 +1,54 @@
+// What the typed suites ask of a strategy to be right for several processes as well: where one process has all replicas,
+// there is one worker, and its first replica is 0.
+#pragma once
+
+#include <cstddef>
+
+#include <dist/context/per_replica.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace conformance {
+
+/// Whether replicas of strategy `S` may be in other processes.
+template <class S>
+inline constexpr bool has_workers = requires(const S& strategy) {
+  strategy.worker();
+  strategy.num_workers();
+};
+
+template <class S>
+[[nodiscard]] std::size_t workers_of([[maybe_unused]] const S& strategy) {
+  if constexpr (has_workers<S>) {
+    return strategy.num_workers();
+  } else {
+    return 1;
+  }
+}
+
+/// `make(id)` for each replica of this process.
+template <class S, class Make>
+[[nodiscard]] auto per_local_replica(const S& strategy, Make&& make) {
+  const std::size_t first = strategy.first_local_replica();
+  using Value = decltype(make(first));
+  return dist::PerReplica<Value>(strategy.num_local_replicas(), [&](std::size_t local) { return make(first + local); });
+}
+
+/// The sum over the workers of what each has counted in its own process, a number or a tensor. A collective call.
+template <class S, class Count>
+[[nodiscard]] Count sum_over_workers([[maybe_unused]] S& strategy, Count mine) {
+  if constexpr (has_workers<S>) {
+    Count nothing = mine;
+    if constexpr (requires { nothing.elements(); }) {
+      for (auto& element : nothing.elements()) element = 0;
+    } else {
+      nothing = 0;
+    }
+    return strategy.reduce(dist::sum, dist::PerReplica<Count>(strategy.num_local_replicas(), [&](std::size_t local) {
+                             return local == 0 ? mine : nothing;
+                           }));
+  } else {
+    return mine;
+  }
+}
+
+}  // namespace conformance

@@ -1,0 +1,97 @@
+#include <dist/core/trace.hpp>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using dist::Trace;
+
+TEST_CASE("events keep name, number, times and thread") {
+  Trace trace;
+  trace.record("backward of dense", 3, 1'000, 4'500);
+  const auto events = trace.events();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].name() == "backward of dense");
+  CHECK(events[0].number == 3);
+  CHECK(events[0].begin == 1'000);
+  CHECK(events[0].end == 4'500);
+  CHECK(events[0].thread == gettid());
+  trace.clear();
+  CHECK(trace.events().empty());
+}
+
+TEST_CASE("a span records its life, and nothing without a trace") {
+  Trace trace;
+  const std::int64_t before = Trace::now();
+  { const dist::TraceSpan span{{&trace, "work", 7}}; }
+  { const dist::TraceSpan span{{}}; }
+  const std::int64_t after = Trace::now();
+  REQUIRE(trace.events().size() == 1);
+  CHECK(trace.events()[0].number == 7);
+  CHECK(before <= trace.events()[0].begin);
+  CHECK(trace.events()[0].begin <= trace.events()[0].end);
+  CHECK(trace.events()[0].end <= after);
+}
+
+TEST_CASE("what does not fit is cut, dropped and counted") {
+  Trace trace{2};
+  trace.record(std::string(100, 'x'), 0, 0, 1);
+  for (int i = 0; i < 4; ++i) trace.record("more", i, 0, 1);
+  CHECK(trace.events().size() == 2);
+  CHECK(trace.dropped() == 3);
+  CHECK(trace.events()[0].name() == std::string(47, 'x'));
+}
+
+TEST_CASE("threads record at the same time") {
+  Trace trace;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&trace, thread] {
+      for (int i = 0; i < 100; ++i) trace.record("event", thread, i, i + 1);
+    });
+  for (std::thread& thread : threads) thread.join();
+  int of_thread[4] = {};
+  for (const Trace::Event& event : trace.events()) ++of_thread[event.number];
+  for (const int count : of_thread) CHECK(count == 100);
+}
+
+TEST_CASE("overlap adds up what went on at the same time") {
+  Trace trace;
+  trace.record("backward of a", 0, 0, 10);
+  trace.record("backward of b", 0, 10, 30);
+  trace.record("all_reduce", 0, 5, 12);   // 5 with a, 2 with b
+  trace.record("all_reduce", 1, 25, 40);  // 5 with b
+  trace.record("all_reduce", 2, 50, 60);  // none
+  CHECK(trace.overlap("backward", "all_reduce") == 12);
+  CHECK(trace.overlap("backward of a", "all_reduce") == 5);
+  CHECK(trace.overlap("forward", "all_reduce") == 0);
+}
+
+TEST_CASE("the JSON is that of Chrome's trace viewer: complete events in microseconds") {
+  Trace trace;
+  CHECK(trace.chrome_json() == "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");
+  trace.record("a \"name\"", 4, 1'002'003, 1'002'010);
+  const std::string thread = std::to_string(gettid());
+  CHECK(trace.chrome_json(5) ==
+        "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+        "{\"ph\":\"X\",\"pid\":5,\"tid\":" +
+            thread + ",\"ts\":1002.003,\"dur\":0.007,\"name\":\"a \\\"name\\\"\",\"args\":{\"number\":4}}\n]}\n");
+}
+
+TEST_CASE("a trace is written to a file, and one that cannot be is a FileError") {
+  Trace trace;
+  trace.record("event", 0, 0, 1);
+  const std::string path = "trace_test_" + std::to_string(getpid()) + ".json";
+  trace.write_chrome_json(path);
+  std::string content(1000, '\0');
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  REQUIRE(file != nullptr);
+  content.resize(std::fread(content.data(), 1, content.size(), file));
+  std::fclose(file);
+  std::remove(path.c_str());
+  CHECK(content == trace.chrome_json());
+  CHECK_THROWS_AS(trace.write_chrome_json("/nowhere/at/all.json"), dist::FileError);
+}

@@ -1,0 +1,128 @@
+/// Several workers in one process: threads that agree as processes would.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+
+namespace dist_test {
+
+/// What the members of a group say to each other, pass for pass and round for round.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t members, std::chrono::milliseconds deadline = std::chrono::seconds{30})
+      : members_(members), deadline_(deadline) {}
+
+  [[nodiscard]] std::size_t members() const { return members_; }
+
+  void post(std::size_t pass, std::size_t round, bool holds) {
+    const std::lock_guard lock{mutex_};
+    Round& said = rounds_[{pass, round}];
+    ++said.posts;
+    if (holds) ++said.holding;
+    CHECK(said.posts <= members_);
+    changed_.notify_all();
+  }
+  void settle(std::size_t pass, std::size_t round) {
+    static_cast<void>(wait(pass, round, [&](const Round& said) { return said.posts == members_; }));
+  }
+  bool any(std::size_t pass, std::size_t round) {
+    const auto decided = [&](const Round& said) { return said.holding > 0 || said.posts == members_; };
+    return wait(pass, round, decided).holding > 0;
+  }
+  bool all(std::size_t pass, std::size_t round) {
+    return wait(pass, round, [&](const Round& said) { return said.posts == members_; }).holding == members_;
+  }
+  /// Of all members and passes.
+  [[nodiscard]] std::size_t posts() const {
+    const std::lock_guard lock{mutex_};
+    std::size_t sum = 0;
+    for (const auto& [number, said] : rounds_) sum += said.posts;
+    return sum;
+  }
+
+ private:
+  struct Round {
+    std::size_t posts = 0;
+    std::size_t holding = 0;
+  };
+
+  template <class Decided>
+  Round wait(std::size_t pass, std::size_t round, Decided decided) {
+    std::unique_lock lock{mutex_};
+    if (!changed_.wait_for(lock, deadline_, [&] { return decided(rounds_[{pass, round}]); }))
+      throw dist::DeadlineExceeded("The workers did not agree", "one of them did not come", "Let all of them come");
+    return rounds_[{pass, round}];
+  }
+
+  const std::size_t members_;
+  const std::chrono::milliseconds deadline_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<std::size_t, std::size_t>, Round> rounds_;
+};
+
+/// One member's part in a meeting.
+class MeetingAgreement {
+ public:
+  explicit MeetingAgreement(Meeting& meeting) : state_(std::make_shared<State>(State{&meeting})) {}
+
+  class Pass {
+   public:
+    Pass(Meeting& meeting, std::size_t number) : meeting_(&meeting), number_(number) {}
+    void post(bool holds) {
+      if (posts_ > 0) meeting_->settle(number_, posts_ - 1);
+      meeting_->post(number_, posts_++, holds);
+    }
+    bool any() { return meeting_->any(number_, posts_ - 1); }
+    bool all() { return meeting_->all(number_, posts_ - 1); }
+
+   private:
+    Meeting* meeting_;
+    std::size_t number_;
+    std::size_t posts_ = 0;
+  };
+
+  [[nodiscard]] Pass begin() const { return {*state_->meeting, state_->passes++}; }
+
+ private:
+  struct State {
+    Meeting* meeting;
+    std::size_t passes = 0;
+  };
+  std::shared_ptr<State> state_;  // of all copies, which are of one worker
+};
+
+/// What `work(worker)` returns on each of so many threads. Throws what the first of them threw.
+template <class Work>
+auto on_workers(std::size_t workers, Work work) {
+  std::vector<decltype(work(std::size_t{}))> results(workers);
+  std::vector<std::exception_ptr> errors(workers);
+  std::vector<std::thread> threads;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&, worker] {
+      try {
+        results[worker] = work(worker);
+      } catch (...) {
+        errors[worker] = std::current_exception();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  return results;
+}
+
+}  // namespace dist_test

@@ -1,0 +1,350 @@
+// What the workers of a MultiWorker see when one of them fails: each says what happened and ends, soon, and nothing is left
+// behind. The workers are processes of another program (worker.cpp), started by mpirun or by TF_CONFIG alone.
+#include <doctest/doctest.h>
+#include <dist/cluster/json.hpp>
+#include <dist/comm/mpi/api.hpp>
+
+#include <cstdio>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+namespace {
+
+using namespace faults;
+using namespace std::chrono_literals;
+
+/// How the workers of a job are to be started, and what is to happen to them.
+struct Case {
+  Start start;
+  Plan plan;
+};
+
+std::string describe(const Job& job) {
+  return job.plan().fault + ": " + std::to_string(job.plan().ranks) + " workers, " + job.plan().policy + ", " +
+         std::to_string(job.plan().replicas) + " replicas, " + std::string{to_string(job.start())};
+}
+
+/// Runs the jobs, a few at a time as most of them wait, calls `check(job)` for each, and looks that nothing is left.
+template <class Check>
+void run(const std::vector<Case>& cases, Check&& check) {
+  constexpr std::size_t at_a_time = 4;
+  for (std::size_t first = 0; first < cases.size(); first += at_a_time) {
+    std::vector<std::unique_ptr<Job>> jobs;
+    std::vector<Job*> all;
+    for (std::size_t i = first; i < std::min(first + at_a_time, cases.size()); ++i)
+      all.push_back(jobs.emplace_back(std::make_unique<Job>(cases[i].start, cases[i].plan)).get());
+    CHECK(Job::finish(all) == 0);
+    for (const Job* const job : all) {
+      INFO(describe(*job), "\n", job->output());
+      for (const int status : job->statuses()) CHECK(status != Job::running);
+      // Told to keep the others, mpirun 4.1 does not end after a rank was killed, and leaves its own files when it is ended.
+      if (job->start() != Start::mpirun_keeping) CHECK(job->files_left() == "");
+      check(*job);
+    }
+  }
+}
+
+/// Every worker but the victim has said this error, whose text has these parts, within 5 s of the fault, and ended with a
+/// status that is not 0. At least one of them where mpirun ends the others as soon as one has failed; whatever it was told,
+/// it does so after an exit without MPI_Finalize.
+void check_survivors(const Job& job, std::string_view type, std::initializer_list<std::string_view> parts) {
+  const double fault = job.last(job.plan().victim, "fault").at;
+  REQUIRE(fault != 0);
+  double longest = 0;
+  std::size_t speakers = 0;
+  const bool mpirun_ends_all =
+      job.start() == Start::mpirun ||
+      (job.start() == Start::mpirun_keeping && (job.plan().fault == "leave" || job.plan().fault == "exit"));
+  for (std::size_t rank = 0; rank < job.plan().ranks; ++rank) {
+    if (rank == job.plan().victim) continue;
+    const Said error = job.last(rank, "error");
+    if (error.at == 0 && mpirun_ends_all) continue;
+    ++speakers;
+    CHECK(error.text.starts_with(type));
+    for (const std::string_view part : parts) CHECK(error.text.find(part) != std::string::npos);
+    if (job.start() == Start::tf_config) CHECK(job.statuses()[rank] == 3);
+    longest = std::max(longest, error.at - fault);
+  }
+  CHECK(speakers > 0);
+  if (job.start() == Start::mpirun) CHECK(job.statuses()[0] != 0);
+  CHECK(longest < 5);
+  std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
+}
+
+/// The same of workers whose call of MPI nobody can interrupt: they end with the status 70 and print this.
+void check_ended_survivors(const Job& job, std::initializer_list<std::string_view> parts) {
+  const double fault = job.last(job.plan().victim, "fault").at;
+  REQUIRE(fault != 0);
+  for (const std::string_view part : parts) CHECK(job.output().find(part) != std::string::npos);
+  double longest = 0;
+  for (std::size_t child = 0; child < job.statuses().size(); ++child) {
+    if (job.start() != Start::tf_config || child == job.plan().victim) continue;
+    CHECK((job.statuses()[child] == 70 || job.statuses()[child] == 3));
+    longest = std::max(longest, job.ends()[child] - fault);
+  }
+  CHECK(longest < 5);
+  if (longest > 0) std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
+}
+
+}  // namespace
+
+TEST_CASE("a worker that is killed between collectives is named by all others (F1)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill"}},
+       {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill"}},
+       {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "kill", .victim = 0}},
+       {Start::mpirun, {.policy = "mpi", .ranks = 3, .fault = "kill", .victim = 0}},
+       {Start::mpirun_keeping, {.policy = "flat", .ranks = 3, .fault = "kill"}}},
+      [](const Job& job) {
+        check_survivors(job, "Unavailable", {"orker " + std::to_string(job.plan().victim) + " on host ", " is gone ("});
+      });
+}
+
+TEST_CASE("a worker that is killed in a collective is named by all others (F1)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "kill_inside"}},
+       {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "kill_inside"}},
+       {Start::mpirun, {.policy = "ring", .ranks = 3, .fault = "kill_inside", .replicas = 2}},
+       {Start::mpirun_keeping, {.policy = "flat", .ranks = 2, .fault = "kill_inside"}}},
+      [](const Job& job) {
+        check_survivors(job, "Unavailable", {"orker 1 on host ", " is gone ("});
+      });
+}
+
+TEST_CASE("a worker that is killed in a collective of MPI, which nobody can interrupt, ends the others (F1)") {
+  run({{Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "kill_inside", .victim = 0}},
+       {Start::mpirun_keeping, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}}},
+      [](const Job& job) {
+        check_ended_survivors(job, {"Worker " + std::to_string(job.plan().victim) + " on host ", " is gone ("});
+      });
+}
+
+TEST_CASE("a worker that is killed while variables get their first values is named by all others (F1)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill_in_broadcast", .victim = 0}},
+       {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "kill_in_broadcast"}},
+       {Start::mpirun, {.policy = "window", .ranks = 2, .fault = "kill_in_broadcast"}}},
+      [](const Job& job) {
+        check_survivors(job, "Unavailable", {"orker " + std::to_string(job.plan().victim) + " on host ", " is gone ("});
+      });
+}
+
+TEST_CASE("a worker that dies while MPI starts ends the others, which cannot interrupt it (F1)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill_in_init"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill_in_init", .victim = 0}}},
+      [](const Job& job) {
+        check_ended_survivors(job, {"Worker " + std::to_string(job.plan().victim) + " on host ", " is gone ("});
+      });
+  run({{Start::mpirun_keeping, {.policy = "ring", .ranks = 3, .fault = "kill_in_init", .start_ms = 3000}}},
+      [](const Job& job) {
+        check_ended_survivors(job, {"stuck in MPI_Init", "waits since 3.0"});
+      });
+  run({{Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill_in_init"}}},
+      [](const Job& job) { CHECK(job.statuses()[0] != 0); });
+}
+
+TEST_CASE("a worker that stands still is named at the deadline, with what it did last (F2)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "stop", .timeout_ms = 1500}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop", .victim = 0, .timeout_ms = 1500}},
+       {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "stop", .timeout_ms = 0}},
+       {Start::mpirun_keeping, {.policy = "flat", .ranks = 3, .fault = "stop", .timeout_ms = 1500}}},
+      [](const Job& job) {
+        check_survivors(job, "DeadlineExceeded",
+                        {"worker " + std::to_string(job.plan().victim) + " (host ", ") did not", " and waited ",
+                         job.plan().policy == "ring" ? "last was barrier" : "last was end of reduce_and_apply",
+                         "called all_reduce(sum) of 1 f32"});
+      });
+}
+
+TEST_CASE("a worker that stands still for less than the deadline changes nothing (F2)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "pause", .timeout_ms = 5000}},
+       {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "pause", .timeout_ms = 5000}},
+       {Start::mpirun, {.policy = "mpi", .ranks = 2, .fault = "pause", .replicas = 2, .timeout_ms = 5000}}},
+      [](const Job& job) {
+        for (const int status : job.statuses()) CHECK(status == 0);
+        for (std::size_t rank = 0; rank < job.plan().ranks; ++rank) {
+          CHECK(job.last(rank, "done").at != 0);
+          CHECK(job.last(rank, "done").at - job.last(1, "fault").at > 0.3);
+        }
+      });
+}
+
+TEST_CASE("workers that have done their work wait for one that ends later") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "late"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "late", .victim = 0}},
+       {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "late"}}},
+      [](const Job& job) {
+        for (const int status : job.statuses()) CHECK(status == 0);
+      });
+}
+
+TEST_CASE("leaving with status 0 in the middle of the work is a loss (F3)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},
+       {Start::tf_config, {.policy = "window", .ranks = 2, .fault = "exit", .victim = 0}},
+       {Start::mpirun, {.policy = "mpi", .ranks = 2, .fault = "leave"}},
+       {Start::mpirun_keeping, {.policy = "ring", .ranks = 3, .fault = "leave"}},
+       {Start::mpirun_keeping, {.policy = "flat", .ranks = 2, .fault = "exit"}}},
+      [](const Job& job) {
+        check_survivors(job, "Unavailable", {"orker " + std::to_string(job.plan().victim) + " on host ", " is gone ("});
+        if (job.start() == Start::tf_config) CHECK(job.statuses()[job.plan().victim] == 0);
+      });
+}
+
+TEST_CASE("a worker that has finished before the others is named by these") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "return"}},
+       {Start::mpirun, {.policy = "window", .ranks = 2, .fault = "return"}}},
+      [](const Job& job) {
+        check_survivors(job, "CollectiveMismatch",
+                        {"called all_reduce(sum) of 1 f32", "worker 1 (host ", ") has ended; its last was barrier"});
+      });
+  run({{Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "return"}},
+       {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "return"}}},
+      [](const Job& job) {
+        check_survivors(job, "Unavailable", {"Worker 1 on host ", "it had finished its work"});
+      });
+}
+
+TEST_CASE("an exception in one worker is raised in all, with its text (F7)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "throw_in_replica"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "throw_in_replica", .replicas = 2}},
+       {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "throw_in_replica", .victim = 0}},
+       {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "throw_in_replica", .replicas = 2}},
+       {Start::mpirun_keeping, {.policy = "mpi", .ranks = 3, .fault = "throw_in_replica"}}},
+      [](const Job& job) {
+        const std::string last = std::to_string(job.plan().replicas - 1);
+        check_survivors(job, "PeerError",
+                        {"Worker " + std::to_string(job.plan().victim) + " on host ", "Replica " + last + " failed",
+                         "It threw: the loss is not a number"});
+        CHECK(job.last(job.plan().victim, "error").text == "exception: the loss is not a number");
+      });
+}
+
+TEST_CASE("an exception outside replica functions ends the wait of the others (F7)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "throw_outside"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "throw_outside"}},
+       {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "throw_outside"}}},
+      [](const Job& job) {
+        check_survivors(job, "PeerError", {"Worker 1 on host ", " failed (", "an exception that ended the scope"});
+      });
+}
+
+TEST_CASE("workers that disagree hear of both sides, all of them, and may go on together") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "disagree"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "disagree"}},
+       {Start::mpirun, {.policy = "flat", .ranks = 3, .fault = "disagree", .replicas = 2}}},
+      [](const Job& job) {
+        for (const int status : job.statuses()) CHECK(status == 0);
+        struct Sides {
+          std::string_view what, usual, victim;
+        };
+        double longest = 0;
+        for (std::size_t rank = 0; rank < job.plan().ranks; ++rank) {
+          std::vector<Said> said;
+          for (const Said& one : job.said(rank))
+            if (one.word == "mismatch" || one.word == "fault") said.push_back(one);
+          const std::vector<Sides> expected{{"count", "all_reduce(sum) of 64 f32", "all_reduce(sum) of 63 f32"},
+                                            {"type", "all_reduce(sum) of 64 f32", "all_reduce(sum) of 64 i32"},
+                                            {"reduction", "all_reduce(sum) of 64 f32", "all_reduce(max) of 64 f32"},
+                                            {"root", "broadcast of 64 f32 from 0", "broadcast of 64 f32 from 1"},
+                                            {"kind", "all_reduce(sum) of 64 f32", "barrier"}};
+          REQUIRE(said.size() == 2 * expected.size());
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            const std::string& text = said[2 * i + 1].text;
+            CHECK(text.starts_with(expected[i].what));
+            CHECK(text.find(dist::text("called ", expected[i].usual, " as step")) != std::string::npos);
+            CHECK(text.find(dist::text("called ", expected[i].victim, " as step")) != std::string::npos);
+            CHECK(text.find("worker 1 (host ") != std::string::npos);
+            longest = std::max(longest, said[2 * i + 1].at - said[2 * i].at);
+          }
+        }
+        CHECK(longest < 5);
+        std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
+      });
+}
+
+TEST_CASE("a worker that skips a collective is found at the next, by all") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "skip"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "skip", .replicas = 2}},
+       {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "skip"}}},
+      [](const Job& job) {
+        check_survivors(
+            job, "CollectiveMismatch",
+            {"called all_reduce(sum) of 1 f32", "worker 1 (host ", "called reduce_and_apply(mean) of 1000 f32"});
+        CHECK(job.last(1, "error").text.starts_with("CollectiveMismatch"));
+      });
+}
+
+TEST_CASE("workers that cannot meet say who is missing, or whose address, index or list is wrong (F1, F13)") {
+  const Plan two{.policy = "ring", .ranks = 2, .fault = "none", .start_ms = 2500};
+  Plan three = two;
+  three.ranks = 3;
+  const auto start_some = [](Job& job, const std::vector<std::string>& addresses, std::size_t count) {
+    std::vector<pid_t> started;
+    for (std::size_t rank = 0; rank < count; ++rank) started.push_back(job.add(rank, Job::tf_config(addresses, rank)));
+    return started;
+  };
+
+  // One is killed while it waits for the last: the second, then the first, which had started the server.
+  Job killed{three}, killed_first{three};
+  const std::vector<std::string> addresses = Job::free_addresses(6);
+  const std::vector<std::string> lower{addresses.begin(), addresses.begin() + 3},
+      upper{addresses.begin() + 3, addresses.end()};
+  const pid_t second = start_some(killed, lower, 2)[1];
+  const pid_t first = start_some(killed_first, upper, 2)[0];
+
+  // Somebody else has the port of the first.
+  Job in_use{two};
+  const dist::rendezvous::Descriptor holder{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  REQUIRE(bind(holder.get(), reinterpret_cast<const sockaddr*>(&place), size) == 0);
+  REQUIRE(listen(holder.get(), 1) == 0);
+  REQUIRE(getsockname(holder.get(), reinterpret_cast<sockaddr*>(&place), &size) == 0);
+  const std::string held = "127.0.0.1:" + std::to_string(ntohs(place.sin_port));
+  start_some(in_use, {held, Job::free_addresses(1)[0]}, 1);
+
+  Job unresolvable{two};
+  start_some(unresolvable, {"no-such-host.invalid:2222", "no-such-host.invalid:2223"}, 2);
+
+  Job differing{two};
+  const std::vector<std::string> some = Job::free_addresses(3);
+  differing.add(0, Job::tf_config({some[0], some[1]}, 0));
+  differing.add(1, Job::tf_config({some[0], some[2]}, 1));
+
+  // The second start of index 1 is refused; the others wait for the last and go on.
+  Job twice{three};
+  const std::vector<std::string> right = Job::free_addresses(3);
+  start_some(twice, right, 2);
+
+  std::this_thread::sleep_for(400ms);
+  kill(second, SIGKILL);
+  kill(first, SIGKILL);
+  twice.add(3, Job::tf_config(right, 1));
+  CHECK(twice.await(3, "error").text.starts_with("RendezvousError"));
+  twice.add(2, Job::tf_config(right, 2));
+  CHECK(Job::finish({&killed, &killed_first, &in_use, &unresolvable, &differing, &twice}) == 0);
+
+  const auto says = [](const Job& job, std::size_t rank, std::initializer_list<std::string_view> parts) {
+    const std::string said = job.last(rank, "error").text;
+    INFO(said, "\n", job.output());
+    for (const std::string_view part : parts) CHECK(said.find(part) != std::string::npos);
+    CHECK(job.files_left() == "");
+  };
+  says(killed, 0, {"DeadlineExceeded", lower[1], lower[2]});
+  says(killed_first, 1, {"DeadlineExceeded", "Worker 0", upper[0]});
+  says(in_use, 0, {"RendezvousError", held, "Address already in use", "ss -ltnp"});
+  says(unresolvable, 0, {"RendezvousError", "cannot listen at its own address no-such-host.invalid:2222", "not known"});
+  says(unresolvable, 1, {"DeadlineExceeded", "Worker 0 at no-such-host.invalid:2222", "not known"});
+  says(differing, 0, {"DeadlineExceeded", "Worker 1 on host ", "has another list of tasks"});
+  says(differing, 1, {"RendezvousError", "Worker 1 on host ", "has another list of tasks"});
+  says(twice, 3, {"worker 1"});
+  for (const std::size_t rank : {0U, 1U, 2U}) CHECK(twice.last(rank, "done").at != 0);
+}

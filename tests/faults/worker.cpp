@@ -1,0 +1,319 @@
+// One worker of a small training, in which one of them has a fault. A Job (job.hpp) starts several:
+//
+//     faults_worker POLICY REPLICAS FAULT VICTIM TIMEOUT START
+//
+// POLICY is ring, window, mpi, or flat: ring without the memory of the node. FAULT is what happens to the worker VICTIM;
+// see `Fault`. TIMEOUT is that of collectives in milliseconds, 0 the usual one, START that of the start. Ends with 0, with
+// 3 after a dist::Error, with 4 after another exception. What happens goes to the file DIST_FAULTS_LOG.<rank>, with times
+// that compare between processes.
+#include <fcntl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/cluster/rendezvous/error.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/strategy/multi_worker.hpp>
+
+namespace {
+
+/// What the process says to the test, line by line: "<nanoseconds> <word> <text>". May be called in a signal handler.
+class Log {
+ public:
+  static void open(const char* path, std::size_t rank) {
+    file_ = ::open(dist::text(path, ".", rank).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  }
+  static void write(const char* word, const char* text = "") noexcept {
+    char line[4096];
+    const int size = std::snprintf(line, sizeof(line), "%lld %s %s\n",
+                                   static_cast<long long>(dist::detail::monotonic_nanoseconds()), word, text);
+    const std::size_t length = std::min(static_cast<std::size_t>(size), sizeof(line) - 1);
+    if (::write(file_, line, length) < 0) _exit(98);
+  }
+
+ private:
+  inline static int file_ = -1;
+};
+
+/// What happens to the victim, and where. It is told first, so that the time until the others notice can be measured.
+class Fault {
+ public:
+  static constexpr int step = 5;
+
+  Fault(std::string_view name, bool here) : name_(name), here_(here) { active_ = this; }
+
+  [[nodiscard]] bool is(std::string_view name) const { return name_ == name; }
+  [[nodiscard]] bool happens(std::string_view name) const { return here_ && name_ == name; }
+  /// Whether it is about large collectives.
+  [[nodiscard]] bool needs_time() const { return is("kill_inside") || is("kill_in_broadcast"); }
+
+  /// Between two steps.
+  void between() const {
+    if (happens("kill")) strike(SIGKILL);
+    if (happens("stop") || happens("pause")) strike(SIGSTOP);
+    if (happens("leave")) {
+      Log::write("fault");
+      _exit(0);
+    }
+    if (happens("exit")) {
+      Log::write("fault");
+      std::exit(0);
+    }
+    if (happens("throw_outside")) {
+      Log::write("fault");
+      throw std::runtime_error("the disk of the second worker is full");
+    }
+  }
+  /// At the start of a replica function, of the last replica of the process.
+  void in_replica() const {
+    if (!happens("throw_in_replica")) return;
+    Log::write("fault");
+    throw std::runtime_error("the loss is not a number");
+  }
+  /// After the last step, when the strategy is gone.
+  void at_end() const {
+    if (!happens("late")) return;
+    Log::write("fault");
+    sleep(2);
+  }
+  /// In MPI_Init.
+  static void in_init() {
+    if (active_ != nullptr && active_->happens("kill_in_init")) active_->strike(SIGKILL);
+  }
+
+  /// From now on the process is killed after a millisecond, unless it gets out before: a call that takes longer.
+  class Kill {
+   public:
+    explicit Kill(bool armed) : armed_(armed) {
+      if (!armed_) return;
+      std::signal(SIGALRM, [](int) {
+        if (inside_ != 0) active_->strike(SIGKILL);
+      });
+      inside_ = 1;
+      set_timer(1000);
+    }
+    Kill(const Kill&) = delete;
+    Kill& operator=(const Kill&) = delete;
+    ~Kill() {
+      if (!armed_) return;
+      inside_ = 0;
+      set_timer(0);
+    }
+
+   private:
+    static void set_timer(long microseconds) {
+      const itimerval once{{0, 0}, {0, microseconds}};
+      setitimer(ITIMER_REAL, &once, nullptr);
+    }
+    bool armed_;
+    inline static volatile std::sig_atomic_t inside_ = 0;
+  };
+
+ private:
+  void strike(int signal) const {
+    Log::write("fault", dist::text(static_cast<long>(getpid())).c_str());
+    kill(getpid(), signal);
+  }
+
+  std::string name_;
+  bool here_;
+  inline static const Fault* active_ = nullptr;
+};
+
+/// The files of shared memory and of the job's temporary folder that this process has mapped, for the test to see that they
+/// go.
+void log_mapped_files() {
+  const std::string temporary = dist::text(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "", "/");
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  char line[1024];
+  while (maps != nullptr && std::fgets(line, sizeof(line), maps) != nullptr) {
+    const char* const path = std::strchr(line, '/');
+    if (path == nullptr) continue;
+    const std::string_view file{path, std::strcspn(path, "\n")};
+    if (file.starts_with("/dev/shm/") || file.starts_with(temporary)) Log::write("mapped", std::string{file}.c_str());
+  }
+  if (maps != nullptr) std::fclose(maps);
+}
+
+/// Collectives in which the victim does something else than the others: all must hear of both, and go on together.
+template <class Workers>
+void disagree(const Workers& workers, bool victim) {
+  std::vector<float> floats(64, 1);
+  std::vector<int> integers(64, 1);
+  const std::span<float> all{floats};
+  const auto check = [&](const char* what, auto&& call) {
+    try {
+      Log::write("fault", what);
+      call();
+      throw std::logic_error(dist::text("nobody noticed that the workers disagree on the ", what));
+    } catch (const dist::CollectiveMismatch& error) {
+      Log::write("mismatch", dist::text(what, ": ", error.what()).c_str());
+    }
+    float members = 1;
+    workers.all_reduce(dist::sum, std::span<float>{&members, 1});
+    if (members != static_cast<float>(workers.communicator().size())) throw std::logic_error("a wrong sum afterwards");
+  };
+  check("count", [&] { workers.all_reduce(dist::sum, all.first(victim ? 63 : 64)); });
+  check("type", [&] {
+    if (victim)
+      workers.all_reduce(dist::sum, std::span<int>{integers});
+    else
+      workers.all_reduce(dist::sum, all);
+  });
+  check("reduction", [&] {
+    if (victim)
+      workers.all_reduce(dist::max, all);
+    else
+      workers.all_reduce(dist::sum, all);
+  });
+  check("root", [&] { workers.broadcast(victim ? 1 : 0, all); });
+  check("kind", [&] {
+    if (victim)
+      workers.barrier();
+    else
+      workers.all_reduce(dist::sum, all);
+  });
+}
+
+struct Plan {
+  std::string_view policy;
+  std::size_t replicas;
+  std::string_view fault;
+  std::size_t victim;
+  std::chrono::milliseconds timeout;
+  std::chrono::milliseconds start;
+  std::size_t rank;
+};
+
+template <class Ops>
+void train(const Plan& plan, const Fault& fault) {
+  dist::MultiWorkerOptions options;
+  options.replicas = plan.replicas;
+  options.pinned = false;  // the test has more processes than processors
+  options.start_timeout = plan.start;
+  if (plan.timeout.count() != 0) options.communication.timeout = plan.timeout;
+  if (plan.policy == "flat") options.hierarchical = false;
+  dist::MultiWorker<Ops> strategy{options};
+  log_mapped_files();
+  Log::write("started", strategy.describe().c_str());
+  if (fault.is("disagree")) return disagree(strategy.workers(), plan.rank == plan.victim);
+
+  const std::size_t elements = fault.needs_time() ? std::size_t{4} << 20 : 1000;
+  const auto make_weights = [&] {
+    const Fault::Kill soon{fault.happens("kill_in_broadcast")};
+    return strategy.template variable<float>({elements}, [](dist::TensorView<float> values) {
+      for (float& value : values.elements()) value = 1;
+    });
+  };
+  auto weights = make_weights();
+  for (int more = 0; fault.is("kill_in_broadcast") && more < 1000; ++more) make_weights();
+  auto gradients = strategy.template buffer<float>({elements});
+  const int steps = fault.needs_time() ? 1000 : 10;
+  float expected = 1;
+  for (int step = 0; step < steps; ++step) {
+    if (step == Fault::step) fault.between();
+    if (step == Fault::step && fault.happens("return")) {
+      Log::write("fault");
+      return;
+    }
+    strategy.run([&](auto& replica) {
+      if (step == Fault::step && replica.local_index() + 1 == plan.replicas) fault.in_replica();
+      const bool skips = step == Fault::step && fault.happens("skip");
+      if (skips && replica.local_index() == 0) Log::write("fault");
+      const float number = skips ? 0 : replica.all_reduce(dist::sum, 1.0F);
+      if (!skips && number != static_cast<float>(replica.num_replicas_in_sync()))
+        throw std::logic_error("a wrong sum of the replicas");
+      for (float& gradient : gradients.component(replica)) gradient = static_cast<float>(step % 4);
+      const Fault::Kill soon{fault.happens("kill_inside") && step >= Fault::step};
+      replica.reduce_and_apply(dist::mean, gradients.component(replica), weights.component(replica),
+                               [](std::size_t, std::span<float> mine, std::span<const float> mean) {
+                                 for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += mean[i];
+                               });
+    });
+    expected += static_cast<float>(step % 4);
+  }
+  for (const float weight : weights.read(strategy.scope()).elements())
+    if (weight != expected) throw std::logic_error("wrong weights");
+}
+
+int run(const Plan& plan) {
+  const auto say = [&](const char* type, const char* what) {
+    Log::write("error", dist::text(type, ": ", what).c_str());
+    std::fprintf(stderr, "rank %zu: %s: %s\n", plan.rank, type, what);
+    return 3;
+  };
+  try {
+    try {
+      const Fault fault{plan.fault, plan.rank == plan.victim};
+      if (plan.policy == "mpi")
+        train<dist::MpiAllReduce>(plan, fault);
+      else if (plan.policy == "window")
+        train<dist::SharedWindowAllReduce>(plan, fault);
+      else
+        train<dist::RingAllReduce>(plan, fault);
+      fault.at_end();
+      Log::write("done");
+      return 0;
+    } catch (const dist::ReplicaError& error) {
+      std::rethrow_exception(error.cause());
+    }
+  } catch (const dist::Unavailable& error) {
+    return say("Unavailable", error.what());
+  } catch (const dist::DeadlineExceeded& error) {
+    return say("DeadlineExceeded", error.what());
+  } catch (const dist::PeerError& error) {
+    return say("PeerError", error.what());
+  } catch (const dist::CollectiveMismatch& error) {
+    return say("CollectiveMismatch", error.what());
+  } catch (const dist::InvalidArgument& error) {
+    return say("InvalidArgument", error.what());
+  } catch (const dist::RendezvousError& error) {
+    return say("RendezvousError", error.what());
+  } catch (const dist::Error& error) {
+    return say("Error", error.what());
+  } catch (const std::exception& error) {
+    say("exception", error.what());
+    return 4;
+  }
+}
+
+}  // namespace
+
+/// MPI's own hook: the process may die here, where the others of its world wait for it in MPI_Init.
+extern "C" int MPI_Init_thread(int* argc, char*** argv, int wanted, int* provided) {
+  Fault::in_init();
+  return PMPI_Init_thread(argc, argv, wanted, provided);
+}
+
+int main(int argc, char** argv) {
+  const char* const path = std::getenv("DIST_FAULTS_LOG");
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? std::getenv("OMPI_COMM_WORLD_RANK")
+                                                                          : std::getenv("DIST_FAULTS_RANK");
+  if (argc != 7 || path == nullptr || rank == nullptr) {
+    std::fprintf(stderr,
+                 "usage: DIST_FAULTS_LOG=PATH DIST_FAULTS_RANK=N %s POLICY REPLICAS FAULT VICTIM TIMEOUT START\n",
+                 argv[0]);
+    return 2;
+  }
+  const Plan plan{argv[1],
+                  std::stoul(argv[2]),
+                  argv[3],
+                  std::stoul(argv[4]),
+                  std::chrono::milliseconds{std::stol(argv[5])},
+                  std::chrono::milliseconds{std::stol(argv[6])},
+                  std::stoul(rank)};
+  Log::open(path, plan.rank);
+  return run(plan);
+}

@@ -1,0 +1,10 @@
+// Collectives of the replicas of several workers that meet in the memory of their node.
+// ranks: 1 2 3 4
+#include <dist/strategy/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <conformance/cross_device_ops.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+
+TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::MultiWorker<dist::RingAllReduce>);

@@ -1,0 +1,271 @@
+#include <dist/strategy/multi_worker.hpp>
+// ranks: 1 2 3
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
+
+#include <doctest/doctest.h>
+#include "support/allocations.hpp"
+
+namespace nn = dist::nn;
+using Workers = dist::MultiWorker<dist::MpiAllReduce>;
+
+namespace {
+
+using Net =
+    nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<16, nn::Relu>, nn::Dense<3>>;
+
+/// A batch of the replica's own.
+struct Batch {
+  dist::Tensor<float> x{dist::Shape{4, 6, 6, 1}};
+  dist::Tensor<int> y{dist::Shape{4}};
+
+  explicit Batch(std::size_t seed) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7 + seed * 5) % 23) / 23 - 0.3f;
+    for (std::size_t i = 0; i < 4; ++i) y[i] = static_cast<int>((i + seed) % 3);
+  }
+};
+
+/// forward, loss and backward, which calls `when_ready`.
+template <class... WhenReady>
+void compute(auto& replica, nn::Network<Net>& net, const Batch& batch, WhenReady&&... when_ready) {
+  auto logits = net.forward(replica, dist::TensorView<const float>{batch.x});
+  auto loss = nn::sparse_categorical_crossentropy(replica, logits, dist::TensorView<const int>{batch.y}, 12);
+  net.backward(replica, loss, when_ready...);
+}
+
+/// Processes that meet in the memory of their node, or that all go through MPI, as on nodes of their own.
+dist::MultiWorkerOptions with(bool in_memory, std::size_t replicas = 1) {
+  dist::MultiWorkerOptions options;
+  options.hierarchical = in_memory;
+  options.replicas = replicas;
+  options.communication.bytes_per_pack = 1;
+  options.communication.timeout = std::chrono::seconds{20};
+  return options;
+}
+
+bool mpi_takes_any_thread() {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+template <class Fn>
+std::string what_throws(Fn&& fn) {
+  try {
+    fn();
+  } catch (const dist::Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("after wait the gradients are the sum over all replicas of all workers", Ops, dist::MpiAllReduce,
+                   dist::RingAllReduce) {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(in_memory);
+      CAPTURE(replicas);
+      dist::MultiWorker<Ops> strategy{with(in_memory, replicas)};
+      nn::Network<Net> net{strategy};
+      nn::OverlappedAllReduce overlap{strategy, net};
+      REQUIRE(overlap.buckets().size() == 6);
+      CHECK(overlap.overlaps() == (strategy.num_replicas_in_sync() > 1 &&
+                                   (in_memory || strategy.num_workers() == 1 || mpi_takes_any_thread())));
+      std::size_t wrong = 0, differ = 0;
+      for (std::size_t step = 0; step < 10; ++step) {
+        const auto counts = strategy.run([&](auto& replica) {
+          const Batch batch{replica.replica_id().index() + 10 * step};
+          compute(replica, net, batch);
+          const std::span<float> gradients = net.gradients().component(replica);
+          std::vector<float> expected{gradients.begin(), gradients.end()};
+          replica.all_reduce(dist::sum, std::span<float>{expected});
+          compute(replica, net, batch, overlap.on_ready(replica));
+          overlap.wait(replica);
+          std::size_t count[2] = {};
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            count[0] += gradients[i] != doctest::Approx(expected[i]).epsilon(1e-5);
+            count[1] += gradients[i] != expected[i];
+          }
+          return std::pair{count[0], count[1]};
+        });
+        for (std::size_t local = 0; local < replicas; ++local) {
+          wrong += std::get<0>(counts)[local];
+          differ += std::get<1>(counts)[local];
+        }
+      }
+      CHECK(wrong == 0);
+      if (in_memory) CHECK(differ == 0);  // to the bit: the replicas in order, then the workers in order
+    }
+}
+
+TEST_CASE("training is the same with and without overlap (spec P08)") {
+  Workers strategy{with(true, 2)};
+  const auto train = [&](bool overlaps) {
+    nn::Network<Net> net{strategy, 3};
+    nn::Optimizer optimizer{strategy, net, nn::Adam{}};
+    nn::OverlappedAllReduce overlap{strategy, net};
+    for (std::size_t step = 0; step < 10; ++step)
+      strategy.run([&](auto& replica) {
+        const Batch batch{replica.replica_id().index() + 10 * step};
+        if (overlaps) {
+          compute(replica, net, batch, overlap.on_ready(replica));
+          overlap.wait(replica);
+          optimizer.apply_gradients(replica, nn::skip_aggregation);
+        } else {
+          compute(replica, net, batch);
+          optimizer.apply_gradients(replica);
+        }
+      });
+    const auto values = net.parameters().component(strategy.scope(), 0);
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> with_overlap = train(true), without = train(false);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < without.size(); ++i)
+    wrong += with_overlap[i] != doctest::Approx(without[i]).epsilon(1e-6);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("workers reduce buckets while the layers before still compute, as the trace shows") {
+  Workers strategy{with(true)};
+  if (strategy.num_workers() == 1) return;
+  nn::Network<Net> net{strategy};
+  dist::Trace trace;
+  nn::OverlappedAllReduce overlap{strategy, net, {}, &trace};
+  REQUIRE(overlap.overlaps());
+  const auto background = strategy.background();
+  strategy.run([&](auto& replica) {
+    auto ready = overlap.on_ready(replica);
+    bool is_first = true;
+    compute(replica, net, Batch{1}, [&](dist::IndexRange elements) {
+      ready(elements);
+      // The other layers compute for as long as the buckets of the last one, bias and kernel, need.
+      if (is_first)
+        while (!background->is_done(2)) std::this_thread::yield();
+      is_first = false;
+    });
+    overlap.wait(replica);
+  });
+  std::int64_t end_of_backward = 0, first_reduction = 0;
+  std::size_t reductions = 0;
+  for (const dist::Trace::Event& event : trace.events()) {
+    if (event.name() == "all_reduce of bucket" && reductions++ == 0) first_reduction = event.begin;
+    if (event.name() == "backward of conv2d") end_of_backward = event.end;
+  }
+  const std::int64_t together = trace.overlap("backward of", "all_reduce of bucket");
+  MESSAGE("worker " << strategy.worker() << ": " << together << " ns of communication during the backward pass");
+  CHECK(reductions == 6);
+  CHECK(first_reduction < end_of_backward);
+  CHECK(together > 0);
+}
+
+TEST_CASE("collectives of the replicas go on while buckets are reduced, and the two do not meet") {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(in_memory);
+      CAPTURE(replicas);
+      Workers strategy{with(in_memory, replicas)};
+      nn::Network<Net> net{strategy};
+      nn::OverlappedAllReduce overlap{strategy, net};
+      const auto total = strategy.run([&](auto& replica) {
+        const Batch batch{1};
+        compute(replica, net, batch);
+        const std::vector<float> own(net.gradients().component(replica).begin(),
+                                     net.gradients().component(replica).end());
+        std::size_t wrong = 0;
+        for (int step = 0; step < 20; ++step) {
+          auto ready = overlap.on_ready(replica);
+          compute(replica, net, batch, [&](dist::IndexRange elements) {
+            ready(elements);
+            std::vector<float> ones(300, 1.0f);
+            replica.all_reduce(dist::sum, std::span<float>{ones});
+            for (const float one : ones) wrong += one != static_cast<float>(replica.num_replicas_in_sync());
+          });
+          overlap.wait(replica);
+          const std::span<float> sums = net.gradients().component(replica);
+          const auto count = static_cast<float>(replica.num_replicas_in_sync());
+          for (std::size_t i = 0; i < own.size(); ++i)
+            wrong += sums[i] != doctest::Approx(count * own[i]).epsilon(1e-5);
+        }
+        return wrong;
+      });
+      for (std::size_t local = 0; local < replicas; ++local) CHECK(total[local] == 0);
+    }
+}
+
+TEST_CASE("a worker that fails in the middle of a step ends it for all, and all go on with new collectives") {
+  for (const bool in_memory : {true, false}) {
+    CAPTURE(in_memory);
+    Workers strategy{with(in_memory, 2)};
+    if (strategy.num_workers() == 1) return;
+    nn::Network<Net> net{strategy};
+    const auto step = [&](auto& overlap, bool fails) {
+      strategy.run([&](auto& replica) {
+        auto ready = overlap.on_ready(replica);
+        std::size_t calls = 0;
+        compute(replica, net, Batch{1}, [&](dist::IndexRange elements) {
+          ready(elements);
+          if (fails && replica.replica_id().index() == 1 && ++calls == 2) throw std::runtime_error("a cosmic ray");
+        });
+        overlap.wait(replica);
+      });
+    };
+    nn::OverlappedAllReduce overlap{strategy, net};
+    step(overlap, false);
+    const auto start = std::chrono::steady_clock::now();
+    const std::string message = what_throws([&] { step(overlap, true); });
+    CAPTURE(message);
+    CHECK(message.find("a cosmic ray") != std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{5});
+    const std::string again = what_throws([&] { step(overlap, false); });
+    CAPTURE(again);
+    CHECK(again != "nothing was thrown");
+    nn::OverlappedAllReduce anew{strategy, net};
+    step(anew, false);
+    const auto sums = strategy.run([&](auto& replica) { return net.gradients().component(replica)[0]; });
+    const float own = sums[0];
+    CHECK(strategy.reduce(dist::sum, sums) ==
+          doctest::Approx(own * static_cast<float>(strategy.num_replicas_in_sync())));
+  }
+}
+
+TEST_CASE("once warm, a step allocates nothing") {
+  Workers strategy{with(true)};
+  nn::Network<Net> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::Adam{}};
+  nn::OverlappedAllReduce overlap{strategy, net};
+  const Batch batch{strategy.worker()};
+  const auto step = [&] {
+    strategy.run([&](auto& replica) {
+      compute(replica, net, batch, overlap.on_ready(replica));
+      overlap.wait(replica);
+      optimizer.apply_gradients(replica, nn::skip_aggregation);
+    });
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const std::size_t before = allocations;
+  for (int i = 0; i < 10; ++i) step();
+  CHECK(allocations == before);
+}

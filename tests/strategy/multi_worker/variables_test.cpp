@@ -1,0 +1,15 @@
+// Variables with copies on several workers.
+// ranks: 1 2 3 4
+#include <dist/strategy/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <conformance/variable.hpp>
+#include <conformance/variable_values.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+
+using conformance::Make;
+using Workers = dist::MultiWorker<dist::MpiAllReduce>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<Workers, 1>, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<Workers, 1>, Make<Workers, 2>);

@@ -1,0 +1,111 @@
+#include <dist/strategy/multi_worker.hpp>
+// ranks: 1 2 3 4
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <conformance/strategy.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/variable/generator.hpp>
+
+using conformance::Make;
+using Workers = dist::MultiWorker<dist::RingAllReduce>;
+
+namespace {
+
+std::size_t ranks() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return static_cast<std::size_t>(size);
+}
+std::size_t my_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return static_cast<std::size_t>(rank);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
+
+TEST_CASE("every process of the launcher is a worker, and the first is the chief (spec A07, A15)") {
+  Workers strategy{3};
+  CHECK(strategy.num_workers() == ranks());
+  CHECK(strategy.worker() == my_rank());
+  CHECK(strategy.is_chief() == (my_rank() == 0));
+  CHECK(strategy.num_replicas_in_sync() == 3 * ranks());
+  CHECK(strategy.num_local_replicas() == 3);
+  const std::string line = strategy.describe();
+  CAPTURE(line);
+  CHECK(line.find("MultiWorker<RingAllReduce, Cpu>: ") == 0);
+  CHECK(line.find(dist::text(3 * ranks(), " replicas, 3 of them here")) != std::string::npos);
+  CHECK_THROWS_AS(Workers{0}, dist::InvalidArgument);
+}
+
+TEST_CASE("a variable begins with the chief's value on every worker (spec A16, G06)") {
+  Workers strategy{2};
+  const auto rank = static_cast<float>(my_rank());
+  const auto number = strategy.variable<float>({3}, 7 + rank);
+  const auto filled = strategy.variable<float>({1000}, [&](dist::TensorView<float> all) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i) + 1000 * rank;
+  });
+  dist::Tensor<float> values{{5}};
+  for (float& value : values.elements()) value = rank - 1;
+  const auto given = strategy.variable<float>({5}, values);
+  for (std::size_t local = 0; local < 2; ++local) {
+    CHECK(number.component(strategy.scope(), local)[2] == 7);
+    CHECK(filled.component(strategy.scope(), local)[999] == 999);
+    CHECK(given.component(strategy.scope(), local)[4] == -1);
+  }
+}
+
+TEST_CASE("replicas of all workers draw different numbers, and outside all draw the chief's (spec R04)") {
+  Workers strategy{2};
+  dist::Generator random{strategy, 42};
+  dist::Default alone;
+  dist::Generator of_first{alone, 42};
+  CHECK(random.uniform(strategy.scope()) == of_first.uniform(alone.scope()));
+  const auto drawn = strategy.run([&](auto& replica) {
+    dist::Tensor<float> mine{{4}};
+    random.uniform(replica, mine.elements());
+    return mine;
+  });
+  const dist::Tensor<float> of_all = strategy.gather(drawn, 0);
+  for (std::size_t i = 0; i < of_all.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other) CHECK(of_all[i] != of_all[other]);
+  dist::Tensor<float> expected{{4}};
+  of_first.uniform(alone.scope(), expected.elements());
+  for (std::size_t i = 0; i < 4; ++i) CHECK(of_all[i] == expected[i]);
+}
+
+TEST_CASE("workers with different numbers of replicas are refused on every worker (spec A10)") {
+  if (ranks() == 1) return;
+  CHECK_THROWS_WITH_AS(Workers{my_rank() == 1 ? std::size_t{2} : std::size_t{1}},
+                       doctest::Contains("worker 0 has 1, worker 1 has 2"), dist::InvalidArgument);
+}
+
+TEST_CASE("workers may leave one strategy and make another, and two live side by side") {
+  for (int round = 0; round < 5; ++round) {
+    Workers strategy{1};
+    CHECK(strategy.reduce(dist::sum, strategy.run([](auto&) { return 1; })) == static_cast<int>(ranks()));
+  }
+  Workers one{1};
+  Workers two{2};
+  for (int round = 0; round < 50; ++round) {
+    CHECK(one.reduce(dist::sum, one.run([](auto& r) { return r.all_reduce(dist::max, 1); })) ==
+          static_cast<int>(ranks()));
+    CHECK(two.reduce(dist::sum, two.run([](auto& r) { return r.all_reduce(dist::sum, 1); })) ==
+          static_cast<int>(4 * ranks() * ranks()));
+  }
+}
+
+TEST_CASE("a strategy is not copied (spec A14)") {
+  static_assert(!std::is_copy_constructible_v<Workers> && !std::is_copy_assignable_v<Workers>);
+}

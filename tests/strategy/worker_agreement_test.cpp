@@ -1,0 +1,30 @@
+#include <dist/strategy/worker_agreement.hpp>
+// ranks: 1 2 3
+
+#include <dist/comm/mpi/communicator.hpp>
+
+#include <doctest/doctest.h>
+
+TEST_CASE("one process agrees with itself, and asks nobody") {
+  auto pass = dist::WorkerAgreement{}.begin();
+  pass.post(true);
+  CHECK(pass.any());
+  CHECK(pass.all());
+  pass.post(false);
+  CHECK_FALSE(pass.any());
+  CHECK_FALSE(pass.all());
+}
+
+TEST_CASE("several processes agree through MPI, pass after pass (spec I24, I25)") {
+  const dist::mpi::Communicator world{dist::mpi::ref(MPI_COMM_WORLD)};
+  const dist::WorkerAgreement agreement{dist::mpi::Agreement{world}};
+  for (int round = 0; round < 3; ++round) {
+    auto pass = agreement.begin();
+    pass.post(world.rank() == 0);
+    CHECK(pass.any());
+    pass.post(world.rank() == 0);
+    CHECK(pass.all() == (world.size() == 1));
+    pass.post(false);
+    CHECK_FALSE(pass.any());
+  }
+}
