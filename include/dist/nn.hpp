@@ -32,6 +32,7 @@
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/outputs.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/regularizer.hpp>
 #include <dist/nn/sequential.hpp>

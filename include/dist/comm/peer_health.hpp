@@ -167,14 +167,14 @@ class PeerHealth {
     if (const std::optional<LostPeer> peer = find_lost(awaited)) throw unavailable(*peer);
   }
 
-  /// The same as a value: the first peer that was lost, or the awaited one.
+  /// The same as a value: the awaited one, or the first peer that was lost.
   [[nodiscard]] std::optional<LostPeer> find_lost(std::optional<std::size_t> awaited = std::nullopt) {
     const std::lock_guard lock{mutex_};
     ask();
     for (const LostPeer& peer : gone_)
-      if (!peer.in_order) return peer;
-    for (const LostPeer& peer : gone_)
       if (peer.rank == awaited) return peer;
+    for (const LostPeer& peer : gone_)
+      if (!peer.in_order) return peer;
     return std::nullopt;
   }
 

@@ -8,8 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -97,7 +96,7 @@ class Watchdog {
         lost = false;
       }
       if (guarded == 0 || now == since) continue;
-      if (!lost && health_.find_lost()) {
+      if (!lost && knows_of_a_loss()) {
         lost = true;
         lost_since = now;
       }
@@ -105,6 +104,14 @@ class Watchdog {
         end(guarded, exit_lost);
       else if (deadline_.count() != 0 && now - since >= deadline_)
         end(guarded, exit_late);
+    }
+  }
+
+  [[nodiscard]] bool knows_of_a_loss() {
+    try {
+      return health_.find_lost().has_value();
+    } catch (const std::exception&) {
+      return false;  // a lifeline that cannot be read is for those who `look` to report
     }
   }
 
@@ -120,7 +127,7 @@ class Watchdog {
     try {
       if (status == exit_lost) health_.look();
       throw DeadlineExceeded(text("A call did not end in time: ", call),
-                             text("it waits since ", static_cast<double>(deadline_.count()) * 1e-9, " s for others"),
+                             text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others"),
                              "Find out what they wait for, or give the strategy a longer timeout");
     } catch (const Error& error) {
       message = text("dist: stuck in ", call, " and ended with status ", status, ": ", error.what(), "\n");

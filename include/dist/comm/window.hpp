@@ -98,6 +98,7 @@ class WindowGroup {
   /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of the
   /// node, 3 of those of this process. Throws OutOfMemory.
   [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
+    settle(timeout_);
     Stage& stage = stages_[which];
     if (stage.bytes < bytes) {
       const std::size_t larger = window_.allocate(bytes);
@@ -186,12 +187,7 @@ class WindowGroup {
       fill(mine().mailboxes[entered_ % 2]);
       return;
     }
-    if (left_early_) {
-      // Until all have come there they may use what this member published before it failed.
-      for (std::size_t peer = 0; peer < size(); ++peer)
-        if (peer != rank_) await(peer, timeout, 0);
-      left_early_ = false;
-    }
+    settle(timeout);
     ++entered_;
     Mailbox& box = mailbox(rank_);
     const std::uint64_t fingerprint = call.fingerprint();
@@ -208,6 +204,15 @@ class WindowGroup {
       if (theirs.failed) refuse_failed(peer);
       if (theirs.fingerprint != fingerprint) refuse_different(peer);
     }
+  }
+
+  /// Before operands are touched again: until all have come to a collective that failed, they may use what this member
+  /// published before it left.
+  void settle(std::int64_t timeout) {
+    if (!left_early_) return;
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank_) await(peer, timeout, 0);
+    left_early_ = false;
   }
 
   void await(std::size_t peer, std::int64_t timeout, std::size_t bytes) {

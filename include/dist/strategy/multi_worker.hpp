@@ -85,7 +85,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes that `resolver` knows of.
   template <ClusterResolver R>
   explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})
-      : MultiWorker(WorkerWorld{resolver, options.start_timeout}, with_accelerators(resolver, options)) {}
+      : MultiWorker(WorkerWorld{resolver, options.start_timeout, options.thread_level}, with_accelerators(resolver, options)) {}
   /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
   /// finalised then.
   explicit MultiWorker(mpi::CommRef comm, const MultiWorkerOptions& options = {})

@@ -53,6 +53,9 @@ struct MultiWorkerOptions {
   CollectiveChecks checks = CollectiveChecks::calls;
   /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
   CommunicationOptions communication = {};
+  /// Which threads are to call MPI where this library starts it. With `multiple`, collectives in the background
+  /// (nn::OverlappedAllReduce) go on between nodes while replicas compute.
+  mpi::ThreadLevel thread_level = mpi::ThreadLevel::funneled;
   /// The longest that the processes wait for each other at the start.
   std::chrono::milliseconds start_timeout = std::chrono::minutes{5};
 };

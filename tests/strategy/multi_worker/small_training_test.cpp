@@ -1,5 +1,5 @@
 // Training on several workers: as on one replica, whatever the division.
-// ranks: 1 2 3 4
+// ranks: 1 2 4
 #include <dist/strategy/multi_worker.hpp>
 
 #include <doctest/doctest.h>

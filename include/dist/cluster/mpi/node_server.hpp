@@ -136,9 +136,10 @@ class NodeServer {
   int end_ranks() {
     const std::size_t left = ranks_.still_connected();
     if (left > 0)
-      std::fprintf(stderr,
-                   "dist: worker %zu on host %s is gone (%s); ending what is left of the job on this host, %zu processes.\n",
-                   lost_peer_.rank, lost_peer_.host.c_str(), lost_peer_.why.c_str(), left);
+      std::fprintf(
+          stderr,
+          "dist: worker %zu on host %s is gone (%s); ending what is left of the job on this host, %zu processes.\n",
+          lost_peer_.rank, lost_peer_.host.c_str(), lost_peer_.why.c_str(), left);
     return 1;
   }
 

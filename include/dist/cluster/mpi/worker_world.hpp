@@ -109,9 +109,12 @@ class WorkerWorld {
     source_ = "the program's communicator";
   }
   /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
-  /// between the processes; DeadlineExceeded when not all come within `start_timeout`.
+  /// between the processes; DeadlineExceeded when not all come within `start_timeout`. `thread_level` is asked of MPI where
+  /// this starts it.
   template <ClusterResolver R>
-  WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout) {
+  WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout,
+              mpi::ThreadLevel thread_level = mpi::ThreadLevel::funneled)
+      : thread_level_(thread_level) {
     const detail::StartedWorld::Work work{started()};
     join(resolver, start_timeout);
   }
@@ -157,10 +160,10 @@ class WorkerWorld {
   /// not come in time, ends this one.
   class Start {
    public:
-    explicit Start(std::chrono::milliseconds longest) : watchdog_(health_, longest), guard_(&watchdog_, call_) {
+    Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted) : watchdog_(health_, longest), guard_(&watchdog_, call_) {
       if (const HostedWorld* const hosted = started().hosted.get())
         health_.watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
-      if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>();
+      if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);
     }
     /// Throws Unavailable where a process went, although MPI runs.
     void finish() { health_.look(); }
@@ -195,7 +198,7 @@ class WorkerWorld {
 
   void join_launched(const ClusterSpec& cluster, const std::optional<Task>& task, const Launcher& launcher,
                      std::chrono::milliseconds start_timeout) {
-    const Start start{start_timeout};
+    const Start start{start_timeout, thread_level_};
     const std::size_t size = size_of(MPI_COMM_WORLD);
     require_world_size(launcher, size);
     Claim mine{cluster.checksum(), task ? 1U : 0U, task.value_or(Task{}), {}};
@@ -258,7 +261,7 @@ class WorkerWorld {
     options.secret = rendezvous::job_secret();
     options.deadline = start_timeout;
     started().hosted = std::make_unique<HostedWorld>(HostedWorld::join(options));
-    Start{start_timeout}.finish();
+    Start{start_timeout, thread_level_}.finish();
     started().hosted->initialised();
     comm_ = MPI_COMM_WORLD;
   }
@@ -266,6 +269,7 @@ class WorkerWorld {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::optional<Task> task_;
   std::string source_ = "nothing";
+  mpi::ThreadLevel thread_level_ = mpi::ThreadLevel::funneled;
 };
 
 }  // namespace dist

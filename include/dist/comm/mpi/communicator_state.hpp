@@ -333,7 +333,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (options_.health == nullptr) return;
     if (const std::optional<LostPeer> lost =
             options_.health->find_lost(peer ? std::optional{worker(*peer)} : std::nullopt)) {
-      take_notices();  // what it said before it ended says more
+      // What it said before it ended says more. MPI looks before it works, so that what came is seen the second time.
+      for (int again = 0; again < 3; ++again) take_notices();
       give_up(unavailable(*lost));
     }
   }

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,11 +41,6 @@ struct NodeCandidate {
   std::uint64_t stamp = 0;  // also in the memory itself: whoever reads it there has found the right one
 };
 
-[[nodiscard]] inline std::uint64_t process_space_here() noexcept {
-  struct stat space {};
-  return stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
-}
-
 [[nodiscard]] inline bool may_share(const NodeCandidate& one, const NodeCandidate& other) noexcept {
   return one.process_space != 0 && one.process_space == other.process_space &&
          std::string_view{one.host.data()} == other.host.data();
@@ -64,7 +57,7 @@ struct NodeCandidate {
   detail::NodeCandidate me;
   const std::string_view host = world.host(rank);
   std::memcpy(me.host.data(), host.data(), std::min(host.size(), me.host.size() - 1));
-  me.process_space = separate ? 0 : detail::process_space_here();
+  me.process_space = separate ? 0 : process_space();
   me.memory = mine.name();
   me.stamp = static_cast<std::uint64_t>(dist::detail::monotonic_nanoseconds()) << 16 | (rank + 1);
   std::memcpy(mine.data() + stamp_at, &me.stamp, sizeof(me.stamp));

@@ -1,8 +1,8 @@
 // What a world of MPI costs, started by mpirun or hosted from TF_CONFIG alone: the time until all are up, and messages
 // between ranks 0 and 1, one way, the least of 200 rounds.
 //
-//   mpirun -n 2 bench_mpi_ping_pong
-//   example_09_dist_run -n 2 bench_mpi_ping_pong
+//   mpirun -n 2 bench_hosted_world
+//   example_09_dist_run -n 2 bench_hosted_world
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
