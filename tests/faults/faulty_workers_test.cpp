@@ -41,7 +41,7 @@ void run(const std::vector<Case>& cases, Check&& check) {
       all.push_back(jobs.emplace_back(std::make_unique<Job>(cases[i].start, cases[i].plan)).get());
     CHECK(Job::finish(all) == 0);
     for (const Job* const job : all) {
-      INFO(describe(*job), "\n", job->output());
+      INFO(describe(*job), "\n", job->last_words(), job->output());
       for (const int status : job->statuses()) CHECK(status != Job::running);
       // Told to keep the others, mpirun 4.1 does not end after a rank was killed, and leaves its own files when it is ended.
       if (job->start() != Start::mpirun_keeping) CHECK(job->files_left() == "");
@@ -142,7 +142,7 @@ TEST_CASE("a worker that dies while MPI starts ends the others, which cannot int
       });
   run({{Start::mpirun_keeping, {.policy = "ring", .ranks = 3, .fault = "kill_in_init", .start_ms = 3000}}},
       [](const Job& job) {
-        check_ended_survivors(job, {"stuck in MPI_Init", "waits since 3.0"});
+        check_ended_survivors(job, {"stuck in MPI_Init", "waited 3.0"});
       });
   run({{Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill_in_init"}}},
       [](const Job& job) { CHECK(job.statuses()[0] != 0); });

@@ -187,6 +187,16 @@ class Job {
     return found;
   }
 
+  /// What each worker said last, for messages.
+  [[nodiscard]] std::string last_words() const {
+    std::string words;
+    for (std::size_t rank = 0; rank < plan_.ranks; ++rank) {
+      const std::vector<Said> all = said(rank);
+      words += "the last word of rank " + std::to_string(rank) + ": " + (all.empty() ? "none" : all.back().word) + "\n";
+    }
+    return words;
+  }
+
   /// Waits until the worker has said this; throws after `longest`.
   Said await(std::size_t rank, std::string_view word, Clock::duration longest = 10s) const {
     const Clock::time_point end = Clock::now() + longest;

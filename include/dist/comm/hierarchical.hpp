@@ -103,7 +103,7 @@ class Hierarchical {
       : layout_(&layout),
         lower_(waiting(lower, timeout)),
         patient_(waiting(lower, timeout + own_patience * slack(timeout))) {
-    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical ? timeout : timeout + slack(timeout)));
+    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical || alone() ? timeout : timeout + slack(timeout)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 

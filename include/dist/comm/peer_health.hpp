@@ -129,9 +129,11 @@ class PeerHealth {
   PeerHealth(const PeerHealth&) = delete;
   PeerHealth& operator=(const PeerHealth&) = delete;
 
-  /// From now on the end of this process of this machine is noticed.
+  /// From now on the end of this process of this machine is noticed. One that is watched already is not watched twice.
   void watch_process(std::size_t rank, std::string_view host, pid_t pid, bool by_number = false) {
     const std::lock_guard lock{mutex_};
+    for (const Process& process : processes_)
+      if (process.rank == rank && process.watch.pid() == pid) return;
     processes_.push_back({rank, std::string{host}, detail::ProcessWatch{pid, by_number}, false});
     list_descriptors();
   }

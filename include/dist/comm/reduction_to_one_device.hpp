@@ -9,9 +9,9 @@
 #include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
 
 namespace dist {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,7 +31,10 @@ class Watchdog {
   static constexpr int exit_late = 71;
 
   /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
-  explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline) : health_(health), deadline_(deadline) {
+  /// After the loss of a peer the call may take `grace` longer.
+  explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline,
+                    std::chrono::nanoseconds grace = std::chrono::seconds{1})
+      : health_(health), deadline_(deadline), grace_(grace) {
     // The program's signal handlers run in its own threads.
     sigset_t all;
     sigset_t before;
@@ -71,7 +75,7 @@ class Watchdog {
       if (watchdog_ == nullptr) return;
       watchdog_->guarded_.store(0);
       // The watchdog has decided and describes the call, which must stay until the process has ended.
-      while (watchdog_->is_ending_.load()) pause();
+      while (watchdog_->is_ending_.load()) sched_yield();
     }
 
    private:
@@ -100,7 +104,7 @@ class Watchdog {
         lost = true;
         lost_since = now;
       }
-      if (lost && now - lost_since >= std::chrono::seconds{1})
+      if (lost && now - lost_since >= grace_)
         end(guarded, exit_lost);
       else if (deadline_.count() != 0 && now - since >= deadline_)
         end(guarded, exit_late);
@@ -138,6 +142,7 @@ class Watchdog {
 
   PeerHealth& health_;
   std::chrono::nanoseconds deadline_;
+  std::chrono::nanoseconds grace_;
   std::uint64_t calls_ = 0;
   alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the call that is guarded now, or 0
   std::atomic<const CollectiveCall*> call_{nullptr};

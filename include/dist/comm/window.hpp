@@ -128,7 +128,7 @@ class WindowGroup {
   friend class WindowCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
-  static constexpr std::size_t first_line = cache_line - 24;
+  static constexpr std::size_t first_line = cache_line - 16;
 
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence;  // of the collective that the rest belongs to

@@ -73,8 +73,8 @@ void meet_here(const InReplica auto& replica) {
 /// Whole parameters, from the last to the first, make a bucket until that is more than `bytes_per_pack` bytes; 0 makes
 /// one bucket of all, of which nothing can overlap (spec H12). A bucket is reduced once all replicas of the process have
 /// its gradients: their sum in replica order, then the processes' in the order of the strategy's policy. Where the
-/// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE, as by an
-/// `mpi::Environment{mpi::ThreadLevel::multiple}` at the beginning of main: else buckets are reduced in `wait`.
+/// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE
+/// (MultiWorkerOptions::thread_level): else buckets are reduced in `wait`.
 ///
 /// Worth it where communication takes longer than the optimizer's pass, that is between nodes: the sums go to every
 /// replica, which then updates all parameters by itself, while `apply_gradients` without this class shares the update

@@ -169,9 +169,13 @@ template <class Op, class Value, class Workers>
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
-  } else if constexpr (!std::same_as<Workers, SelfCollectives> && (Reducible<Value> || TensorLike<Value>)) {
+  } else if constexpr (!std::same_as<Workers, SelfCollectives> && Structure<Value>) {
+    return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
+  } else if constexpr (!std::same_as<Workers, SelfCollectives> &&
+                       (Reducible<Value> || TensorLike<Value> || Aggregate<Value>)) {
     // Each process gives its own (spec C13).
-    return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas, workers);
+    return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
+                         workers);
   } else {
     if constexpr (Reducible<Value>) require_reduce_op<Op, Value>();
     require_reducible_as_is<Op>(replicas, value);
@@ -282,6 +286,7 @@ template <class Value, class Workers>
     static_assert(TensorLike<Value>,
                   "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
     const TensorView<const ElementOf<Value>> view = view_of(value);
+    if constexpr (!std::same_as<Workers, SelfCollectives>) return all_gather_tensors(workers, "worker", view, axis);
     Tensor<ElementOf<Value>> copy{concatenated_shape("replica", {&view.shape(), 1}, axis)};
     std::copy_n(view.data(), view.size(), copy.data());
     return copy;

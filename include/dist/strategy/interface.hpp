@@ -138,13 +138,16 @@ class StrategyInterface {
         "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "
         "the value once for each copy");
     const CrossReplicaContext<Derived> context = scope();
-    return detail::reduce_values(op,
-                                 PerReplica<TensorView<const T>>(
-                                     derived().memory()->replicas(),
-                                     [&](std::size_t copy) {
-                                       return TensorView<const T>{variable.component(context, copy), variable.shape()};
-                                     }),
-                                 1, derived().workers());
+    return together([&] {
+      return detail::reduce_values(
+          op,
+          PerReplica<TensorView<const T>>(
+              derived().memory()->replicas(),
+              [&](std::size_t copy) {
+                return TensorView<const T>{variable.component(context, copy), variable.shape()};
+              }),
+          1, derived().workers());
+    });
   }
   /// Also along axes of the values (spec C09): of `{0, 1}` the elements of rows and columns of all replicas are
   /// combined, and the result is a tensor without these axes. The values may differ in extent along them; the mean is

@@ -41,10 +41,10 @@ using WorkerCollectives =
     Hierarchical<SharedMemoryAllReduce::On<ThreadCommunicator>, typename WorkerGroup<Ops>::Workers>;
 
 [[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
-                                                      std::chrono::nanoseconds timeout) {
+                                                      std::chrono::nanoseconds timeout, bool owns_cores) {
   ThreadedOptions threaded;
   threaded.replicas = options.replicas;
-  threaded.pinned = options.pinned;
+  threaded.pinned = options.pinned && owns_cores;
   threaded.communication = options.communication;
   threaded.communication.timeout = timeout;
   return threaded;
@@ -68,8 +68,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
 
   using Group = detail::WorkerGroup<Ops>;
-  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops>,
-                        typename Group::Workers>;
+  using Base =
+      Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops>, typename Group::Workers>;
 
  public:
   using Placement = OnEveryReplica;
@@ -85,7 +85,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes that `resolver` knows of.
   template <ClusterResolver R>
   explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})
-      : MultiWorker(WorkerWorld{resolver, options.start_timeout, options.thread_level}, with_accelerators(resolver, options)) {}
+      : MultiWorker(WorkerWorld{resolver, options.start_timeout, options.thread_level},
+                    with_accelerators(resolver, options)) {}
   /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
   /// finalised then.
   explicit MultiWorker(mpi::CommRef comm, const MultiWorkerOptions& options = {})
@@ -128,7 +129,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
 
   MultiWorker(WorkerWorld world, const MultiWorkerOptions& options)
       : Group(std::move(world), options),
-        Base(detail::threaded_options(options, Group::timeout())),
+        Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
         communication_(options.communication) {
     for (std::size_t replica = 0; replica < this->num_local_replicas(); ++replica)
       layouts_.push_back(GroupLayout::uniform(num_workers(), this->num_local_replicas(), worker(), replica));
@@ -156,8 +157,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// In a thread of their own where that may communicate, else while they are waited for.
   [[nodiscard]] std::shared_ptr<BackgroundCollectives<typename Group::Workers>> make_background() {
     return std::make_shared<BackgroundCollectives<typename Group::Workers>>(
-        Group::more_workers(), Group::any_thread_may_communicate() ? BackgroundProgress::by_a_thread
-                                                                   : BackgroundProgress::while_waiting);
+        Group::more_workers(),
+        Group::any_thread_may_communicate() ? BackgroundProgress::by_a_thread : BackgroundProgress::while_waiting);
   }
 
   CommunicationOptions communication_;

@@ -124,7 +124,8 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// without care. Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so
   /// on (spec C03), or nothing when `fn` returns nothing.
   ///
-  /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError.
+  /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of
+  /// another process as a PeerError, and the loss of one as Unavailable.
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
     detail::require_replica_function<Fn, Context, Args...>();
@@ -242,11 +243,26 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     try {
       run();
     } catch (const std::exception& error) {
-      // The other processes would wait for this one.
-      if constexpr (requires { derived().workers().abandon(""); })
-        derived().workers().abandon(error);
-      if (background_ && dynamic_cast<const ReplicaError*>(&error) != nullptr) background_->abandon(error);
+      const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
+      if (background_ && in_replica != nullptr) background_->abandon(error);
+      if constexpr (requires { derived().workers().abandon(""); }) {
+        if (in_replica != nullptr) {
+          derived().workers().abandon(error);  // the other processes would wait for this one
+          rethrow_failure_of_peer(in_replica->cause());
+        }
+      }
       throw;
+    }
+  }
+  /// Where a replica only learnt of the failure of another process, that is what happened.
+  static void rethrow_failure_of_peer(const std::exception_ptr& cause) {
+    try {
+      std::rethrow_exception(cause);
+    } catch (const Unavailable&) {
+      throw;
+    } catch (const PeerError&) {
+      throw;
+    } catch (...) {
     }
   }
 

@@ -112,8 +112,6 @@ class WorkerGroup {
       throw InvalidArgument("A timeout of collectives is negative",
                             text(static_cast<double>(timeout_.count()) * 1e-9, " s was given"),
                             "Give a positive timeout, or 0 to wait as long as it takes");
-    if (const HostedWorld* const hosted = WorkerWorld::started().hosted.get())
-      health_->watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
     std::optional<mpi::Communicator> all;
     mpi::NodeMap nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
     if (!world_.is_alone()) {
@@ -131,11 +129,11 @@ class WorkerGroup {
                             "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
     const std::span<const std::size_t> here = layout_->members(layout_->group());
     member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
-    const bool own_cores = all && share_processors(*all, options, member_, here.size());
+    owns_cores_ = !all || share_processors(*all, options);
     const std::string host{all ? all->host(all->rank()) : "here"};
     window_ = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
                                             std::move(nodes.peers), *health_,
-                                            own_cores ? SpinBudget::own_core() : SpinBudget::shared_core(), timeout_);
+                                            owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core(), timeout_);
     std::optional<WireOps> wire;
     if (all && layout_->groups() > 1) {
       if (layout_->groups() == layout_->size())
@@ -163,6 +161,7 @@ class WorkerGroup {
   /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread can
   /// use them at the same time: they stay as long as this group. A collective call.
   [[nodiscard]] Workers more_workers() {
+    workers_->agree({.operation = "collectives in the background"});
     const std::size_t group = 1 + more_.size();
     if (group == WindowGroup::most_groups)
       throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
@@ -173,10 +172,15 @@ class WorkerGroup {
     if (all_) {
       const bool separate = layout_->groups() == layout_->size();
       peers = mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(group), separate).peers;
-      if (peers.size() + 1 != layout_->members(layout_->group()).size())
-        throw OutOfMemory("The workers of a node could not map each other's memory a second time",
-                          text(peers.size(), " of them were reached"),
-                          "Raise the limits on virtual memory and open files (ulimit -v, -n)");
+      // All see the same, so that all throw or none.
+      std::vector<std::size_t> reached(layout_->size());
+      workers_->exchange("memory mapped again", peers.size() + 1, std::span{reached});
+      for (std::size_t group_of = 0; group_of < layout_->groups(); ++group_of)
+        for (const std::size_t rank : layout_->members(group_of))
+          if (reached[rank] != layout_->members(group_of).size())
+            throw OutOfMemory("The workers of a node could not map each other's memory a second time",
+                              text("worker ", rank, " reached ", reached[rank] - 1, " others"),
+                              "Raise the limits on virtual memory and open files (ulimit -v, -n)");
       made->watchdog.emplace(*health_, timeout_);
       if (separate && layout_->size() > 1)
         wire.emplace(mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*made->watchdog)});
@@ -184,9 +188,10 @@ class WorkerGroup {
         wire = between_leaders(*all_, *made->watchdog);
     }
     // It waits where a replica computes, so it leaves the processor at once.
-    made->window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(),
-                                                 std::string{all_ ? all_->host(all_->rank()) : "here"},
-                                                 std::move(peers), *health_, SpinBudget::shared_core(), timeout_, group);
+    made->window =
+        std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(),
+                                      std::string{all_ ? all_->host(all_->rank()) : "here"}, std::move(peers), *health_,
+                                      SpinBudget::shared_core(), timeout_, group);
     made->workers.emplace(*layout_, NodeOps{WindowCommunicator{*made->window}}, std::move(wire), timeout_);
     more_.push_back(std::move(made));
     return *more_.back()->workers;
@@ -197,14 +202,29 @@ class WorkerGroup {
   }
   /// Of all processes; made at the first call, which is a collective one.
   [[nodiscard]] WorkerAgreement agreement() const {
-    if (all_ && !agreement_)
+    if (all_ && !agreement_) {
+      workers_->agree({.operation = "distribution of a dataset"});
       agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
+    }
     return agreement_.value_or(WorkerAgreement{});
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
+  /// Whether every replica of this host has a processor of its own.
+  [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }
 
  private:
+  /// In a hosted world one for all strategies of the process, as the lifeline tells of each loss once.
+  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers() {
+    StartedWorld& started = WorkerWorld::started();
+    if (!started.hosted) return std::make_shared<PeerHealth>();
+    if (!started.health) {
+      started.health = std::make_shared<PeerHealth>();
+      started.health->watch_lifeline(started.hosted->lifeline(),
+                                     [hosted = started.hosted.get()] { return hosted->lost_peer(); });
+    }
+    return started.health;
+  }
   [[nodiscard]] static std::chrono::nanoseconds default_timeout() {
     const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
     return seconds ? std::chrono::seconds{*seconds} : std::chrono::minutes{10};
@@ -240,6 +260,8 @@ class WorkerGroup {
   /// The collectives of the first processes of all nodes, on these. A collective call of all.
   [[nodiscard]] std::optional<WireOps> between_leaders(const mpi::Communicator& all, Watchdog& watchdog) {
     MPI_Comm leaders = MPI_COMM_NULL;
+    const CollectiveCall call{.operation = "MPI_Comm_split"};
+    const Watchdog::Guard guard{&watchdog, call};
     mpi::check(MPI_Comm_split(all.native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all.rank()), &leaders),
                "MPI_Comm_split");
     if (leaders == MPI_COMM_NULL) return std::nullopt;
@@ -248,16 +270,21 @@ class WorkerGroup {
     return wire;
   }
 
-  /// Binds this process to its part of the node's processors, where all of the node's processes may use the same ones and
-  /// there are enough. Returns whether every replica of the node has a processor of its own.
-  [[nodiscard]] bool share_processors(const mpi::Communicator& all, const MultiWorkerOptions& options,
-                                      std::size_t member, std::size_t members) const {
+  /// Binds this process to its part of the host's processors, where all processes there may use the same ones and there
+  /// are enough. Returns whether every replica of the host has a processor of its own.
+  [[nodiscard]] static bool share_processors(const mpi::Communicator& all, const MultiWorkerOptions& options) {
     const std::vector<std::size_t> mine = allowed_processors();
     std::vector<std::uint64_t> checksums(all.size());
     MpiAllReduce::On<mpi::Communicator>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
-    const std::span<const std::size_t> here = layout_->members(layout_->group());
-    const bool bound_by_launcher =
-        std::any_of(here.begin(), here.end(), [&](std::size_t rank) { return checksums[rank] != checksums[here[0]]; });
+    std::size_t members = 0;
+    std::size_t member = 0;
+    bool bound_by_launcher = false;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (all.host(rank) != all.host(all.rank())) continue;
+      if (rank == all.rank()) member = members;
+      bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
+      ++members;
+    }
     if (bound_by_launcher) return mine.size() >= options.replicas;
     if (mine.size() < members * options.replicas) return false;
     if (!options.pinned || members == 1) return true;
@@ -281,12 +308,13 @@ class WorkerGroup {
   WorkerWorld world_;
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
-  std::shared_ptr<PeerHealth> health_ = std::make_shared<PeerHealth>();  // MPI_Finalize needs it later
+  std::shared_ptr<PeerHealth> health_ = known_peers();  // MPI_Finalize needs it later
   std::optional<Watchdog> watchdog_;
   std::shared_ptr<WindowMemory> memory_;
   std::shared_ptr<Arena> arena_{memory_, &memory_->arena};
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
+  bool owns_cores_ = true;
   std::unique_ptr<WindowGroup> window_;
   std::optional<std::size_t> all_rank_;
   std::optional<mpi::Communicator> all_;

@@ -77,8 +77,9 @@ struct StartedWorld {
     if (unfinished_ != 0) abandon();
     if (hosted) hosted->goodbye();
     if (!environment || !environment->owns_mpi() || !health || unfinished_ != 0) return;
-    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost.
-    Watchdog watchdog{*health, std::chrono::nanoseconds{0}};
+    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost. A peer that was faster
+    // and has ended looks the same: hence the patience.
+    Watchdog watchdog{*health, std::chrono::nanoseconds{0}, std::chrono::seconds{30}};
     const CollectiveCall call{.operation = "MPI_Finalize"};
     const Watchdog::Guard guard{&watchdog, call};
     environment.reset();
@@ -109,7 +110,8 @@ class WorkerWorld {
     source_ = "the program's communicator";
   }
   /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
-  /// between the processes; DeadlineExceeded when not all come within `start_timeout`. `thread_level` is asked of MPI where
+  /// between the processes; DeadlineExceeded when not all come within `start_timeout`, which under a launcher, whose world
+  /// cannot be interrupted while it starts, ends the process (Watchdog). `thread_level` is asked of MPI where
   /// this starts it.
   template <ClusterResolver R>
   WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout,
@@ -160,7 +162,8 @@ class WorkerWorld {
   /// not come in time, ends this one.
   class Start {
    public:
-    Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted) : watchdog_(health_, longest), guard_(&watchdog_, call_) {
+    Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)
+        : watchdog_(health_, longest), guard_(&watchdog_, call_) {
       if (const HostedWorld* const hosted = started().hosted.get())
         health_.watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
       if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);

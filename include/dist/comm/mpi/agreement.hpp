@@ -53,8 +53,15 @@ class AgreementGroup {
       : workers_(workers), health_(options.health), timeout_(longest_wait(options.timeout)) {
     permit_.require("an agreement of workers");
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Comm_idup(workers.native(), &comm_, &request), "MPI_Comm_idup");
-    wait({&request, 1}, "The making of an agreement", options.timeout, health_);
+    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+    check(MPI_Comm_idup(workers.native(), made.get(), &request), "MPI_Comm_idup");
+    try {
+      wait({&request, 1}, "The making of an agreement", options.timeout, health_);
+    } catch (...) {
+      static_cast<void>(made.release());  // MPI may still write there
+      throw;
+    }
+    comm_ = *made;
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     // The first messages of two processes connect them, for which both have to be here.
     auto votes = std::make_unique<Votes>(size());

@@ -11,6 +11,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -142,6 +143,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// Tells all members of a call and returns when all have told the same.
   void meet(const CollectiveCall& call, std::int64_t timeout) {
     ++sequence_;
+    if (later_ && later_->notice.sequence == sequence_) {
+      const NoticeFrom came = *std::exchange(later_, std::nullopt);
+      known_to_all_ = sequence_;
+      came.notice.failure.raise(worker(came.peer), host(came.peer));
+    }
     last_ = mine_.call;
     mine_.sequence = sequence_;
     if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
@@ -244,6 +250,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   struct Notice {
     std::uint64_t sequence = 0;
     FailureNotice failure;
+  };
+  struct NoticeFrom {
+    Notice notice;
+    std::size_t peer;
   };
   struct OutgoingNotice {
     Notice notice;
@@ -349,6 +359,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       check(MPI_Recv(&notice, sizeof(notice), MPI_BYTE, status.MPI_SOURCE, notice_tag, comm_, MPI_STATUS_IGNORE),
             "MPI_Recv");
       if (notice.sequence < sequence_) continue;  // of a failure that another one came before
+      if (notice.sequence > sequence_ && !notice.failure.breaks_the_group()) {
+        // Of the next collective: its sender has done its part of this one.
+        later_ = NoticeFrom{notice, static_cast<std::size_t>(status.MPI_SOURCE)};
+        return;
+      }
       const bool interrupted = free_places_.size() != under_way_.size() || !sent_records();
       known_to_all_ = sequence_ = notice.sequence;
       try {
@@ -397,7 +412,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     for (UnderWay& transfer : under_way_)
       if (transfer.receive != MPI_REQUEST_NULL) cancel(transfer.receive);
     // What is still on its way uses the memory of this object.
+    static std::mutex one_at_a_time;
     static std::vector<std::shared_ptr<CommunicatorState>> kept_until_the_process_ends;
+    const std::lock_guard lock{one_at_a_time};
     kept_until_the_process_ends.push_back(shared_from_this());
   }
   /// Records that come later are passed over.
@@ -471,6 +488,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::vector<UnderWay> under_way_;
   std::vector<std::size_t> free_places_;
   std::vector<std::unique_ptr<OutgoingNotice>> notices_;
+  std::optional<NoticeFrom> later_;  // of the next collective
   std::array<AlignedBuffer<std::byte>, 4> scratch_;
   std::exception_ptr broken_;
 };

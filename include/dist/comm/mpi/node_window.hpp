@@ -84,14 +84,14 @@ struct NodeCandidate {
   std::size_t my_number = 0;
   for (std::size_t first = 0; first < all.size(); ++first) {
     if (placed[first]) continue;
-    std::vector<std::size_t> members{first};
-    for (std::size_t other = first + 1; other < all.size(); ++other)
-      if (!placed[other] && detail::may_share(all[first], all[other])) members.push_back(other);
-    for (const std::size_t member : members)
-      if (reached[member] == 0) {
-        members = {first};
-        break;
+    std::vector<std::size_t> members;
+    bool all_reached = true;
+    for (std::size_t other = 0; other < all.size(); ++other)
+      if (other == first || detail::may_share(all[first], all[other])) {
+        members.push_back(other);
+        all_reached = all_reached && reached[other] != 0;
       }
+    if (!all_reached) members = {first};  // and the others of them alike
     for (std::size_t number = 0; number < members.size(); ++number) {
       placed[members[number]] = true;
       if (members[number] != rank) continue;
