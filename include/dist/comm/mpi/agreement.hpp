@@ -177,7 +177,7 @@ class AgreementGroup {
 
   /// About every millisecond: whether there is still hope.
   void look(Votes& votes) {
-    workers_.look_for_failures();
+    workers_.look_for_failures(true);
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == workers_.rank()) continue;
       if (has_come(votes, peer))

@@ -72,9 +72,10 @@ class Communicator {
     state_->require_usable(call.operation);
     if (checks_ != CollectiveChecks::none && size() > 1) state_->meet(call, timeout_);
   }
-  /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks.
-  void look_for_failures() const {
-    if (checks_ != CollectiveChecks::none && size() > 1) state_->look_for_failures();
+  /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks; `between_collectives`,
+  /// also where it has taken part in the last collective and will not come to the next.
+  void look_for_failures(bool between_collectives = false) const {
+    if (checks_ != CollectiveChecks::none && size() > 1) state_->look_for_failures(between_collectives);
   }
 
   /// Whether every later call throws what broke this group.

@@ -143,11 +143,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// Tells all members of a call and returns when all have told the same.
   void meet(const CollectiveCall& call, std::int64_t timeout) {
     ++sequence_;
-    if (later_ && later_->notice.sequence == sequence_) {
-      const NoticeFrom came = *std::exchange(later_, std::nullopt);
-      known_to_all_ = sequence_;
-      came.notice.failure.raise(worker(came.peer), host(came.peer));
-    }
+    if (later_ && later_->notice.sequence == sequence_) raise_later();
     last_ = mine_.call;
     mine_.sequence = sequence_;
     if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
@@ -207,7 +203,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   }
 
   /// Throws what a peer said of its failure, if one did: for before a call that cannot be interrupted.
-  void look_for_failures() { take_notices(); }
+  /// `between_collectives`: also one that does not come to the next.
+  void look_for_failures(bool between_collectives) {
+    take_notices();
+    if (between_collectives && later_) raise_later();
+  }
 
   /// Tells the peers, instead of coming to the next collective, why this process does not come.
   void abandon(const FailureNotice& failure) noexcept {
@@ -377,6 +377,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         throw;
       }
     }
+  }
+  [[noreturn]] void raise_later() {
+    const NoticeFrom came = *std::exchange(later_, std::nullopt);
+    known_to_all_ = sequence_ = came.notice.sequence;
+    came.notice.failure.raise(worker(came.peer), host(came.peer));
   }
   void send_notices(const FailureNotice& failure) {
     std::erase_if(notices_, [](const std::unique_ptr<OutgoingNotice>& sent) {
