@@ -119,7 +119,7 @@ TEST_CASE("a lost member is an error for those who wait for another one, too, an
   if (state->rank() == last)
     CHECK(error_of<dist::Unavailable>([&] {
             state->meet({.operation = "barrier"}, minute);
-            state->look_for_failures();
+            state->look_for_failures(true);
           }).find("Worker 77 on host west is gone") == 0);
 }
 
