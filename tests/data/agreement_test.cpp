@@ -120,7 +120,7 @@ TEST_CASE("infinite data that end later are an error, as the other workers do no
 }
 
 TEST_CASE("a worker with data does not wait for the others' answer, one without data does (spec I24)") {
-  Meeting meeting{2, std::chrono::milliseconds{100}};
+  Meeting meeting{2, std::chrono::milliseconds{400}};
   AgreedEnd<MeetingAgreement> mine{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::keep};
   AgreedEnd<MeetingAgreement> theirs{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::keep};
   on_workers(2, [&](std::size_t worker) { return (worker == 0 ? mine : theirs).runs(true); });
@@ -131,7 +131,7 @@ TEST_CASE("a worker with data does not wait for the others' answer, one without 
 }
 
 TEST_CASE("all wait for all where incomplete steps are dropped (spec I25)") {
-  Meeting meeting{2, std::chrono::milliseconds{50}};
+  Meeting meeting{2, std::chrono::milliseconds{400}};
   AgreedEnd<MeetingAgreement> mine{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::drop};
   AgreedEnd<MeetingAgreement> theirs{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::drop};
   on_workers(2, [&](std::size_t worker) { return (worker == 0 ? mine : theirs).runs(true); });

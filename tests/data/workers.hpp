@@ -108,20 +108,27 @@ class MeetingAgreement {
 /// What `work(worker)` returns on each of so many threads. Throws what the first of them threw.
 template <class Work>
 auto on_workers(std::size_t workers, Work work) {
-  std::vector<decltype(work(std::size_t{}))> results(workers);
-  std::vector<std::exception_ptr> errors(workers);
+  // Not a vector of results: the bits of a vector<bool> are not memory locations of their own.
+  struct Outcome {
+    decltype(work(std::size_t{})) result{};
+    std::exception_ptr error;
+  };
+  std::vector<Outcome> outcomes(workers);
   std::vector<std::thread> threads;
   for (std::size_t worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&, worker] {
+    threads.emplace_back([&work, &outcome = outcomes[worker], worker] {
       try {
-        results[worker] = work(worker);
+        outcome.result = work(worker);
       } catch (...) {
-        errors[worker] = std::current_exception();
+        outcome.error = std::current_exception();
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  std::vector<decltype(work(std::size_t{}))> results;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.error) std::rethrow_exception(outcome.error);
+    results.push_back(std::move(outcome.result));
+  }
   return results;
 }
 
