@@ -8,6 +8,14 @@ set(dist_component_onednn "^nn/onednn/")
 set(dist_component_json "^cluster/json\\.hpp$")
 set(dist_component_crypto "^cluster/rendezvous/hmac\\.hpp$")
 set(dist_component_mpi "^(comm|cluster)/mpi/")
+# The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is
+# linked with.
+set(dist_targets_gzip ZLIB::ZLIB)
+set(dist_targets_hwloc hwloc::hwloc)
+set(dist_targets_onednn DNNL::dnnl gomp)
+set(dist_targets_json nlohmann_json::nlohmann_json)
+set(dist_targets_crypto OpenSSL::Crypto)
+set(dist_targets_mpi DistMPI::DistMPI)
 # What reaches several goes with the last of them.
 set(dist_components gzip hwloc onednn json crypto mpi)
 
