@@ -21,6 +21,7 @@
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/hierarchical.hpp>
+#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/mpi/node_window.hpp>
@@ -108,19 +109,16 @@ class WorkerGroup {
         timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
         checks_(options.checks),
         memory_(std::make_shared<WindowMemory>(options.replicas)) {
-    if (timeout_.count() < 0)
-      throw InvalidArgument("A timeout of collectives is negative",
-                            text(static_cast<double>(timeout_.count()) * 1e-9, " s was given"),
-                            "Give a positive timeout, or 0 to wait as long as it takes");
-    std::optional<mpi::Communicator> all;
+    static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
+    Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
     mpi::NodeMap nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
     if (!world_.is_alone()) {
-      watchdog_.emplace(*health_, timeout_);
-      all.emplace(world_.comm(), options_of_mpi(*watchdog_));
-      all->watch_processes(*health_);
-      require_equal_replicas(*all, options.replicas);
+      first.watchdog.emplace(*health_, timeout_);
+      all_.emplace(world_.comm(), options_of_mpi(*first.watchdog));
+      all_->watch_processes(*health_);
+      require_equal_replicas(options.replicas);
       const bool separate = !options.hierarchical.value_or(Between::hierarchical);
-      nodes = mpi::find_nodes(*all, memory_->shared, 0, separate);
+      nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
     }
     layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
     if (Between::one_node_only && layout_->groups() > 1)
@@ -129,72 +127,50 @@ class WorkerGroup {
                             "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
     const std::span<const std::size_t> here = layout_->members(layout_->group());
     member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
-    owns_cores_ = !all || share_processors(*all, options);
-    const std::string host{all ? all->host(all->rank()) : "here"};
-    window_ = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
-                                            std::move(nodes.peers), *health_,
-                                            owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core(), timeout_);
-    std::optional<WireOps> wire;
-    if (all && layout_->groups() > 1) {
-      if (layout_->groups() == layout_->size())
-        wire.emplace(*all);
-      else
-        wire = between_leaders(*all, *watchdog_);
-    }
-    workers_.emplace(*layout_, NodeOps{WindowCommunicator{*window_}}, std::move(wire), timeout_);
-    all_ = std::move(all);
+    owns_cores_ = !all_ || share_processors(*all_, options);
+    join(first, 0, std::move(nodes.peers), owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core());
   }
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup() {
     if (work_.failing())
-      workers_->abandon("an exception that ended the scope of its strategy; see what that worker printed");
-    bool broken = work_.failing() || workers_->is_broken() || (all_ && all_->is_broken()) || health_->find_lost();
-    for (const std::unique_ptr<MoreWorkers>& more : more_) broken = broken || more->workers->is_broken();
+      workers().abandon("an exception that ended the scope of its strategy; see what that worker printed");
+    bool broken = work_.failing() || (all_ && all_->is_broken()) || health_->find_lost();
+    for (const std::unique_ptr<Joined>& joined : joined_) broken = broken || joined->workers->is_broken();
     if (broken) work_.fail();
     WorkerWorld::started().health = health_;
   }
 
   [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
-  [[nodiscard]] const Workers& workers() const noexcept { return *workers_; }
+  [[nodiscard]] const Workers& workers() const noexcept { return *joined_.front()->workers; }
   /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread can
   /// use them at the same time: they stay as long as this group. A collective call.
   [[nodiscard]] Workers more_workers() {
-    workers_->agree({.operation = "collectives in the background"});
-    const std::size_t group = 1 + more_.size();
+    workers().agree({.operation = "collectives in the background"});
+    const std::size_t group = joined_.size();
     if (group == WindowGroup::most_groups)
       throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
-                            text(more_.size(), " were made, one after each failure"), "Start all workers again");
-    auto made = std::make_unique<MoreWorkers>();
+                            text(group - 1, " were made, one after each failure"), "Start all workers again");
+    auto joined = std::make_unique<Joined>();
     std::vector<WindowGroup::Peer> peers;
-    std::optional<WireOps> wire;
     if (all_) {
       const bool separate = layout_->groups() == layout_->size();
       peers = mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(group), separate).peers;
       // All see the same, so that all throw or none.
       std::vector<std::size_t> reached(layout_->size());
-      workers_->exchange("memory mapped again", peers.size() + 1, std::span{reached});
+      workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
       for (std::size_t group_of = 0; group_of < layout_->groups(); ++group_of)
         for (const std::size_t rank : layout_->members(group_of))
           if (reached[rank] != layout_->members(group_of).size())
             throw OutOfMemory("The workers of a node could not map each other's memory a second time",
                               text("worker ", rank, " reached ", reached[rank] - 1, " others"),
                               "Raise the limits on virtual memory and open files (ulimit -v, -n)");
-      made->watchdog.emplace(*health_, timeout_);
-      if (separate && layout_->size() > 1)
-        wire.emplace(mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*made->watchdog)});
-      else if (layout_->groups() > 1)
-        wire = between_leaders(*all_, *made->watchdog);
+      joined->watchdog.emplace(*health_, timeout_);
     }
     // It waits where a replica computes, so it leaves the processor at once.
-    made->window =
-        std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(),
-                                      std::string{all_ ? all_->host(all_->rank()) : "here"}, std::move(peers), *health_,
-                                      SpinBudget::shared_core(), timeout_, group);
-    made->workers.emplace(*layout_, NodeOps{WindowCommunicator{*made->window}}, std::move(wire), timeout_);
-    more_.push_back(std::move(made));
-    return *more_.back()->workers;
+    join(*joined, group, std::move(peers), SpinBudget::shared_core());
+    return *joined_.emplace_back(std::move(joined))->workers;
   }
   /// Whether any thread may use them: where MPI is called, if it was initialised with MPI_THREAD_MULTIPLE.
   [[nodiscard]] bool any_thread_may_communicate() const {
@@ -203,7 +179,7 @@ class WorkerGroup {
   /// Of all processes; made at the first call, which is a collective one.
   [[nodiscard]] WorkerAgreement agreement() const {
     if (all_ && !agreement_) {
-      workers_->agree({.operation = "distribution of a dataset"});
+      workers().agree({.operation = "distribution of a dataset"});
       agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
     }
     return agreement_.value_or(WorkerAgreement{});
@@ -229,12 +205,25 @@ class WorkerGroup {
     const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
     return seconds ? std::chrono::seconds{*seconds} : std::chrono::minutes{10};
   }
-  /// What another thread needs to use collectives at the same time.
-  struct MoreWorkers {
+  /// The processes, joined to make collectives: once for each thread that calls them.
+  struct Joined {
     std::optional<Watchdog> watchdog;
     std::unique_ptr<WindowGroup> window;
     std::optional<Workers> workers;
   };
+
+  /// `peers` are the other processes of this node, `group` is the number of the mailboxes there. A collective call.
+  void join(Joined& joined, std::size_t group, std::vector<WindowGroup::Peer> peers, SpinBudget budget) {
+    std::optional<WireOps> wire;
+    if (layout_->groups() > 1 && layout_->groups() < layout_->size())
+      wire = between_leaders(*joined.watchdog);
+    else if (layout_->groups() > 1)
+      wire.emplace(group == 0 ? *all_ : mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*joined.watchdog)});
+    const std::string host{all_ ? all_->host(all_->rank()) : "here"};
+    joined.window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
+                                                  std::move(peers), *health_, budget, timeout_, group);
+    joined.workers.emplace(*layout_, NodeOps{WindowCommunicator{*joined.window}}, std::move(wire), timeout_);
+  }
 
   [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog) {
     mpi::CommunicatorOptions chosen;
@@ -242,14 +231,13 @@ class WorkerGroup {
     chosen.checks = checks_;
     chosen.health = health_.get();
     chosen.watchdog = &watchdog;
-    if (all_rank_) chosen.worker = *all_rank_;
+    if (all_) chosen.worker = all_->rank();
     return chosen;
   }
 
-  void require_equal_replicas(const mpi::Communicator& all, std::size_t replicas) {
-    all_rank_ = all.rank();
-    std::vector<std::size_t> of_all(all.size());
-    MpiAllReduce::On<mpi::Communicator>{all}.exchange("replicas of the workers", replicas, std::span{of_all});
+  void require_equal_replicas(std::size_t replicas) {
+    std::vector<std::size_t> of_all(all_->size());
+    MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("replicas of the workers", replicas, std::span{of_all});
     for (std::size_t worker = 1; worker < of_all.size(); ++worker)
       if (of_all[worker] != of_all[0])
         throw InvalidArgument("The workers do not have the same number of replicas",
@@ -258,12 +246,13 @@ class WorkerGroup {
   }
 
   /// The collectives of the first processes of all nodes, on these. A collective call of all.
-  [[nodiscard]] std::optional<WireOps> between_leaders(const mpi::Communicator& all, Watchdog& watchdog) {
+  [[nodiscard]] std::optional<WireOps> between_leaders(Watchdog& watchdog) {
     MPI_Comm leaders = MPI_COMM_NULL;
     const CollectiveCall call{.operation = "MPI_Comm_split"};
     const Watchdog::Guard guard{&watchdog, call};
-    mpi::check(MPI_Comm_split(all.native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all.rank()), &leaders),
-               "MPI_Comm_split");
+    mpi::check(
+        MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
+        "MPI_Comm_split");
     if (leaders == MPI_COMM_NULL) return std::nullopt;
     std::optional<WireOps> wire{mpi::Communicator{mpi::ref(leaders), options_of_mpi(watchdog)}};
     mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
@@ -309,18 +298,14 @@ class WorkerGroup {
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
   std::shared_ptr<PeerHealth> health_ = known_peers();  // MPI_Finalize needs it later
-  std::optional<Watchdog> watchdog_;
   std::shared_ptr<WindowMemory> memory_;
   std::shared_ptr<Arena> arena_{memory_, &memory_->arena};
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
-  std::unique_ptr<WindowGroup> window_;
-  std::optional<std::size_t> all_rank_;
-  std::optional<mpi::Communicator> all_;
+  std::vector<std::unique_ptr<Joined>> joined_;  // first for the thread that made the strategy
+  std::optional<mpi::Communicator> all_;         // uses the first one's watchdog
   mutable std::optional<WorkerAgreement> agreement_;
-  std::optional<Workers> workers_;
-  std::vector<std::unique_ptr<MoreWorkers>> more_;
 };
 
 }  // namespace detail
