@@ -32,9 +32,12 @@ TEST_CASE("small integers are numbers, a char is a character") {
   CHECK(text('A') == "A");
 }
 
-TEST_CASE("text of floating-point numbers has six decimals") {
-  CHECK(text(0.5) == "0.500000");
-  CHECK(text(-1.25F) == "-1.250000");
+TEST_CASE("text of floating-point numbers has six significant digits, and no zeros after them") {
+  CHECK(text(0.5) == "0.5");
+  CHECK(text(-1.25F) == "-1.25");
+  CHECK(text(600.0) == "600");
+  CHECK(text(1e-9) == "1e-09");
+  CHECK(text(2.0 / 3) == "0.666667");
 }
 
 TEST_CASE("text keeps a zero character inside a string view") {

@@ -195,7 +195,7 @@ TEST_CASE("ranges are half open in float as well") {
   CHECK(one == 3.0);
   CHECK_THROWS_WITH_AS(
       random.uniform(strategy.scope(), numbers, 3.0, 1.0),
-      "Generator::uniform was given an empty range (from 3.000000 to below 1.000000). Give a high that "
+      "Generator::uniform was given an empty range (from 3 to below 1). Give a high that "
       "is not below low.",
       dist::InvalidArgument);
   CHECK_THROWS_AS(random.uniform(strategy.scope(), numbers, 0.0, std::nan("")), dist::InvalidArgument);

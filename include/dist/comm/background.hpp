@@ -1,8 +1,5 @@
 #pragma once
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <concepts>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include <dist/comm/reduce_block.hpp>
+#include <dist/comm/service_thread.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
@@ -50,7 +48,8 @@ class BackgroundCollectives {
   /// Throws OutOfMemory when the system gives no thread.
   explicit BackgroundCollectives(Ops ops, BackgroundProgress progress = BackgroundProgress::by_a_thread)
       : ops_(std::move(ops)), progress_(progress), tasks_(16) {
-    if (progress == BackgroundProgress::by_a_thread) start_thread();
+    if (progress == BackgroundProgress::by_a_thread)
+      thread_ = detail::start_service_thread("collectives in the background", [this] { work(); });
   }
   BackgroundCollectives(const BackgroundCollectives&) = delete;
   BackgroundCollectives& operator=(const BackgroundCollectives&) = delete;
@@ -172,22 +171,6 @@ class BackgroundCollectives {
   [[nodiscard]] Ticket last_ticket() const noexcept {
     const std::lock_guard lock{mutex_};
     return started_;
-  }
-
-  void start_thread() {
-    // The program's signal handlers run in its own threads.
-    sigset_t all;
-    sigset_t mask;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &mask);
-    try {
-      thread_ = std::thread([this] { work(); });
-    } catch (const std::exception& refusal) {
-      pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-      throw OutOfMemory("No thread for collectives in the background", refusal.what(),
-                        "Raise the limit on threads (ulimit -u)");
-    }
-    pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   }
 
   /// The queue keeps its memory, a ring that grows when it is full.

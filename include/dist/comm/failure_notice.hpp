@@ -17,9 +17,9 @@ namespace dist {
 /// in another process. Texts that do not fit are cut.
 class FailureNotice {
  public:
-  /// Zeroed memory is one that says nothing.
+  /// Zeroed memory is one without a text.
   FailureNotice() = default;
-  FailureNotice(std::string_view why) : kind_(Kind::other) { store(why, why_); }
+  FailureNotice(std::string_view why) { store(why, why_); }
   FailureNotice(const char* why) : FailureNotice(std::string_view{why}) {}
   /// What counts of a ReplicaError is its cause, where that says something of the processes.
   FailureNotice(const std::exception& error) : FailureNotice(std::string_view{error.what()}) {
@@ -36,7 +36,6 @@ class FailureNotice {
     }
   }
 
-  [[nodiscard]] bool says_something() const noexcept { return kind_ != Kind::none; }
   /// Whether the one who said it cannot go on with the others: it lost one of them, or gave up waiting.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
@@ -54,7 +53,6 @@ class FailureNotice {
       case Kind::lost:
         throw Unavailable(static_cast<std::size_t>(lost_rank_), lost_host_.data(), by,
                           "See what that worker printed last, then start all workers again");
-      case Kind::none:
       case Kind::other:
         break;
     }
@@ -62,7 +60,7 @@ class FailureNotice {
   }
 
  private:
-  enum class Kind : std::uint64_t { none, other, mismatch, deadline, lost };
+  enum class Kind : std::uint64_t { other, mismatch, deadline, lost };
 
   void classify(const std::exception& error) {
     if (const auto* const lost = dynamic_cast<const Unavailable*>(&error)) {
@@ -80,7 +78,7 @@ class FailureNotice {
     std::memcpy(place.data(), words.data(), std::min(words.size(), size - 1));
   }
 
-  Kind kind_ = Kind::none;
+  Kind kind_ = Kind::other;
   std::uint64_t lost_rank_ = 0;
   std::array<char, 256> lost_host_{};
   std::array<char, 1024> why_{};

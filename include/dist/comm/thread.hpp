@@ -14,6 +14,7 @@
 #include <string>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/longest_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
@@ -40,7 +41,10 @@ class ThreadGroup {
   /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
   /// with 0 only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout)
-      : status_(status), budget_(budget), timeout_(longest_wait(timeout)), members_(new Member[status.replicas()]) {}
+      : status_(status),
+        budget_(budget),
+        timeout_(detail::longest_wait(timeout)),
+        members_(new Member[status.replicas()]) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
 
@@ -60,14 +64,6 @@ class ThreadGroup {
 
   static constexpr std::size_t payload_capacity = 256;
   static constexpr std::size_t first_line = cache_line - 16;
-
-  [[nodiscard]] static std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
-    if (timeout.count() < 0)
-      throw InvalidArgument("A timeout of collectives is negative",
-                            text(static_cast<double>(timeout.count()) * 1e-9, " s was given"),
-                            "Give a positive timeout, or 0 to wait as long as it takes");
-    return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
-  }
 
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
@@ -245,7 +241,7 @@ class ThreadCommunicator {
   /// negative timeout.
   [[nodiscard]] ThreadCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
     ThreadCommunicator changed = *this;
-    changed.timeout_ = ThreadGroup::longest_wait(timeout);
+    changed.timeout_ = detail::longest_wait(timeout);
     return changed;
   }
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +14,7 @@
 
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/service_thread.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 
@@ -32,23 +31,10 @@ class Watchdog {
 
   /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
   /// After the loss of a peer the call may take `grace` longer.
+  /// Throws OutOfMemory when the system gives no thread.
   explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline,
                     std::chrono::nanoseconds grace = std::chrono::seconds{1})
-      : health_(health), deadline_(deadline), grace_(grace) {
-    // The program's signal handlers run in its own threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread_ = std::thread([this] { watch(); });
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw OutOfMemory("No thread for the watchdog of collectives", "the system gave none",
-                        "Raise the limit on threads (ulimit -u)");
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
+      : health_(health), deadline_(deadline), grace_(grace) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
@@ -150,7 +136,7 @@ class Watchdog {
   alignas(cache_line) std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;
-  std::thread thread_;
+  std::thread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
 };
 
 }  // namespace dist

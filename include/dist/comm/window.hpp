@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -55,6 +55,7 @@ class WindowGroup {
 
   /// `mine` is this process's memory, and `peers` are the others of the node, in the order of their ranks here, without
   /// this one, which is member `rank`. A member that waits longer than `timeout` for another throws DeadlineExceeded.
+  /// Throws InvalidArgument for a negative one.
   ///
   /// `window` is the arena of what follows the header in `mine`: operands that do not lie there are copied to it. `group`
   /// tells the groups of the same processes apart; a number is taken once.
@@ -66,7 +67,7 @@ class WindowGroup {
         window_(window),
         health_(health),
         budget_(budget),
-        timeout_(longest_wait(timeout)) {
+        timeout_(detail::longest_wait(timeout)) {
     static_assert(sizeof(Member) <= header_bytes / most_groups);
     DIST_EXPECT(group < most_groups);
     workers_.push_back({worker, std::move(host), std::span<std::byte>{mine.data(), mine.size()}});
@@ -157,10 +158,6 @@ class WindowGroup {
     std::span<std::byte> memory;
   };
 
-  [[nodiscard]] static std::int64_t longest_wait(std::chrono::nanoseconds timeout) noexcept {
-    return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
-  }
-
   [[nodiscard]] Member& member(std::size_t rank) const noexcept {
     return *reinterpret_cast<Member*>(workers_[rank].memory.data() + mailboxes_at_);
   }
@@ -169,11 +166,6 @@ class WindowGroup {
 
   [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
     return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
-  }
-  [[nodiscard]] bool all_arrived() const noexcept {
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank_ && !arrived(peer)) return false;
-    return true;
   }
   void notify() const noexcept {
     for (std::size_t peer = 0; peer < size(); ++peer)
@@ -321,10 +313,11 @@ class WindowCommunicator {
 
   explicit WindowCommunicator(WindowGroup& group) : group_(&group), timeout_(group.timeout_) {}
 
-  /// The same membership, which waits longer or shorter than the group does (spec H13).
+  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a
+  /// negative timeout.
   [[nodiscard]] WindowCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
     WindowCommunicator changed = *this;
-    changed.timeout_ = WindowGroup::longest_wait(timeout);
+    changed.timeout_ = detail::longest_wait(timeout);
     return changed;
   }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -11,9 +13,17 @@ namespace detail {
 inline void append_text(std::string& out, std::string_view part) { out.append(part); }
 inline void append_text(std::string& out, char part) { out.push_back(part); }
 
-template <class Number>
-  requires std::integral<Number> || std::floating_point<Number>
-void append_text(std::string& out, Number part) { out.append(std::to_string(part)); }
+template <std::integral Number>
+void append_text(std::string& out, Number part) {
+  out.append(std::to_string(part));
+}
+
+/// With six significant digits and no zeros after them: 0.5, 600, 1e-09.
+inline void append_text(std::string& out, double part) {
+  char digits[32];
+  const int count = std::snprintf(digits, sizeof digits, "%g", part);
+  out.append(digits, static_cast<std::size_t>(count));
+}
 
 }  // namespace detail
 

@@ -49,9 +49,6 @@ class NodeRanks {
     return true;
   }
 
-  [[nodiscard]] bool all_connected() const {
-    return count([](const Member& member) { return member.connection.open(); }) == members_.size();
-  }
   [[nodiscard]] std::size_t still_connected() const {
     return count([](const Member& member) { return member.connection.open(); });
   }

@@ -50,7 +50,7 @@ struct Votes {
 class AgreementGroup {
  public:
   AgreementGroup(const Communicator& workers, const AgreementOptions& options)
-      : workers_(workers), health_(options.health), timeout_(longest_wait(options.timeout)) {
+      : workers_(workers), health_(options.health), timeout_(dist::detail::longest_wait(options.timeout)) {
     permit_.require("an agreement of workers");
     MPI_Request request = MPI_REQUEST_NULL;
     auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);

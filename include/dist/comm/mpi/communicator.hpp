@@ -39,7 +39,7 @@ class Communicator {
   /// The same membership, which waits longer or shorter (spec H13). Throws InvalidArgument for a negative timeout.
   [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds timeout) const {
     Communicator changed = *this;
-    changed.timeout_ = detail::longest_wait(timeout);
+    changed.timeout_ = dist::detail::longest_wait(timeout);
     return changed;
   }
   /// The same membership, which looks at more or less before a collective: the same on all members.
@@ -93,24 +93,6 @@ class Communicator {
     return state_->start_receive(bytes, from);
   }
   void finish(Transfer& transfer) const { state_->finish(transfer, timeout_); }
-
-  template <class T>
-  void send(std::span<const T> values, std::size_t to) const {
-    Transfer transfer = start_send(std::as_bytes(values), to);
-    finish(transfer);
-  }
-  template <class T>
-  void receive(std::span<T> values, std::size_t from) const {
-    Transfer transfer = start_receive(std::as_writable_bytes(values), from);
-    finish(transfer);
-  }
-  template <class T>
-  void send_receive(std::span<const T> out, std::size_t to, std::span<T> in, std::size_t from) const {
-    Transfer incoming = start_receive(std::as_writable_bytes(in), from);
-    Transfer outgoing = start_send(std::as_bytes(out), to);
-    finish(incoming);
-    finish(outgoing);
-  }
 
   /// At least so many bytes, aligned to a cache line, until the next call with this `which`, of 0 to 3.
   [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const { return state_->scratch(which, bytes); }

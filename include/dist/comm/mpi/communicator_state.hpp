@@ -78,7 +78,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   };
 
   CommunicatorState(CommRef comm, CommunicatorOptions options)
-      : options_(std::move(options)), timeout_(longest_wait(options_.timeout)) {
+      : options_(std::move(options)), timeout_(dist::detail::longest_wait(options_.timeout)) {
     int inter = 0;
     if (comm.get() != MPI_COMM_NULL) check(MPI_Comm_test_inter(comm.get(), &inter), "MPI_Comm_test_inter");
     if (comm.get() == MPI_COMM_NULL || inter != 0)

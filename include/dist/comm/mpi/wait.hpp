@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 
+#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/core/error.hpp>
@@ -46,15 +46,6 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
   }
 }
 
-/// In nanoseconds, 0 meaning as long as it takes. Throws InvalidArgument for a negative timeout.
-[[nodiscard]] inline std::int64_t longest_wait(std::chrono::nanoseconds timeout) {
-  if (timeout.count() < 0)
-    throw InvalidArgument("A timeout of collectives is negative",
-                          text(static_cast<double>(timeout.count()) * 1e-9, " s was given"),
-                          "Give a positive timeout, or 0 to wait as long as it takes");
-  return timeout.count() == 0 ? std::numeric_limits<std::int64_t>::max() : timeout.count();
-}
-
 }  // namespace detail
 
 /// Waits until these requests are done. Throws Unavailable when `health`, where given, knows that a peer is lost, and
@@ -63,7 +54,7 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
 inline void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
                  PeerHealth* health = nullptr) {
   detail::poll_until(
-      detail::spins_on_shared_core, detail::longest_wait(timeout),
+      detail::spins_on_shared_core, dist::detail::longest_wait(timeout),
       [&] {
         int done = 0;
         check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
