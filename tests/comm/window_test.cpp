@@ -12,25 +12,18 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include "support/what_throws.hpp"
 #include "support/window_processes.hpp"
 
 namespace {
 
+using support::what_throws;
 using support::WindowMember;
 using namespace std::chrono_literals;
 using Ops = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
 
 std::vector<int> fine(std::size_t count) { return std::vector<int>(count, 0); }
 
-template <class Fn>
-std::string what_throws(Fn&& fn) {
-  try {
-    fn();
-  } catch (const dist::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 bool has(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != std::string_view::npos;
   if (!found) std::printf("'%s' is not in: %s\n", std::string{part}.c_str(), std::string{text}.c_str());
@@ -88,6 +81,22 @@ TEST_CASE("a process that fails says why to those who wait, and all can go on to
     return right ? 0 : 1;
   });
   CHECK(processes.wait() == fine(2));
+}
+
+TEST_CASE("a process that fails again before it comes says that, too") {
+  auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
+    bool right = true;
+    for (const char* const why : {"the label is 11", "the label is 12", "the label is 13", "the label is 14"}) {
+      member.comm.begin_attempt();
+      if (member.comm.rank() == 0)
+        member.group.abandon(why);
+      else
+        right = has(what_throws([&] { member.comm.barrier(); }), why) && right;
+    }
+    member.comm.barrier();
+    return right ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(3));
 }
 
 TEST_CASE("a process that does not come is named with its last call at the deadline") {

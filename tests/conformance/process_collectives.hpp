@@ -24,6 +24,7 @@
 #include <dist/core/reduce_op.hpp>
 
 #include <doctest/doctest.h>
+#include <support/largest_magnitude.hpp>
 
 namespace conformance {
 
@@ -114,27 +115,13 @@ void check_operations(const Ops& ops, Findings& found) {
   }
 }
 
-/// An operation that no library knows.
-struct LargestMagnitude {
-  static constexpr std::string_view name = "largest_magnitude";
-  template <dist::Reducible T>
-  static constexpr T identity = T{0};
-  template <dist::Reducible T>
-  constexpr T operator()(T a, T b) const {
-    return b * b > a * a ? b : a;
-  }
-  template <dist::Reducible T>
-  static constexpr T finish(T combined, std::size_t) {
-    return combined;
-  }
-};
-
+/// With an operation that no library knows.
 template <class Ops>
 void check_own_operations(const Ops& ops, Findings& found) {
   for (const std::size_t count : process_counts) {
-    check_all_reduce<float>(ops, LargestMagnitude{}, count, found);
-    check_all_reduce<std::int32_t>(ops, LargestMagnitude{}, count, found);
-    check_all_reduce<dist::BFloat16>(ops, LargestMagnitude{}, count, found);
+    check_all_reduce<float>(ops, support::LargestMagnitude{}, count, found);
+    check_all_reduce<std::int32_t>(ops, support::LargestMagnitude{}, count, found);
+    check_all_reduce<dist::BFloat16>(ops, support::LargestMagnitude{}, count, found);
   }
 }
 
@@ -346,6 +333,10 @@ void check_mismatches(const Ops& ops, Findings& found) {
   };
   const auto usual = [&] { reduces(dist::sum, 0.0f, 100); };
   const std::string text = "all_reduce(sum) of 100 f32";
+  for (int again = 0; again < 3; ++again)  // without a collective in between that succeeds
+    expect_error<dist::CollectiveMismatch>(found, "another count, again",
+                                           [&] { reduces(dist::sum, 0.0f, differs ? 101 : 100); },
+                                           {text, "all_reduce(sum) of 101 f32"});
   both(
       "another count", usual, [&] { reduces(dist::sum, 0.0f, 101); }, text, "all_reduce(sum) of 101 f32");
   both(
@@ -412,6 +403,28 @@ void check_abandoned_call(const Ops& ops, Findings& found) {
                                   {"Worker 0 on host ", "the disk is full"});
   }
   check_all_reduce<float>(ops, dist::sum, 33, found);
+}
+
+/// A member fails again and again before it comes to a collective: the others get every text, in order, and all go on.
+template <class Ops>
+void check_repeated_failures(const Ops& ops, Findings& found) {
+  const auto comm = ops.communicator();
+  for (const std::size_t failing : {std::size_t{0}, comm.size() - 1}) {
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      comm.begin_attempt();
+      const std::string why = dist::text("batch ", attempt, " is empty");
+      if (comm.rank() == failing) {
+        comm.abandon(std::string_view{why});
+        comm.abandon("the same failure, on its way to the caller");
+        continue;
+      }
+      std::vector<float> values(44);
+      expect_error<dist::PeerError>(found, "a repeated failure",
+                                    [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
+                                    {dist::text("Worker ", failing, " on host "), why});
+    }
+    check_all_reduce<float>(ops, dist::sum, 33, found);
+  }
 }
 
 /// An update that throws on member 0, in the middle of a collective: the others do not wait for ever.
@@ -500,6 +513,7 @@ TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E
     with_group(60s, [&](const auto& ops, auto&) {
       if (ops.communicator().size() == 1) return;
       check_abandoned_call(ops, found);
+      check_repeated_failures(ops, found);
       check_update_that_throws(ops, found);
     });
   }

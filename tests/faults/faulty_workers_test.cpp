@@ -142,7 +142,7 @@ TEST_CASE("a worker that dies while MPI starts ends the others, which cannot int
       });
   run({{Start::mpirun_keeping, {.policy = "ring", .ranks = 3, .fault = "kill_in_init", .start_ms = 3000}}},
       [](const Job& job) {
-        check_ended_survivors(job, {"stuck in MPI_Init", "waited 3.0"});
+        check_ended_survivors(job, {"stuck in MPI_Init", "waited 3 s"});
       });
   run({{Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill_in_init"}}},
       [](const Job& job) { CHECK(job.statuses()[0] != 0); });
@@ -217,9 +217,10 @@ TEST_CASE("an exception in one worker is raised in all, with its text (F7)") {
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "throw_in_replica", .replicas = 2}},
        {Start::mpirun_keeping, {.policy = "mpi", .ranks = 3, .fault = "throw_in_replica"}}},
       [](const Job& job) {
-        const std::string last = std::to_string(job.plan().replicas - 1);
+        const std::size_t last_of_victim = (job.plan().victim + 1) * job.plan().replicas - 1;
         check_survivors(job, "PeerError",
-                        {"Worker " + std::to_string(job.plan().victim) + " on host ", "Replica " + last + " failed",
+                        {"Worker " + std::to_string(job.plan().victim) + " on host ",
+                         "Replica " + std::to_string(last_of_victim) + " failed in its replica function",
                          "It threw: the loss is not a number"});
         CHECK(job.last(job.plan().victim, "error").text == "exception: the loss is not a number");
       });

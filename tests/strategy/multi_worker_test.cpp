@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -103,6 +104,28 @@ TEST_CASE("workers may leave one strategy and make another, and two live side by
           static_cast<int>(ranks()));
     CHECK(two.reduce(dist::sum, two.run([](auto& r) { return r.all_reduce(dist::sum, 1); })) ==
           static_cast<int>(4 * ranks() * ranks()));
+  }
+}
+
+TEST_CASE("a worker that fails in one step after the other tells the others each time, and all go on") {
+  for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+    Workers strategy{replicas};
+    const bool fails = strategy.worker() + 1 == strategy.num_workers();
+    for (const char* const why : {"the loss is NaN", "the loss is infinite", "the label is 11"}) {
+      const auto step = [&] {
+        static_cast<void>(strategy.run([&](auto& replica) {
+          if (fails && replica.local_index() == 0) throw std::runtime_error(why);
+          return replica.all_reduce(dist::sum, 1);
+        }));
+      };
+      const std::string who = dist::text("Replica ", strategy.first_local_replica(), " failed");
+      if (fails)
+        CHECK_THROWS_WITH_AS(step(), doctest::Contains(who.c_str()), dist::ReplicaError);
+      else
+        CHECK_THROWS_WITH_AS(step(), doctest::Contains(why), dist::PeerError);
+    }
+    const auto ones = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+    CHECK(strategy.local_results(ones)[0] == static_cast<int>(replicas * ranks()));
   }
 }
 

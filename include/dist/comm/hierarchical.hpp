@@ -79,6 +79,7 @@ class HierarchicalCommunicator {
   [[nodiscard]] std::size_t rank() const noexcept { return ops_->layout().rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return ops_->layout().size(); }
   void barrier() const { ops_->barrier(); }
+  void begin_attempt() const noexcept { ops_->begin_attempt(); }
   /// Tells all members, instead of coming to the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
 
@@ -126,6 +127,11 @@ class Hierarchical {
     return lower_.communicator().template stage<T>(which, elements);
   }
 
+  /// What this member does from here on is not what failed before: when it fails, the others want to be told.
+  void begin_attempt() const noexcept {
+    if constexpr (requires { lower_.communicator().begin_attempt(); }) lower_.communicator().begin_attempt();
+    if (upper_) upper_->communicator().begin_attempt();
+  }
   /// Tells all members that do not know, instead of coming to the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept {
     if constexpr (requires { lower_.communicator().abandon(notice); }) lower_.communicator().abandon(notice);
@@ -322,6 +328,7 @@ class Hierarchical {
   /// told.
   template <class Body>
   void telling_failures(Body&& body) const {
+    begin_attempt();
     try {
       body();
     } catch (const std::exception& error) {

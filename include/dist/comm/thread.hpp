@@ -199,13 +199,14 @@ class ThreadGroup {
   }
 
   [[nodiscard]] std::string describe(std::size_t rank, std::uint32_t sequence) const {
-    return text("replica ", rank, " called ", dist::describe(mailbox(rank, sequence).call), " as step ", sequence,
-                " of its collectives");
+    return text("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
+                sequence, " of its collectives");
   }
   [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    throw CollectiveMismatch("The replicas did not issue the same collectives",
-                             text(describe(rank, sequence), ", but replica ", peer, " returned after ", entered(peer)),
-                             "Call collectives on every replica, not under a condition that only some fulfil");
+    throw CollectiveMismatch(
+        "The replicas did not issue the same collectives",
+        text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
+        "Call collectives on every replica, not under a condition that only some fulfil");
   }
   [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
     const bool only_counts = differ_in_counts_only(mailbox(rank, sequence).call, mailbox(peer, sequence).call);
@@ -216,7 +217,7 @@ class ThreadGroup {
   }
   [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                 std::int64_t timeout) const {
-    throw DeadlineExceeded(text("Replica ", peer, " did not come to a collective in time"),
+    throw DeadlineExceeded(text("Replica ", status_.id(peer), " did not come to a collective in time"),
                            text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
                            "Find out what that replica waits for, or give the strategy a longer timeout");
   }

@@ -111,14 +111,23 @@ class WindowGroup {
   /// Whether this member gave up waiting for another one.
   [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
 
+  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  void begin_attempt() noexcept { all_know_ = false; }
   /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
-  /// the notice says. Does nothing where they know, as the failure was that the members disagreed.
+  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves. Waits
+  /// for those who have not yet come to where this member failed before.
   void abandon(const FailureNotice& notice) noexcept {
-    if (size() == 1 || known_to_all_ == entered_) return;
-    known_to_all_ = ++entered_;
+    if (size() == 1 || all_know_) return;
+    try {
+      settle(timeout_);
+    } catch (const Error&) {
+      return;  // those who have not come will not hear of this one either
+    }
+    ++entered_;
+    all_know_ = true;
     left_early_ = true;
-    mine().failure = notice;
     Mailbox& box = mailbox(rank_);
+    box.failure = notice;
     box.failed = true;
     box.record.fingerprint = 0;
     box.sequence.store(entered_);
@@ -140,13 +149,13 @@ class WindowGroup {
       std::byte payload[payload_capacity];
     };
     CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
+    FailureNotice failure;        // where `failed`
   };
   /// Zeroed memory is one that has come to nothing yet.
   struct Member {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;
     std::atomic<bool> departed;
-    FailureNotice failure;
   };
   struct Stage {
     std::size_t place = 0;
@@ -181,6 +190,7 @@ class WindowGroup {
     }
     settle(timeout);
     ++entered_;
+    all_know_ = false;
     Mailbox& box = mailbox(rank_);
     const std::uint64_t fingerprint = call.fingerprint();
     if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
@@ -193,7 +203,7 @@ class WindowGroup {
       if (peer == rank_) continue;
       await(peer, timeout, bytes);
       const Mailbox& theirs = mailbox(peer);
-      if (theirs.failed) refuse_failed(peer);
+      if (theirs.failed) refuse_failed(peer, theirs);
       if (theirs.fingerprint != fingerprint) refuse_different(peer);
     }
   }
@@ -239,7 +249,7 @@ class WindowGroup {
     for (std::size_t other = 0; other < size(); ++other)
       if (other != rank_)
         for (const Mailbox& box : member(other).mailboxes)
-          if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && box.failed) refuse_failed(other);
+          if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && box.failed) refuse_failed(other, box);
     is_broken_ = true;
     throw unavailable(*lost);
   }
@@ -256,15 +266,15 @@ class WindowGroup {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
   }
-  [[noreturn]] void refuse_failed(std::size_t peer) {
-    known_to_all_ = entered_;
+  [[noreturn]] void refuse_failed(std::size_t peer, const Mailbox& box) {
+    all_know_ = true;
     left_early_ = true;
-    const FailureNotice notice = member(peer).failure;
+    const FailureNotice notice = box.failure;
     is_broken_ = is_broken_ || notice.breaks_the_group();
     notice.raise(workers_[peer].worker, workers_[peer].host);
   }
   [[noreturn]] void refuse_different(std::size_t peer) {
-    known_to_all_ = entered_;
+    all_know_ = true;
     left_early_ = true;
     const bool only_counts = differ_in_counts_only(mailbox(rank_).record.call(), mailbox(peer).record.call());
     throw CollectiveMismatch("The workers did not issue the same collectives",
@@ -298,9 +308,9 @@ class WindowGroup {
   std::int64_t timeout_;
   bool is_broken_ = false;
   std::uint32_t entered_ = 0;
-  std::uint32_t known_to_all_ = 0xffff'ffff;  // the collective in which all members saw the same failure
-  bool left_early_ = false;                   // of the last collective this member did not see all others come
-  std::vector<Worker> workers_;               // by rank in this group
+  bool all_know_ = false;        // of the failure that ended this attempt, as all members see it in this collective
+  bool left_early_ = false;      // of the last collective this member did not see all others come
+  std::vector<Worker> workers_;  // by rank in this group
   std::vector<SharedMemory> attached_;
   Stage stages_[4];
 };
@@ -352,6 +362,7 @@ class WindowCommunicator {
   void reclaim() const noexcept {}
 
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
+  void begin_attempt() const noexcept { group_->begin_attempt(); }
   /// Tells the peers that this process failed (WindowGroup::abandon).
   void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }
 

@@ -101,8 +101,8 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-/// An exception left the replica function of `replica()`. Surfaces once, in the thread that called `run`; the strategy
-/// stays usable. `cause()` is what the replica threw, and its text ends this one's.
+/// An exception left the replica function of `replica()`, its number among all in sync. Surfaces once, in the thread
+/// that called `run`; the strategy stays usable. `cause()` is what the replica threw, and its text ends this one's.
 class ReplicaError : public Error {
  public:
   ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause)

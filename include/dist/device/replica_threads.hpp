@@ -27,9 +27,12 @@ namespace dist {
 /// for a peer looks here, so that it never waits for one that will not come.
 class RunStatus {
  public:
-  explicit RunStatus(std::size_t replicas) : replicas_(replicas), returned_(new Flag[replicas]) {}
+  explicit RunStatus(std::size_t replicas) : replicas_(replicas), in_sync_(replicas), returned_(new Flag[replicas]) {}
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
+  /// What errors call a replica, and of how many: its number among those of all processes.
+  [[nodiscard]] std::size_t id(std::size_t replica) const noexcept { return first_id_ + replica; }
+  [[nodiscard]] std::size_t in_sync() const noexcept { return in_sync_; }
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] bool has_returned(std::size_t replica) const noexcept {
     return returned_[replica].run.load(std::memory_order_acquire) == run_;
@@ -43,6 +46,8 @@ class RunStatus {
   };
 
   std::size_t replicas_;
+  std::size_t first_id_ = 0;
+  std::size_t in_sync_;
   std::unique_ptr<Flag[]> returned_;
   std::uint32_t run_ = 0;  // written between runs only
   std::atomic<bool> failed_{false};
@@ -93,6 +98,11 @@ class ReplicaThreads {
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
   [[nodiscard]] const RunStatus& status() const noexcept { return status_; }
+  /// Lets errors number the replicas from `first_id` on, of `in_sync` ones in all processes. Between runs only.
+  void set_ids(std::size_t first_id, std::size_t in_sync) noexcept {
+    status_.first_id_ = first_id;
+    status_.in_sync_ = in_sync;
+  }
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
   /// Whether the calling thread is inside a replica function of these replicas.
   [[nodiscard]] bool runs_here() const noexcept {
@@ -217,12 +227,13 @@ class ReplicaThreads {
     failing_.store(false, std::memory_order_relaxed);
     status_.failed_.store(false, std::memory_order_relaxed);
     const std::exception_ptr cause = std::exchange(cause_, nullptr);
+    const std::size_t failed = status_.id(failed_replica_);
     try {
       std::rethrow_exception(cause);
     } catch (const std::exception& exception) {
-      throw ReplicaError(failed_replica_, size(), exception.what(), cause);
+      throw ReplicaError(failed, status_.in_sync(), exception.what(), cause);
     } catch (...) {
-      throw ReplicaError(failed_replica_, size(), "it threw something that is not a std::exception", cause);
+      throw ReplicaError(failed, status_.in_sync(), "it threw something that is not a std::exception", cause);
     }
   }
 

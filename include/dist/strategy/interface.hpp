@@ -335,6 +335,7 @@ class StrategyInterface {
   template <class Call>
   auto together(Call&& call) const {
     if constexpr (requires { derived().workers().abandon(""); }) {
+      derived().workers().begin_attempt();
       try {
         return call();
       } catch (const std::exception& error) {

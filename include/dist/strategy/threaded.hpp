@@ -219,6 +219,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
         group_(threads_.status(), threads_.spin_budget(), timeout()) {}
   ~Threaded() = default;
 
+  /// Where other processes have replicas, too: errors are to say which of all it is.
+  void set_replica_ids(std::size_t first, std::size_t in_sync) noexcept { threads_.set_ids(first, in_sync); }
+
   friend class StrategyInterface<Derived, DeviceType>;
   /// Whether the calling thread is in a run of this strategy, and in a replica function there.
   [[nodiscard]] bool is_in_run() const noexcept { return threads_.runs_here(); }
@@ -239,9 +242,10 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
 
   template <class Task>
   void run_all(Task&& task) {
-    const auto run = [&] { threads_.run(task, [this] { group_.reset(); }); };
+    if constexpr (requires { derived().workers().begin_attempt(); })
+      if (!is_in_run()) derived().workers().begin_attempt();
     try {
-      run();
+      threads_.run(task, [this] { group_.reset(); });
     } catch (const std::exception& error) {
       const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
       if (background_ && in_replica != nullptr) background_->abandon(error);

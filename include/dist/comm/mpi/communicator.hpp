@@ -81,8 +81,10 @@ class Communicator {
   /// Whether every later call throws what broke this group.
   [[nodiscard]] bool is_broken() const noexcept { return state_->is_broken(); }
 
+  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  void begin_attempt() const noexcept { state_->begin_attempt(); }
   /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
-  /// the notice says. Does nothing where they know, as the failure was that the members disagreed.
+  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves.
   void abandon(const FailureNotice& notice) const noexcept { state_->abandon(notice); }
 
   /// At most 2^31 - 1 bytes at a time.

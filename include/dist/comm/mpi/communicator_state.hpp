@@ -143,7 +143,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// Tells all members of a call and returns when all have told the same.
   void meet(const CollectiveCall& call, std::int64_t timeout) {
     ++sequence_;
-    if (later_ && later_->notice.sequence == sequence_) raise_later();
+    all_know_ = false;
+    if (is_abandoned(sequence_)) raise_later();
     last_ = mine_.call;
     mine_.sequence = sequence_;
     if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
@@ -206,15 +207,18 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// `between_collectives`: also one that does not come to the next.
   void look_for_failures(bool between_collectives) {
     take_notices();
-    if (between_collectives && later_) raise_later();
+    if (between_collectives && is_abandoned(sequence_ + 1)) raise_later();
   }
 
-  /// Tells the peers, instead of coming to the next collective, why this process does not come.
+  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  void begin_attempt() noexcept { all_know_ = false; }
+  /// Tells the peers, instead of coming to the next collective, why this process does not come. Does nothing where they
+  /// know, as they were told of it in this attempt, or saw it themselves.
   void abandon(const FailureNotice& failure) noexcept {
-    if (size_ == 1 || known_to_all_ == sequence_ || broken_ || !is_running()) return;
+    if (size_ == 1 || all_know_ || broken_ || !is_running()) return;
     try {
       permit_.require("A notice of a failure");
-      known_to_all_ = ++sequence_;
+      all_know_of(sequence_ + 1);
       mine_.call = CollectiveCallRecord{{.operation = "a failure"}};
       send_notices(failure);
       if (free_places_.size() != under_way_.size()) {
@@ -358,14 +362,15 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       Notice notice;
       check(MPI_Recv(&notice, sizeof(notice), MPI_BYTE, status.MPI_SOURCE, notice_tag, comm_, MPI_STATUS_IGNORE),
             "MPI_Recv");
-      if (notice.sequence < sequence_) continue;  // of a failure that another one came before
+      // Of a failure that another one came before, or came with.
+      if (notice.sequence < sequence_ || (notice.sequence == failed_ && !notice.failure.breaks_the_group())) continue;
       if (notice.sequence > sequence_ && !notice.failure.breaks_the_group()) {
-        // Of the next collective: its sender has done its part of this one.
-        later_ = NoticeFrom{notice, static_cast<std::size_t>(status.MPI_SOURCE)};
-        return;
+        // Of a later collective: its sender has done its part of this one.
+        later_.push_back({notice, static_cast<std::size_t>(status.MPI_SOURCE)});
+        continue;
       }
       const bool interrupted = free_places_.size() != under_way_.size() || !sent_records();
-      known_to_all_ = sequence_ = notice.sequence;
+      all_know_of(notice.sequence);
       try {
         const auto peer = static_cast<std::size_t>(status.MPI_SOURCE);
         notice.failure.raise(worker(peer), host(peer));
@@ -378,9 +383,23 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       }
     }
   }
+  /// All members see a failure in this collective.
+  void all_know_of(std::uint64_t sequence) noexcept {
+    sequence_ = failed_ = sequence;
+    all_know_ = true;
+  }
+  [[nodiscard]] bool is_abandoned(std::uint64_t sequence) const noexcept {
+    return !later_.empty() && first_of_later()->notice.sequence == sequence;
+  }
+  [[nodiscard]] std::vector<NoticeFrom>::const_iterator first_of_later() const noexcept {
+    return std::min_element(later_.begin(), later_.end(), [](const NoticeFrom& one, const NoticeFrom& other) {
+      return one.notice.sequence < other.notice.sequence;
+    });
+  }
   [[noreturn]] void raise_later() {
-    const NoticeFrom came = *std::exchange(later_, std::nullopt);
-    known_to_all_ = sequence_ = came.notice.sequence;
+    const NoticeFrom came = *first_of_later();
+    all_know_of(came.notice.sequence);
+    std::erase_if(later_, [&](const NoticeFrom& each) { return each.notice.sequence == sequence_; });
     came.notice.failure.raise(worker(came.peer), host(came.peer));
   }
   void send_notices(const FailureNotice& failure) {
@@ -401,7 +420,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// This member cannot go on: tells the peers and throws, now and at every later call.
   template <class E>
   [[noreturn]] void give_up(const E& error) {
-    known_to_all_ = ++sequence_;
+    all_know_of(sequence_ + 1);
     break_with(std::make_exception_ptr(error));
     try {
       send_notices(error);
@@ -453,7 +472,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return text("their last was ", describe(last_.call()), ", step ", sequence_ - 1);
   }
   [[noreturn]] void refuse_different(std::size_t peer) {
-    known_to_all_ = sequence_;
+    all_know_of(sequence_);
     throw CollectiveMismatch("The workers did not issue the same collectives",
                              text(described(rank_), ", but ", described(peer),
                                   differ_in_counts_only(mine_.call.call(), records_[peer].call.call())
@@ -484,7 +503,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::size_t size_ = 1;
   std::vector<MemberIdentity> members_;
   std::uint64_t sequence_ = 0;
-  std::uint64_t known_to_all_ = ~std::uint64_t{0};  // the collective in which all members saw the same failure
+  std::uint64_t failed_ = 0;  // the last collective in which all members saw a failure
+  bool all_know_ = false;     // of the failure that ended this attempt
   Record mine_;
   CollectiveCallRecord last_;  // what all members called before
   std::vector<Record> records_;
@@ -493,7 +513,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::vector<UnderWay> under_way_;
   std::vector<std::size_t> free_places_;
   std::vector<std::unique_ptr<OutgoingNotice>> notices_;
-  std::optional<NoticeFrom> later_;  // of the next collective
+  std::vector<NoticeFrom> later_;  // of collectives that this member has not come to
   std::array<AlignedBuffer<std::byte>, 4> scratch_;
   std::exception_ptr broken_;
 };
