@@ -16,7 +16,8 @@ set(dist_targets_onednn DNNL::dnnl gomp)
 set(dist_targets_json nlohmann_json::nlohmann_json)
 set(dist_targets_crypto OpenSSL::Crypto)
 set(dist_targets_mpi DistMPI::DistMPI)
-# What reaches several goes with the last of them.
+# What reaches several goes with the last of them, which brings those that its headers reach as well.
+set(dist_with_mpi json crypto)
 set(dist_components gzip hwloc onednn json crypto mpi)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.

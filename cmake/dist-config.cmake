@@ -23,6 +23,17 @@ set(dist_needs_crypto "OpenSSL (Debian package libssl-dev)")
 set(dist_package_mpi DistMPI)
 set(dist_needs_mpi "Open MPI and PMIx (Debian packages libopenmpi-dev, libpmix-dev)")
 
+# Headers of mpi reach those packages where they were found.
+if("mpi" IN_LIST dist_FIND_COMPONENTS)
+  foreach(dist_component IN ITEMS crypto json)
+    if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_component}-targets.cmake")
+      list(REMOVE_ITEM dist_FIND_COMPONENTS ${dist_component})
+      list(PREPEND dist_FIND_COMPONENTS ${dist_component})
+      set(dist_FIND_REQUIRED_${dist_component} TRUE)
+    endif()
+  endforeach()
+endif()
+
 set(dist_module_path "${CMAKE_MODULE_PATH}")
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 foreach(dist_component IN LISTS dist_FIND_COMPONENTS)

@@ -2,6 +2,8 @@
 
 #include <dist/comm/shared_window_all_reduce.hpp>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -83,18 +86,49 @@ TEST_CASE("a process that fails says why to those who wait, and all can go on to
   CHECK(processes.wait() == fine(2));
 }
 
-TEST_CASE("a process that fails again before it comes says that, too") {
+TEST_CASE("a process that fails again before it comes says that, too, and waits for nobody") {
   auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
     bool right = true;
-    for (const char* const why : {"the label is 11", "the label is 12", "the label is 13", "the label is 14"}) {
-      member.comm.begin_attempt();
-      if (member.comm.rank() == 0)
-        member.group.abandon(why);
-      else
-        right = has(what_throws([&] { member.comm.barrier(); }), why) && right;
+    for (int series = 0; series < 2; ++series) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (member.comm.rank() == 2) std::this_thread::sleep_for(500ms);
+      for (int attempt = 0; attempt < 20; ++attempt) {
+        member.comm.begin_attempt();
+        const std::string why = dist::text("the label is ", attempt, " of ", series);
+        if (member.comm.rank() == 0)
+          member.group.abandon(std::string_view{why});
+        else  // of many the later ones have the texts of earlier ones
+          right = has(what_throws([&] { member.comm.barrier(); }), attempt < 8 ? why : "the label is ") && right;
+      }
+      if (member.comm.rank() == 0) right = std::chrono::steady_clock::now() - begin < 400ms && right;
+      member.comm.barrier();
     }
-    member.comm.barrier();
     return right ? 0 : 1;
+  });
+  CHECK(processes.wait() == fine(3));
+}
+
+TEST_CASE("a process that died is named, also where another one had failed before") {
+  auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
+    const int pid = getpid();
+    member.comm.exchange({.operation = "process numbers"}, std::span<const int>{&pid, 1});
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
+    member.comm.barrier();
+    if (member.comm.rank() == 2) _exit(0);
+    if (member.comm.rank() == 1) {
+      member.group.abandon("the label is 11");
+      std::this_thread::sleep_for(1s);
+      _exit(0);
+    }
+    std::this_thread::sleep_for(100ms);
+    std::string said;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      member.comm.begin_attempt();
+      said += what_throws([&] { member.comm.barrier(); });
+    }
+    const bool all_said = has(said, "the label is 11") && has(said, "Worker 2 on host here is gone");
+    return all_said && member.comm.is_broken() ? 0 : 1;
   });
   CHECK(processes.wait() == fine(3));
 }

@@ -420,9 +420,30 @@ void check_repeated_failures(const Ops& ops, Findings& found) {
       }
       std::vector<float> values(44);
       expect_error<dist::PeerError>(found, "a repeated failure",
-                                    [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
+                                    [&] {
+                                      try {
+                                        ops.all_reduce(dist::sum, std::span<float>{values});
+                                      } catch (const dist::PeerError& error) {
+                                        found.expect(error.rank() == failing && error.thrown() == why, "rank ",
+                                                     error.rank(), " and not ", failing, " says '", error.thrown(),
+                                                     "'");
+                                        throw;
+                                      }
+                                    },
                                     {dist::text("Worker ", failing, " on host "), why});
     }
+    check_all_reduce<float>(ops, dist::sum, 33, found);
+    // All fail at once, for reasons of their own, then one of them alone.
+    comm.begin_attempt();
+    comm.abandon("a failure on every member");
+    comm.begin_attempt();
+    std::vector<float> values(44);
+    if (comm.rank() == failing)
+      comm.abandon("a failure on one member");
+    else
+      expect_error<dist::PeerError>(found, "a failure after one that all had",
+                                    [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
+                                    {"a failure on one member"});
     check_all_reduce<float>(ops, dist::sum, 33, found);
   }
 }

@@ -255,7 +255,7 @@ TEST_CASE("a thread that waits too long for the run of another gets an error") {
 TEST_CASE("no replicas, and absurdly many, are refused") {
   CHECK_THROWS_WITH_AS(ReplicaThreads(0),
                        "A strategy cannot have that many replicas (0 were asked for, 1 to 4096 are possible). "
-                       "Ask for as many as there are cores, or leave the number out to get that.",
+                       "Ask for as many as there are cores.",
                        dist::InvalidArgument);
   CHECK_THROWS_AS(ReplicaThreads(4097), dist::InvalidArgument);
   CHECK_THROWS_AS(ReplicaThreads(static_cast<std::size_t>(-1)), dist::InvalidArgument);

@@ -200,8 +200,8 @@ TEST_CASE("the type says how collectives are done, options that ask for somethin
   const dist::CommunicationOptions nccl{.implementation = dist::Implementation::nccl};
   CHECK_THROWS_WITH_AS(
       (Shared{dist::MirroredOptions{.replicas = 1, .communication = nccl}}),
-      "The options of a strategy ask for an implementation of collectives (its type says that they are done "
-      "by SharedMemoryAllReduce). Name the one you want in the type, as in Mirrored<RingAllReduce>.",
+      "The options of a strategy ask for an implementation of collectives (its type says how they are done). "
+      "Name the one you want in the type, as in Mirrored<RingAllReduce>.",
       dist::InvalidArgument);
 }
 

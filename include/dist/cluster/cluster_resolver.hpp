@@ -14,7 +14,7 @@ namespace dist {
 ///
 /// - `cluster_spec()`: the tasks. Empty means one process on its own, which is no mistake.
 /// - `task()`: which of them this process is; none where it is none of them.
-/// - `num_accelerators()`: the devices that each process is to use; none means all that it has (spec M05, A10).
+/// - `num_accelerators()`: the devices that each process is to use; none leaves it to the strategy (spec M05, A10).
 /// - `describe()`: what the answers come from, for messages: "TF_CONFIG".
 ///
 /// Functions that read the environment do so at each call, and throw InvalidArgument naming the variable.

@@ -93,10 +93,7 @@ class BackgroundCollectives {
   /// Returns when all up to `ticket` are done; throws what one of them threw. Any thread, and several at once; but with
   /// BackgroundProgress::while_waiting, where one thread only may communicate, `performs` says that this is the one.
   void wait(Ticket ticket, bool performs = true) {
-    if (progress_ == BackgroundProgress::while_waiting && performs)
-      while (!is_done(ticket)) perform_first();
-    for (Ticket seen = done_.load(std::memory_order_acquire); before(seen, ticket);)
-      seen = detail::wait_for_change(done_, seen, detail::SpinBudget::shared_core());
+    await(ticket, performs);
     const std::lock_guard lock{mutex_};
     if (failure_ && !before(ticket, failed_)) std::rethrow_exception(failure_);
   }
@@ -114,10 +111,7 @@ class BackgroundCollectives {
       drops_ = true;
       return started_;
     }();
-    if (progress_ == BackgroundProgress::while_waiting)
-      while (!is_done(last)) perform_first();
-    for (Ticket seen = done_.load(std::memory_order_acquire); before(seen, last);)
-      seen = detail::wait_for_change(done_, seen, detail::SpinBudget::shared_core());
+    await(last, true);
     const std::lock_guard lock{mutex_};
     drops_ = false;
   }
@@ -171,6 +165,13 @@ class BackgroundCollectives {
   [[nodiscard]] Ticket last_ticket() const noexcept {
     const std::lock_guard lock{mutex_};
     return started_;
+  }
+
+  void await(Ticket ticket, bool performs) {
+    if (progress_ == BackgroundProgress::while_waiting && performs)
+      while (!is_done(ticket)) perform_first();
+    for (Ticket seen = done_.load(std::memory_order_acquire); before(seen, ticket);)
+      seen = detail::wait_for_change(done_, seen, detail::SpinBudget::shared_core());
   }
 
   /// The queue keeps its memory, a ring that grows when it is full.

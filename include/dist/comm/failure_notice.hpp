@@ -22,15 +22,22 @@ class FailureNotice {
   FailureNotice(std::string_view why) { store(why, why_); }
   FailureNotice(const char* why) : FailureNotice(std::string_view{why}) {}
   /// What counts of a ReplicaError is its cause, where that says something of the processes.
-  FailureNotice(const std::exception& error) : FailureNotice(std::string_view{error.what()}) {
-    classify(error);
+  FailureNotice(const std::exception& error) {
+    if (const auto* const failed = dynamic_cast<const PeerError*>(&error)) {
+      *this = {Kind::of_peer, failed->rank(), failed->host(), failed->thrown()};
+    } else if (const auto* const lost = dynamic_cast<const Unavailable*>(&error)) {
+      *this = {Kind::lost, lost->rank(), lost->host(), lost->why()};
+    } else {
+      const bool late = dynamic_cast<const DeadlineExceeded*>(&error) != nullptr;
+      const bool differs = dynamic_cast<const CollectiveMismatch*>(&error) != nullptr;
+      *this = {late ? Kind::deadline : differs ? Kind::mismatch : Kind::other, 0, "", error.what()};
+    }
     const auto* const of_replica = dynamic_cast<const ReplicaError*>(&error);
     if (of_replica == nullptr) return;
     try {
       std::rethrow_exception(of_replica->cause());
     } catch (const Error& cause) {
-      classify(cause);
-      if (kind_ != Kind::other) why_ = FailureNotice{std::string_view{cause.what()}}.why_;
+      if (const FailureNotice of_cause{cause}; of_cause.kind_ != Kind::other) *this = of_cause;
     } catch (...) {
       // The text of the ReplicaError says it all.
     }
@@ -51,8 +58,10 @@ class FailureNotice {
         throw DeadlineExceeded("A worker waited too long for others", by,
                                "Find out what those wait for that did not come, or give the strategy a longer timeout");
       case Kind::lost:
-        throw Unavailable(static_cast<std::size_t>(lost_rank_), lost_host_.data(), by,
+        throw Unavailable(static_cast<std::size_t>(rank_), host_.data(), by,
                           "See what that worker printed last, then start all workers again");
+      case Kind::of_peer:
+        throw PeerError(static_cast<std::size_t>(rank_), host_.data(), why_.data());
       case Kind::other:
         break;
     }
@@ -60,18 +69,12 @@ class FailureNotice {
   }
 
  private:
-  enum class Kind : std::uint64_t { other, mismatch, deadline, lost };
+  /// `of_peer` and `lost` are about process `rank_` on `host_`, whoever tells it.
+  enum class Kind : std::uint64_t { other, of_peer, mismatch, deadline, lost };
 
-  void classify(const std::exception& error) {
-    if (const auto* const lost = dynamic_cast<const Unavailable*>(&error)) {
-      kind_ = Kind::lost;
-      lost_rank_ = lost->rank();
-      store(lost->host(), lost_host_);
-    } else if (dynamic_cast<const DeadlineExceeded*>(&error) != nullptr) {
-      kind_ = Kind::deadline;
-    } else if (dynamic_cast<const CollectiveMismatch*>(&error) != nullptr) {
-      kind_ = Kind::mismatch;
-    }
+  FailureNotice(Kind kind, std::size_t rank, std::string_view host, std::string_view why) : kind_(kind), rank_(rank) {
+    store(host, host_);
+    store(why, why_);
   }
   template <std::size_t size>
   static void store(std::string_view words, std::array<char, size>& place) noexcept {
@@ -79,8 +82,8 @@ class FailureNotice {
   }
 
   Kind kind_ = Kind::other;
-  std::uint64_t lost_rank_ = 0;
-  std::array<char, 256> lost_host_{};
+  std::uint64_t rank_ = 0;
+  std::array<char, 256> host_{};
   std::array<char, 1024> why_{};
 };
 

@@ -101,10 +101,8 @@ class Hierarchical {
   /// that those who know best who is missing are the first to say so.
   Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
                std::chrono::nanoseconds timeout)
-      : layout_(&layout),
-        lower_(waiting(lower, timeout)),
-        patient_(waiting(lower, timeout + own_patience * slack(timeout))) {
-    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical || alone() ? timeout : timeout + slack(timeout)));
+      : layout_(&layout), lower_(waiting(lower, timeout)), patient_(waiting(lower, longer(timeout, own_patience))) {
+    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical || alone() ? timeout : longer(timeout, 1)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 
@@ -428,10 +426,11 @@ class Hierarchical {
   }
 
   static constexpr bool upper_is_hierarchical = requires(const Upper& upper) { upper.layout(); };
-  /// In units of `slack`; more than that of the levels above.
+  /// In units of 5 s or of the timeout; more than that of the levels above.
   static constexpr int own_patience = upper_is_hierarchical ? 16 : 8;
-  [[nodiscard]] static std::chrono::nanoseconds slack(std::chrono::nanoseconds timeout) noexcept {
-    return std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
+  [[nodiscard]] static std::chrono::nanoseconds longer(std::chrono::nanoseconds timeout, int patience) noexcept {
+    const auto slack = patience * std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
+    return slack < std::chrono::nanoseconds::max() - timeout ? timeout + slack : std::chrono::nanoseconds::max();
   }
 
   const GroupLayout* layout_;

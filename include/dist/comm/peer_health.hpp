@@ -21,6 +21,7 @@
 
 #include <dist/comm/collective_call.hpp>  // hash_of
 #include <dist/core/error.hpp>
+#include <dist/device/wait.hpp>
 
 namespace dist {
 
@@ -151,12 +152,11 @@ class PeerHealth {
     list_descriptors();
   }
 
-  /// This peer has finished its work, and said so: its end is not a loss for those who do not wait for it.
+  /// This peer has finished its work, and said so: its end is not a loss for those who do not wait for it. Those who do
+  /// are told a second later, as what it sent before may still be on its way.
   void depart(std::size_t rank) {
     const std::lock_guard lock{mutex_};
-    for (const LostPeer& peer : gone_)
-      if (peer.rank == rank) return;
-    gone_.push_back({rank, host_of(rank), "it had finished its work", true});
+    note({rank, host_of(rank), "it had finished its work", true});
   }
   /// A peer is gone, as somebody else found out.
   void lose(LostPeer peer) {
@@ -173,14 +173,21 @@ class PeerHealth {
   [[nodiscard]] std::optional<LostPeer> find_lost(std::optional<std::size_t> awaited = std::nullopt) {
     const std::lock_guard lock{mutex_};
     ask();
-    for (const LostPeer& peer : gone_)
-      if (peer.rank == awaited) return peer;
-    for (const LostPeer& peer : gone_)
-      if (!peer.in_order) return peer;
+    for (const Gone& gone : gone_)
+      if (gone.peer.rank == awaited && (!gone.peer.in_order || detail::monotonic_nanoseconds() - gone.since > delivery))
+        return gone.peer;
+    for (const Gone& gone : gone_)
+      if (!gone.peer.in_order) return gone.peer;
     return std::nullopt;
   }
 
  private:
+  static constexpr std::int64_t delivery = 1'000'000'000;  // of what a peer sent before it ended in order
+
+  struct Gone {
+    LostPeer peer;
+    std::int64_t since;
+  };
   struct Process {
     std::size_t rank;
     std::string host;
@@ -212,9 +219,9 @@ class PeerHealth {
     if (all) list_descriptors();
   }
   void note(LostPeer peer) {
-    for (const LostPeer& known : gone_)
-      if (known.rank == peer.rank) return;
-    gone_.push_back(std::move(peer));
+    for (const Gone& known : gone_)
+      if (known.peer.rank == peer.rank) return;
+    gone_.push_back({std::move(peer), detail::monotonic_nanoseconds()});
   }
   [[nodiscard]] std::string host_of(std::size_t rank) const {
     for (const Process& process : processes_)
@@ -239,7 +246,7 @@ class PeerHealth {
   std::vector<Process> processes_;
   std::vector<Line> lifelines_;
   std::vector<pollfd> descriptors_;
-  std::vector<LostPeer> gone_;
+  std::vector<Gone> gone_;
   bool some_by_number_ = false;
 };
 

@@ -38,7 +38,7 @@ namespace dist {
 class WindowGroup {
  public:
   /// What a process keeps in front of its window.
-  static constexpr std::size_t header_bytes = 64 * 1024;
+  static constexpr std::size_t header_bytes = 256 * 1024;
   /// The same processes may meet in so many groups, each with mailboxes of its own.
   static constexpr std::size_t most_groups = 16;
   /// Where the mailboxes of a group lie in the memory of each process.
@@ -114,22 +114,18 @@ class WindowGroup {
   /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
   void begin_attempt() noexcept { all_know_ = false; }
   /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
-  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves. Waits
-  /// for those who have not yet come to where this member failed before.
+  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves.
   void abandon(const FailureNotice& notice) noexcept {
     if (size() == 1 || all_know_) return;
-    try {
-      settle(timeout_);
-    } catch (const Error&) {
-      return;  // those who have not come will not hear of this one either
-    }
     ++entered_;
+    if (abandoned_from_ == 0) abandoned_from_ = entered_;
     all_know_ = true;
     left_early_ = true;
     Mailbox& box = mailbox(rank_);
-    box.failure = notice;
-    box.failed = true;
-    box.record.fingerprint = 0;
+    box.record = CollectiveCallRecord{};
+    // Of more failures behind each other the later ones have the texts of earlier ones, which peers may be reading.
+    if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
+    box.failed_from.store(abandoned_from_);
     box.sequence.store(entered_);
     notify();
   }
@@ -138,24 +134,25 @@ class WindowGroup {
   friend class WindowCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
+  static constexpr std::uint32_t most_notices = 8;
   static constexpr std::size_t first_line = cache_line - 16;
 
   struct alignas(cache_line) Mailbox {
-    std::atomic<std::uint32_t> sequence;  // of the collective that the rest belongs to
-    bool failed;                          // the member came to no collective: it says why
+    std::atomic<std::uint32_t> sequence;     // of the collective that the rest belongs to
+    std::atomic<std::uint32_t> failed_from;  // from this one on the member came to none and says why; 0: to all
     std::uint64_t fingerprint;
     union alignas(8) {
       std::uint64_t operands[2];  // places in the member's memory
       std::byte payload[payload_capacity];
     };
     CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
-    FailureNotice failure;        // where `failed`
   };
   /// Zeroed memory is one that has come to nothing yet.
   struct Member {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;
     std::atomic<bool> departed;
+    FailureNotice failures[most_notices];  // why it did not come to collectives, by their numbers
   };
   struct Stage {
     std::size_t place = 0;
@@ -176,6 +173,11 @@ class WindowGroup {
   [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
     return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
   }
+  /// Whether the member of this mailbox, which has arrived, came to the collective that this one is in.
+  [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
+    const std::uint32_t from = box.failed_from.load();
+    return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
+  }
   void notify() const noexcept {
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != rank_) member(peer).arrivals.notify();
@@ -194,7 +196,8 @@ class WindowGroup {
     Mailbox& box = mailbox(rank_);
     const std::uint64_t fingerprint = call.fingerprint();
     if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
-    box.failed = false;
+    box.failed_from.store(0);
+    abandoned_from_ = 0;
     box.fingerprint = fingerprint;
     fill(box);
     box.sequence.store(entered_);
@@ -203,7 +206,7 @@ class WindowGroup {
       if (peer == rank_) continue;
       await(peer, timeout, bytes);
       const Mailbox& theirs = mailbox(peer);
-      if (theirs.failed) refuse_failed(peer, theirs);
+      if (is_abandoned(theirs)) refuse_failed(peer);
       if (theirs.fingerprint != fingerprint) refuse_different(peer);
     }
   }
@@ -249,7 +252,8 @@ class WindowGroup {
     for (std::size_t other = 0; other < size(); ++other)
       if (other != rank_)
         for (const Mailbox& box : member(other).mailboxes)
-          if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && box.failed) refuse_failed(other, box);
+          if (!left_early_ && static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && is_abandoned(box))
+            refuse_failed(other);
     is_broken_ = true;
     throw unavailable(*lost);
   }
@@ -258,18 +262,19 @@ class WindowGroup {
     return text("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
   }
   [[nodiscard]] std::string described(std::size_t rank) const {
-    return text(name(rank), " called ", describe(mailbox(rank).record.call()), " as step ", entered_,
-                " of the collectives of this node");
+    const CollectiveCall call = mailbox(rank).record.call();
+    return text(name(rank), call.operation.empty() ? " failed" : text(" called ", describe(call)), " as step ",
+                entered_, " of the collectives of this node");
   }
   /// Of a member that did not come to this one: all took part in the one before.
   [[nodiscard]] std::string last_call() const {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
   }
-  [[noreturn]] void refuse_failed(std::size_t peer, const Mailbox& box) {
+  [[noreturn]] void refuse_failed(std::size_t peer) {
     all_know_ = true;
     left_early_ = true;
-    const FailureNotice notice = box.failure;
+    const FailureNotice notice = member(peer).failures[entered_ % most_notices];
     is_broken_ = is_broken_ || notice.breaks_the_group();
     notice.raise(workers_[peer].worker, workers_[peer].host);
   }
@@ -308,9 +313,10 @@ class WindowGroup {
   std::int64_t timeout_;
   bool is_broken_ = false;
   std::uint32_t entered_ = 0;
-  bool all_know_ = false;        // of the failure that ended this attempt, as all members see it in this collective
-  bool left_early_ = false;      // of the last collective this member did not see all others come
-  std::vector<Worker> workers_;  // by rank in this group
+  bool all_know_ = false;  // of the failure that ended this attempt, as all members see it in this collective
+  std::uint32_t abandoned_from_ = 0;  // the first collective of those that this member last abandoned behind each other
+  bool left_early_ = false;           // of the last collective this member did not see all others come
+  std::vector<Worker> workers_;       // by rank in this group
   std::vector<SharedMemory> attached_;
   Stage stages_[4];
 };

@@ -69,15 +69,21 @@ class DeadlineExceeded : public Error {
 class Unavailable : public Error {
  public:
   Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion)
-      : Error(text("Worker ", rank, " on host ", host, " is gone"), why, suggestion), rank_(rank), host_(host) {}
+      : Error(text("Worker ", rank, " on host ", host, " is gone"), why, suggestion),
+        rank_(rank),
+        host_(host),
+        why_(why) {}
 
   /// Of the process that is gone, among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
+  /// How it was noticed.
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
  private:
   std::size_t rank_;
   std::string host_;
+  std::string why_;
 };
 
 /// Another process of the job failed and said so: what left its replica function, or ended its part of a collective.
@@ -86,13 +92,20 @@ class PeerError : public Error {
   PeerError(std::size_t rank, std::string_view host, std::string_view what)
       : Error(text("Worker ", rank, " on host ", host, " failed"),
               "it told the others instead of coming to a collective", text("It threw: ", what)),
-        rank_(rank) {}
+        rank_(rank),
+        host_(host),
+        thrown_(what) {}
 
   /// Of the process that failed, among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] const std::string& host() const noexcept { return host_; }
+  /// What it said of its failure.
+  [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
 
  private:
   std::size_t rank_;
+  std::string host_;
+  std::string thrown_;
 };
 
 /// Memory that the operating system would not give.

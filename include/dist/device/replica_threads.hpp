@@ -179,7 +179,7 @@ class ReplicaThreads {
     if (replicas == 0 || replicas > most_replicas)
       throw InvalidArgument("A strategy cannot have that many replicas",
                             text(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
-                            "Ask for as many as there are cores, or leave the number out to get that");
+                            "Ask for as many as there are cores");
     return replicas;
   }
 

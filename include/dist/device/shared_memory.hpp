@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,6 +31,12 @@ class SharedMemory {
   /// New memory. `bytes` cost addresses only, until they are touched. Throws OutOfMemory.
   explicit SharedMemory(std::size_t bytes) : bytes_(bytes), descriptor_(memfd_create("dist", MFD_CLOEXEC)) {
     if (descriptor_ < 0) refuse("there is no descriptor for it", errno);
+    // Beyond the limit the system would end the process by a signal.
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+      close(descriptor_);
+      refuse("it cannot be so large", EFBIG);
+    }
     if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
       const int code = errno;
       close(descriptor_);

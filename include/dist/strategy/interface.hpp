@@ -341,6 +341,9 @@ class StrategyInterface {
       } catch (const std::exception& error) {
         derived().workers().abandon(error);
         throw;
+      } catch (...) {
+        derived().workers().abandon("it threw something that is not a std::exception");
+        throw;
       }
     } else {
       return call();

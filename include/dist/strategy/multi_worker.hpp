@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -43,7 +44,7 @@ using WorkerCollectives =
 [[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
                                                       std::chrono::nanoseconds timeout, bool owns_cores) {
   ThreadedOptions threaded;
-  threaded.replicas = options.replicas;
+  threaded.replicas = replicas_of(options);
   threaded.pinned = options.pinned && owns_cores;
   threaded.communication = options.communication;
   threaded.communication.timeout = timeout;
@@ -141,11 +142,10 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
     options.replicas = replicas;
     return options;
   }
-  /// The resolver's number of devices counts where the options leave it open (spec A10).
+  /// The resolver's number of devices counts where the options leave it open; without devices there is the CPU (spec A10).
   template <class R>
   static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
-    if (const std::optional<std::size_t> devices = resolver.num_accelerators(); devices && options.replicas == 1)
-      options.replicas = *devices;
+    if (!options.replicas) options.replicas = std::max<std::size_t>(resolver.num_accelerators().value_or(1), 1);
     return options;
   }
 

@@ -248,13 +248,12 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       threads_.run(task, [this] { group_.reset(); });
     } catch (const std::exception& error) {
       const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
-      if (background_ && in_replica != nullptr) background_->abandon(error);
-      if constexpr (requires { derived().workers().abandon(""); }) {
-        if (in_replica != nullptr) {
-          derived().workers().abandon(error);  // the other processes would wait for this one
-          rethrow_failure_of_peer(in_replica->cause());
-        }
-      }
+      if (in_replica == nullptr) throw;
+      constexpr bool has_peers = requires { derived().workers().abandon(""); };
+      if constexpr (has_peers) derived().workers().abandon(error);  // they would wait for this process
+      // After that, as what has begun may need a peer that waits for this process.
+      if (background_) background_->abandon(error);
+      if constexpr (has_peers) rethrow_failure_of_peer(in_replica->cause());
       throw;
     }
   }
@@ -282,7 +281,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   static const CommunicationOptions& checked(const CommunicationOptions& options) {
     if (options.implementation != Implementation::automatic)
       throw InvalidArgument("The options of a strategy ask for an implementation of collectives",
-                            text("its type says that they are done by ", Ops::name),
+                            "its type says how they are done",
                             "Name the one you want in the type, as in Mirrored<RingAllReduce>");
     return options;
   }

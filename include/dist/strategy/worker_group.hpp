@@ -43,14 +43,15 @@ namespace dist {
 
 /// How the processes of a MultiWorker work together.
 struct MultiWorkerOptions {
-  /// Of each process, the same in all of them (spec A10).
-  std::size_t replicas = 1;
+  /// Of each process, the same in all of them (spec A10). Left out: the devices that the resolver gives a process, or 1.
+  std::optional<std::size_t> replicas = std::nullopt;
   /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
   bool pinned = true;
   /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
   /// policy talks to all processes itself, as MpiAllReduce does.
   std::optional<bool> hierarchical = std::nullopt;
-  /// What is checked before a collective between nodes; within a node, where it costs next to nothing, calls always are.
+  /// What is checked before a collective between nodes; within a node, where the check comes with the values, calls always
+  /// are.
   CollectiveChecks checks = CollectiveChecks::calls;
   /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
   CommunicationOptions communication = {};
@@ -62,6 +63,10 @@ struct MultiWorkerOptions {
 };
 
 namespace detail {
+
+[[nodiscard]] inline std::size_t replicas_of(const MultiWorkerOptions& options) noexcept {
+  return options.replicas.value_or(1);
+}
 
 /// The policy between the nodes, or between all processes.
 template <class Ops>
@@ -108,15 +113,17 @@ class WorkerGroup {
         world_(std::move(world)),
         timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
         checks_(options.checks),
-        memory_(std::make_shared<WindowMemory>(options.replicas)) {
+        memory_(std::make_shared<WindowMemory>(replicas_of(options))) {
     static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
     Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
-    mpi::NodeMap nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
+    mpi::FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
     if (!world_.is_alone()) {
       first.watchdog.emplace(*health_, timeout_);
-      all_.emplace(world_.comm(), options_of_mpi(*first.watchdog));
+      mpi::CommunicatorOptions at_start = options_of_mpi(*first.watchdog);
+      at_start.timeout = options.start_timeout;
+      all_ = mpi::Communicator{world_.comm(), at_start}.with_timeout(timeout_);
       all_->watch_processes(*health_);
-      require_equal_replicas(options.replicas);
+      require_equal_replicas(replicas_of(options));
       const bool separate = !options.hierarchical.value_or(Between::hierarchical);
       nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
     }
@@ -203,7 +210,8 @@ class WorkerGroup {
   }
   [[nodiscard]] static std::chrono::nanoseconds default_timeout() {
     const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
-    return seconds ? std::chrono::seconds{*seconds} : std::chrono::minutes{10};
+    constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // so that nanoseconds can be counted
+    return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
   }
   /// The processes, joined to make collectives: once for each thread that calls them.
   struct Joined {
@@ -248,11 +256,13 @@ class WorkerGroup {
   /// The collectives of the first processes of all nodes, on these. A collective call of all.
   [[nodiscard]] std::optional<WireOps> between_leaders(Watchdog& watchdog) {
     MPI_Comm leaders = MPI_COMM_NULL;
-    const CollectiveCall call{.operation = "MPI_Comm_split"};
-    const Watchdog::Guard guard{&watchdog, call};
-    mpi::check(
-        MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
-        "MPI_Comm_split");
+    {
+      const CollectiveCall call{.operation = "MPI_Comm_split"};
+      const Watchdog::Guard guard{&watchdog, call};
+      mpi::check(
+          MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
+          "MPI_Comm_split");
+    }
     if (leaders == MPI_COMM_NULL) return std::nullopt;
     std::optional<WireOps> wire{mpi::Communicator{mpi::ref(leaders), options_of_mpi(watchdog)}};
     mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
@@ -274,8 +284,8 @@ class WorkerGroup {
       bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
       ++members;
     }
-    if (bound_by_launcher) return mine.size() >= options.replicas;
-    if (mine.size() < members * options.replicas) return false;
+    if (bound_by_launcher) return mine.size() >= replicas_of(options);
+    if (mine.size() < members * replicas_of(options)) return false;
     if (!options.pinned || members == 1) return true;
     const std::vector<ProcessorPlace> places = read_topology(mine);
     std::vector<std::size_t> near_each_other(mine.size());

@@ -145,7 +145,7 @@ TEST_CASE("who does not belong is told why") {
   CHECK(refusal_of(tasks[0], worker(tasks, 0)).find("Worker 0 has come twice") == 0);
   Hello elsewhere = worker(tasks, 2);
   elsewhere.machine = "another";
-  CHECK(refusal_of(tasks[0], elsewhere).find("Worker 2 on host 'host' runs on another machine than worker 0") == 0);
+  CHECK(refusal_of(tasks[0], elsewhere).find("Worker 2 on host 'host' runs on another machine or container than worker 0") == 0);
   Hello server = worker(tasks, 2);
   server.role = Hello::Role::server;
   CHECK(refusal_of(tasks[0], server).find("Worker 2 on host 'host' came to the wrong task") == 0);

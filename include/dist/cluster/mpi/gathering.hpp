@@ -109,9 +109,9 @@ class Gathering {
                                  "Let all processes of the job run the same version"};
     if (!server && hello.machine != rendezvous::machine_id())
       return rendezvous::Refusal{
-          text(who, " runs on another machine than worker ", options_.rank),
+          text(who, " runs on another machine or container than worker ", options_.rank),
           text("both addresses have the host '", options_.tasks[rank].host, "', so they are taken for one node"),
-          "List each task by a name of its own machine"};
+          "List each task by an address of its own machine or container"};
     if (server ? links_.connected(node) : rank == options_.rank || ranks_.connected(rank))
       return rendezvous::Refusal{text("Worker ", rank, " has come twice"),
                                  text("a second process, on host '", hello.host, "', says that it is worker ", rank),

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <string>
 
 #include <dist/cluster/rendezvous/descriptor.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist::rendezvous {
 
@@ -16,13 +18,19 @@ namespace dist::rendezvous {
   return uname(&names) == 0 ? names.nodename : "localhost";
 }
 
-/// Equal only for processes of one start of one machine: the kernel's boot id. Empty where there is none.
+/// Equal only for processes of one start of one machine that see the same process numbers and the same /dev/shm, as MPI
+/// takes them to do where it shares memory: those of two containers may not. The kernel's boot id comes first; empty where
+/// there is none.
 [[nodiscard]] inline std::string machine_id() {
   const Descriptor file{open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
   char bytes[64];
   const ssize_t size = file ? read(file.get(), bytes, sizeof bytes) : 0;
   std::string id{bytes, static_cast<std::size_t>(size > 0 ? size : 0)};
   while (!id.empty() && id.back() == '\n') id.pop_back();
+  for (const char* const shared : {"/proc/self/ns/pid", "/dev/shm"}) {
+    struct stat identity {};
+    if (!id.empty() && stat(shared, &identity) == 0) id += text('/', identity.st_dev, '.', identity.st_ino);
+  }
   return id;
 }
 

@@ -70,7 +70,9 @@ class Communicator {
   /// All members are about to make this call: returns when that is so. Without checks it returns at once.
   void announce(const CollectiveCall& call) const {
     state_->require_usable(call.operation);
-    if (checks_ != CollectiveChecks::none && size() > 1) state_->meet(call, timeout_);
+    if (size() == 1) return;
+    if (checks_ == CollectiveChecks::none) return state_->count();
+    state_->meet(call, timeout_);
   }
   /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks; `between_collectives`,
   /// also where it has taken part in the last collective and will not come to the next.

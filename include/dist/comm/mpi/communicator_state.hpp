@@ -140,6 +140,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (broken_) std::rethrow_exception(broken_);
   }
 
+  /// A collective that is not checked: counted, so that a notice says which one its sender does not come to.
+  void count() noexcept {
+    ++sequence_;
+    all_know_ = false;
+  }
   /// Tells all members of a call and returns when all have told the same.
   void meet(const CollectiveCall& call, std::int64_t timeout) {
     ++sequence_;
@@ -165,7 +170,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         spins_, timeout, [&] { return sent_records(); }, [&] { look(std::nullopt); },
         [&] { throw_late_to_meet(timeout); });
     for (std::size_t peer = 0; peer < size_; ++peer)
-      if (peer != rank_ && records_[peer].call.fingerprint != mine_.call.fingerprint) refuse_different(peer);
+      if (peer != rank_ && records_[peer].call.fingerprint != mine_.call.fingerprint) {
+        all_know_of(sequence_);
+        throw mismatch_with(peer);
+      }
   }
 
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) {
@@ -199,7 +207,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
               text(described(rank_), " and waited ", seconds(timeout), " s for bytes to or from that worker"),
               "Find out what it waits for, or give the strategy a longer timeout"));
         });
-    under_way_[transfer.place] = {};
+    under_way_[transfer.place] = MPI_REQUEST_NULL;
     free_places_.push_back(transfer.place);
   }
 
@@ -262,9 +270,6 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   struct OutgoingNotice {
     Notice notice;
     std::vector<MPI_Request> requests;
-  };
-  struct UnderWay {
-    MPI_Request receive = MPI_REQUEST_NULL;
   };
 
   /// What the members of a new group send each other.
@@ -333,11 +338,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] Transfer begun(Transfer transfer, bool receives) {
     if (free_places_.empty()) {
       free_places_.push_back(under_way_.size());
-      under_way_.emplace_back();
+      under_way_.push_back(MPI_REQUEST_NULL);
     }
     transfer.place = free_places_.back();
     free_places_.pop_back();
-    under_way_[transfer.place].receive = receives ? transfer.request : MPI_REQUEST_NULL;
+    under_way_[transfer.place] = receives ? transfer.request : MPI_REQUEST_NULL;
     return transfer;
   }
 
@@ -362,9 +367,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       Notice notice;
       check(MPI_Recv(&notice, sizeof(notice), MPI_BYTE, status.MPI_SOURCE, notice_tag, comm_, MPI_STATUS_IGNORE),
             "MPI_Recv");
+      const bool breaks = notice.failure.breaks_the_group();
       // Of a failure that another one came before, or came with.
-      if (notice.sequence < sequence_ || (notice.sequence == failed_ && !notice.failure.breaks_the_group())) continue;
-      if (notice.sequence > sequence_ && !notice.failure.breaks_the_group()) {
+      if (!breaks && (notice.sequence < sequence_ || notice.sequence == failed_)) continue;
+      if (notice.sequence > sequence_ && !breaks) {
         // Of a later collective: its sender has done its part of this one.
         later_.push_back({notice, static_cast<std::size_t>(status.MPI_SOURCE)});
         continue;
@@ -375,7 +381,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         const auto peer = static_cast<std::size_t>(status.MPI_SOURCE);
         notice.failure.raise(worker(peer), host(peer));
       } catch (...) {
-        if (interrupted || notice.failure.breaks_the_group())
+        if (interrupted || breaks)
           break_with(std::current_exception());
         else
           forget_receives();
@@ -387,6 +393,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void all_know_of(std::uint64_t sequence) noexcept {
     sequence_ = failed_ = sequence;
     all_know_ = true;
+    std::erase_if(later_, [&](const NoticeFrom& each) { return each.notice.sequence <= sequence; });
   }
   [[nodiscard]] bool is_abandoned(std::uint64_t sequence) const noexcept {
     return !later_.empty() && first_of_later()->notice.sequence == sequence;
@@ -399,7 +406,6 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[noreturn]] void raise_later() {
     const NoticeFrom came = *first_of_later();
     all_know_of(came.notice.sequence);
-    std::erase_if(later_, [&](const NoticeFrom& each) { return each.notice.sequence == sequence_; });
     came.notice.failure.raise(worker(came.peer), host(came.peer));
   }
   void send_notices(const FailureNotice& failure) {
@@ -433,8 +439,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void break_with(std::exception_ptr why) {
     broken_ = std::move(why);
     forget_receives();
-    for (UnderWay& transfer : under_way_)
-      if (transfer.receive != MPI_REQUEST_NULL) cancel(transfer.receive);
+    for (MPI_Request& receive : under_way_)
+      if (receive != MPI_REQUEST_NULL) cancel(receive);
     // What is still on its way uses the memory of this object.
     static std::mutex one_at_a_time;
     static std::vector<std::shared_ptr<CommunicatorState>> kept_until_the_process_ends;
@@ -471,14 +477,13 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (sequence_ == 1) return "they have come to none yet";
     return text("their last was ", describe(last_.call()), ", step ", sequence_ - 1);
   }
-  [[noreturn]] void refuse_different(std::size_t peer) {
-    all_know_of(sequence_);
-    throw CollectiveMismatch("The workers did not issue the same collectives",
-                             text(described(rank_), ", but ", described(peer),
-                                  differ_in_counts_only(mine_.call.call(), records_[peer].call.call())
-                                      ? " with other counts of the workers' elements"
-                                      : ""),
-                             "Call the same collectives with the same extents in the same order on every worker");
+  [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
+    return {"The workers did not issue the same collectives",
+            text(described(rank_), ", but ", described(peer),
+                 differ_in_counts_only(mine_.call.call(), records_[peer].call.call())
+                     ? " with other counts of the workers' elements"
+                     : ""),
+            "Call the same collectives with the same extents in the same order on every worker"};
   }
   [[noreturn]] void throw_late_to_meet(std::int64_t timeout) {
     std::string missing;
@@ -487,7 +492,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     for (std::size_t peer = 0; peer < size_; ++peer)
       if (peer != rank_ && receives_[peer] == MPI_REQUEST_NULL && records_[peer].sequence == sequence_ &&
           records_[peer].call.fingerprint != mine_.call.fingerprint)
-        refuse_different(peer);  // says more than who is missing
+        give_up(mismatch_with(peer));  // says more than who is missing
     give_up(DeadlineExceeded(
         text("Not all workers came to a collective in time: ", missing.empty() ? "some" : missing, " did not"),
         text(described(rank_), " and waited ", seconds(timeout), " s; of those who did not come: ", last_call()),
@@ -510,7 +515,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::vector<Record> records_;
   std::vector<MPI_Request> receives_;
   std::vector<MPI_Request> sends_;
-  std::vector<UnderWay> under_way_;
+  std::vector<MPI_Request> under_way_;  // the receives among the transfers
   std::vector<std::size_t> free_places_;
   std::vector<std::unique_ptr<OutgoingNotice>> notices_;
   std::vector<NoticeFrom> later_;  // of collectives that this member has not come to

@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -242,6 +243,7 @@ struct MpiAllReduce {
         operand = values.data();
       else
         operand = widened(values).data();
+      std::exception_ptr refused;  // by `use`: thrown when all is reduced, as the peers would wait in MPI
       for_each_piece(values.size(), [&](IndexRange piece) {
         const IndexRange mine = shard(piece, comm_.rank());
         const Wide* combined = operand + mine.begin;
@@ -256,8 +258,14 @@ struct MpiAllReduce {
                      "MPI_Reduce_scatter");
           combined = result;
         }
-        use_finished<T, Op>(mine, combined, use);
+        if (refused) return;
+        try {
+          use_finished<T, Op>(mine, combined, use);
+        } catch (...) {
+          refused = std::current_exception();
+        }
       });
+      if (refused) std::rethrow_exception(refused);
     }
     template <class T, class Op, class Use>
     void use_finished(IndexRange mine, const Accumulator<T>* combined, Use& use) const {

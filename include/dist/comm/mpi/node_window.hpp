@@ -26,7 +26,7 @@ namespace dist::mpi {
 
 /// Which members of a communicator share memory: they run on one host, see the same processes, and could map each other's
 /// memory. What is not so, as in containers that share a host, is a node of its own.
-struct NodeMap {
+struct FoundNodes {
   GroupLayout layout;                    ///< of the nodes, in the order of their lowest ranks
   std::vector<WindowGroup::Peer> peers;  ///< the other processes of this node, by rank
 };
@@ -50,8 +50,8 @@ struct NodeCandidate {
 
 /// Finds the nodes of `world`, of which `mine` is this process's memory: with `separate` every process is a node of its
 /// own. Eight bytes of `mine` at `stamp_at` are used on the way and zeroed again. A collective call.
-[[nodiscard]] inline NodeMap find_nodes(const Communicator& world, SharedMemory& mine, std::size_t stamp_at,
-                                        bool separate) {
+[[nodiscard]] inline FoundNodes find_nodes(const Communicator& world, SharedMemory& mine, std::size_t stamp_at,
+                                           bool separate) {
   const MpiAllReduce::On<Communicator> ops{world};
   const std::size_t rank = world.rank();
   detail::NodeCandidate me;
