@@ -56,11 +56,25 @@ TEST_CASE("a call describes itself") {
   CHECK(describe(dist::CollectiveCall{.operation = "barrier"}) == "barrier");
 }
 
-TEST_CASE("calls may differ in the members' counts only") {
+TEST_CASE("who called what is said of calls that differ, also where only the members' counts do (spec E12)") {
   const dist::CollectiveCall one{.operation = "all_gather", .elements = 3, .dtype = "f32", .counts = 1};
   dist::CollectiveCall other = one;
   other.counts = 2;
-  CHECK(differ_in_counts_only(one, other));
+  const std::string only_counts = dist::detail::different_calls("worker", one, "0 did", other, "1 did").what();
+  CHECK(only_counts ==
+        "The workers did not issue the same collectives (0 did, but 1 did with other counts of the workers' elements). "
+        "Call the same collectives with the same extents in the same order on every worker.");
   other.elements = 4;
-  CHECK_FALSE(differ_in_counts_only(one, other));
+  const std::string more = dist::detail::different_calls("replica", one, "0 did", other, "1 did").what();
+  CHECK(more ==
+        "The replicas did not issue the same collectives (0 did, but 1 did). "
+        "Call the same collectives with the same extents in the same order on every replica.");
+}
+
+TEST_CASE("who did not come is named, and what they did last (spec H13)") {
+  const std::string said =
+      dist::detail::workers_missing("worker 1", "worker 0 called barrier", 1'500'000'000, "none").what();
+  CHECK(said ==
+        "Not all workers came to a collective in time: worker 1 did not (worker 0 called barrier and waited 1.5 s; of "
+        "those who did not come: none). Find out what they wait for, or give the strategy a longer timeout.");
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/text.hpp>
+#include <dist/core/error.hpp>
 
 namespace dist {
 
@@ -103,10 +103,33 @@ struct CollectiveCallRecord {
   }
 };
 
-/// Whether two calls are the same but for the counts of the members' elements.
-[[nodiscard]] inline bool differ_in_counts_only(const CollectiveCall& one, CollectiveCall other) noexcept {
-  other.counts = one.counts;
-  return one == other;
+namespace detail {
+
+/// The error of members, replicas or workers, that do not make the same call: `what` says which ones they make.
+[[nodiscard]] inline CollectiveMismatch different_calls(std::string_view member, std::string_view what) {
+  return {text("The ", member, "s did not issue the same collectives"), what,
+          text("Call the same collectives with the same extents in the same order on every ", member)};
 }
+/// The same for two calls, which have been described.
+[[nodiscard]] inline CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
+                                                        std::string_view described_one, CollectiveCall other,
+                                                        std::string_view described_other) {
+  other.counts = one.counts;
+  const bool only_counts = one == other;
+  return different_calls(member, text(described_one, ", but ", described_other,
+                                      only_counts ? text(" with other counts of the ", member, "s' elements") : ""));
+}
+
+/// The error of a worker that has waited for `missing` ones in a call, which has been described; `last_call` is what all
+/// came to before.
+[[nodiscard]] inline DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
+                                                      std::int64_t nanoseconds, std::string_view last_call) {
+  return {text("Not all workers came to a collective in time: ", missing, " did not"),
+          text(described_call, " and waited ", static_cast<double>(nanoseconds) * 1e-9,
+               " s; of those who did not come: ", last_call),
+          "Find out what they wait for, or give the strategy a longer timeout"};
+}
+
+}  // namespace detail
 
 }  // namespace dist

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <dist/comm/collective_call.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -52,8 +53,7 @@ class FailureNotice {
     const std::string by = text("worker ", rank, " (host ", host, ") says: ", why_.data());
     switch (kind_) {
       case Kind::mismatch:
-        throw CollectiveMismatch("The workers did not issue the same collectives", by,
-                                 "Call the same collectives with the same extents in the same order on every worker");
+        throw detail::different_calls("worker", by);
       case Kind::deadline:
         throw DeadlineExceeded("A worker waited too long for others", by,
                                "Find out what those wait for that did not come, or give the strategy a longer timeout");

@@ -209,11 +209,8 @@ class ThreadGroup {
         "Call collectives on every replica, not under a condition that only some fulfil");
   }
   [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    const bool only_counts = differ_in_counts_only(mailbox(rank, sequence).call, mailbox(peer, sequence).call);
-    throw CollectiveMismatch("The replicas did not issue the same collectives",
-                             text(describe(rank, sequence), ", but ", describe(peer, sequence),
-                                  only_counts ? " with other counts of the replicas' elements" : ""),
-                             "Call the same collectives with the same extents in the same order on every replica");
+    throw detail::different_calls("replica", mailbox(rank, sequence).call, describe(rank, sequence),
+                                  mailbox(peer, sequence).call, describe(peer, sequence));
   }
   [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                 std::int64_t timeout) const {

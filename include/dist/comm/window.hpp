@@ -281,11 +281,8 @@ class WindowGroup {
   [[noreturn]] void refuse_different(std::size_t peer) {
     all_know_ = true;
     left_early_ = true;
-    const bool only_counts = differ_in_counts_only(mailbox(rank_).record.call(), mailbox(peer).record.call());
-    throw CollectiveMismatch("The workers did not issue the same collectives",
-                             text(described(rank_), ", but ", described(peer),
-                                  only_counts ? " with other counts of the workers' elements" : ""),
-                             "Call the same collectives with the same extents in the same order on every worker");
+    throw detail::different_calls("worker", mailbox(rank_).record.call(), described(rank_), mailbox(peer).record.call(),
+                                  described(peer));
   }
   [[noreturn]] void refuse_departed(std::size_t peer) {
     is_broken_ = true;
@@ -299,10 +296,7 @@ class WindowGroup {
     for (std::size_t other = 0; other < size(); ++other)
       if (other != rank_ && !arrived(other)) missing += text(missing.empty() ? "" : ", ", name(other));
     if (missing.empty()) missing = name(peer);
-    throw DeadlineExceeded(text("Not all workers came to a collective in time: ", missing, " did not"),
-                           text(described(rank_), " and waited ", static_cast<double>(timeout) * 1e-9,
-                                " s; of those who did not come: ", last_call()),
-                           "Find out what they wait for, or give the strategy a longer timeout");
+    throw detail::workers_missing(missing, described(rank_), timeout, last_call());
   }
 
   std::size_t rank_;

@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <cluster/rendezvous/pair.hpp>
 #include <cluster/rendezvous/ports.hpp>
 #include <dist/cluster/rendezvous/listen.hpp>
+#include <support/stderr_of.hpp>
 
 using namespace std::chrono_literals;
 using namespace dist::rendezvous;
@@ -21,11 +24,13 @@ namespace {
 /// A server that gathers in a thread of the test: of the node of `tasks[rank]`, which is its lowest.
 class Server {
  public:
-  Server(const std::vector<Endpoint>& tasks, std::size_t rank, Milliseconds deadline, const std::string& secret = "") {
+  Server(const std::vector<Endpoint>& tasks, std::size_t rank, Milliseconds deadline, const std::string& secret = "",
+         Milliseconds patience = 10s) {
     options.tasks = tasks;
     options.rank = rank;
     options.deadline = deadline;
     options.secret = secret;
+    options.patience = patience;
     auto [here, there] = dist_test::socket_pair();
     own = std::move(here);
     thread_ = std::thread{[this, socket = std::make_shared<Descriptor>(std::move(there))] {
@@ -129,6 +134,18 @@ TEST_CASE("who is missing is named, on all nodes") {
   CHECK(second.problem == problem);
 }
 
+TEST_CASE("who waits for others says so after a while, once") {
+  const auto tasks = two_nodes(2);
+  for (const std::size_t waiting : {0U, 1U}) {
+    const testing::Ending ending = testing::stderr_of([&] { Server{tasks, waiting, 1500ms, "", 100ms}.finish(); });
+    const std::string missing = text("dist: Worker ", 1 - waiting, " at ", to_string(tasks[1 - waiting]));
+    CAPTURE(ending.stderr_text);
+    CHECK(ending.stderr_text.starts_with(missing + " has not come yet ("));
+    CHECK(ending.stderr_text.ends_with("); waiting up to 1.5 s\n"));
+    CHECK(std::count(ending.stderr_text.begin(), ending.stderr_text.end(), '\n') == 1);
+  }
+}
+
 TEST_CASE("a node without the first server names that one") {
   const auto tasks = two_nodes(2);
   Server second{tasks, 1, 200ms};
@@ -145,7 +162,8 @@ TEST_CASE("who does not belong is told why") {
   CHECK(refusal_of(tasks[0], worker(tasks, 0)).find("Worker 0 has come twice") == 0);
   Hello elsewhere = worker(tasks, 2);
   elsewhere.machine = "another";
-  CHECK(refusal_of(tasks[0], elsewhere).find("Worker 2 on host 'host' runs on another machine or container than worker 0") == 0);
+  CHECK(refusal_of(tasks[0], elsewhere)
+            .find("Worker 2 on host 'host' runs on another machine or container than worker 0") == 0);
   Hello server = worker(tasks, 2);
   server.role = Hello::Role::server;
   CHECK(refusal_of(tasks[0], server).find("Worker 2 on host 'host' came to the wrong task") == 0);

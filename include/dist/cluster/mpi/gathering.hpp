@@ -1,6 +1,7 @@
 #pragma once
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -66,11 +67,17 @@ class Gathering {
   /// Returns when all tasks of the job have come. Throws WorldFailure, which names those that have not, or Abandoned.
   [[nodiscard]] WorldStart run() {
     const rendezvous::Deadline deadline = rendezvous::Deadline::in(options_.deadline);
+    const rendezvous::Deadline patience = rendezvous::Deadline::in(options_.patience);
+    bool said = false;
     if (node_ != 0) dial_first();
     while (!start_) {
       if (node_ == 0 && all_present()) return begin();
       if (deadline.later(node_ == 0 ? rendezvous::Milliseconds{0} : rendezvous::Milliseconds{500}).passed())
         throw late();
+      if (!said && patience.passed()) {
+        said = true;
+        say_who_is_missing();
+      }
       if (dialer_) dial();
       std::vector<pollfd> entries;
       reception_.add_entries(entries);
@@ -201,32 +208,49 @@ class Gathering {
     return start;
   }
 
-  [[nodiscard]] WorldFailure late() const {
+  /// Who has not come, and what is known of why.
+  struct Missing {
     std::string who;
-    std::size_t missing = 0;
+    std::size_t count = 0;
+    std::string why;
+  };
+  [[nodiscard]] Missing missing() const {
+    Missing found;
     const auto name = [&](std::size_t rank) {
-      if (++missing <= 8)
-        who += text(missing == 1 ? "Worker " : ", worker ", rank, " at ", to_string(options_.tasks[rank]));
+      if (++found.count <= 8)
+        found.who += text(found.count == 1 ? "Worker " : ", worker ", rank, " at ", to_string(options_.tasks[rank]));
     };
     for (std::size_t rank = 0; rank < present_.size(); ++rank)
       if (!present_[rank] && (node_ == 0 || nodes_.node_of(rank) == node_)) name(rank);
-    if (missing == 0) name(0);
-    if (missing > 8) who += text(" and ", missing - 8, " more");
-    std::string why;
+    if (found.count == 0) name(0);
+    if (found.count > 8) found.who += text(" and ", found.count - 8, " more");
     if (dialer_)
-      why = dialer_->last_problem();
+      found.why = dialer_->last_problem();
     else if (!reception_.disagreement().empty())
-      why = reception_.disagreement();
+      found.why = reception_.disagreement();
     else if (reception_.turned_away() > 0)
-      why = text(reception_.turned_away(), " connections were turned away, the last one because ",
-                 reception_.last_problem());
+      found.why = text(reception_.turned_away(), " connections were turned away, the last one because ",
+                       reception_.last_problem());
     else
-      why = "no connection came";
+      found.why = "no connection came";
+    return found;
+  }
+  [[nodiscard]] WorldFailure late() const {
+    const Missing found = missing();
     return {
         WorldFailure::Kind::deadline,
-        {text(who, missing == 1 ? " has" : " have", " not come within ", rendezvous::seconds(options_.deadline)), why,
+        {text(found.who, found.count == 1 ? " has" : " have", " not come within ",
+              rendezvous::seconds(options_.deadline)),
+         found.why,
          "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
          "is an option"}};
+  }
+  /// Once, so that who starts a job by hand sees what it waits for.
+  void say_who_is_missing() const {
+    const Missing found = missing();
+    const std::string line = text("dist: ", found.who, found.count == 1 ? " has" : " have", " not come yet (",
+                                  found.why, "); waiting up to ", rendezvous::seconds(options_.deadline), "\n");
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
   }
 
   const HostedOptions& options_;

@@ -478,12 +478,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return text("their last was ", describe(last_.call()), ", step ", sequence_ - 1);
   }
   [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
-    return {"The workers did not issue the same collectives",
-            text(described(rank_), ", but ", described(peer),
-                 differ_in_counts_only(mine_.call.call(), records_[peer].call.call())
-                     ? " with other counts of the workers' elements"
-                     : ""),
-            "Call the same collectives with the same extents in the same order on every worker"};
+    return dist::detail::different_calls("worker", mine_.call.call(), described(rank_), records_[peer].call.call(),
+                                         described(peer));
   }
   [[noreturn]] void throw_late_to_meet(std::int64_t timeout) {
     std::string missing;
@@ -493,10 +489,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       if (peer != rank_ && receives_[peer] == MPI_REQUEST_NULL && records_[peer].sequence == sequence_ &&
           records_[peer].call.fingerprint != mine_.call.fingerprint)
         give_up(mismatch_with(peer));  // says more than who is missing
-    give_up(DeadlineExceeded(
-        text("Not all workers came to a collective in time: ", missing.empty() ? "some" : missing, " did not"),
-        text(described(rank_), " and waited ", seconds(timeout), " s; of those who did not come: ", last_call()),
-        "Find out what they wait for, or give the strategy a longer timeout"));
+    give_up(dist::detail::workers_missing(missing.empty() ? "some" : missing, described(rank_), timeout, last_call()));
   }
 
   CommunicatorOptions options_;
