@@ -128,6 +128,7 @@ class Launcher {
 
   /// The status of the worker that failed first, or 0.
   int run() {
+    signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody hears of the workers' ends
     sigset_t handled, before;
     sigemptyset(&handled);
     for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&handled, signal);
@@ -148,8 +149,7 @@ class Launcher {
         if (signal.ssi_signo != SIGCHLD) forward(static_cast<int>(signal.ssi_signo));
       reap();
       if (ending_ && Clock::now() > end_) {
-        for (const Worker& worker : workers_)
-          if (worker.process > 0) kill(worker.process, killing_ ? SIGKILL : SIGTERM);
+        send_to_all(killing_ ? SIGKILL : SIGTERM);
         killing_ = true;
         end_ = Clock::now() + std::chrono::seconds{2};
       }
@@ -177,9 +177,9 @@ class Launcher {
     const pid_t process = fork();
     if (process == 0) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
-      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us
+      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us, and what a worker starts gets all signals too
       sigprocmask(SIG_SETMASK, &mask, nullptr);
-      dup2(open("/dev/null", O_RDONLY), 0);
+      dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       dup2(out[1], 1);
       dup2(err[1], 2);
       setenv("TF_CONFIG", config.c_str(), 1);
@@ -191,6 +191,7 @@ class Launcher {
       std::fprintf(stderr, "cannot start %s (%s)\n", arguments[0], strerror(errno));
       _exit(127);
     }
+    if (process > 0) setpgid(process, process);  // who of the two comes first
     close(out[1]);
     close(err[1]);
     for (const auto& [from, to] : {std::pair{out[0], out_}, std::pair{err[0], err_}}) {
@@ -222,9 +223,12 @@ class Launcher {
     begin_end();
   }
   void forward(int signal) {
-    for (const Worker& worker : workers_)
-      if (worker.process > 0) kill(worker.process, signal);
+    send_to_all(signal);
     begin_end();
+  }
+  void send_to_all(int signal) const {
+    for (const Worker& worker : workers_)
+      if (worker.process > 0) kill(-worker.process, signal);
   }
   void begin_end() {
     if (!ending_) end_ = Clock::now() + options_.grace;
@@ -272,6 +276,7 @@ std::string printed_by(std::size_t workers, const char* script, int expected_sta
 bool contains(const std::string& all, std::string_view part) { return all.find(part) != std::string::npos; }
 
 int check_itself() {
+  signal(SIGCHLD, SIG_IGN);  // as whoever starts the launcher may have done
   const std::string configs = printed_by(3, "echo \"$TF_CONFIG\"; echo secret of ${#DIST_JOB_SECRET} >&2", 0);
   std::printf("%s", configs.c_str());
   for (const std::size_t worker : {0U, 1U, 2U}) {
@@ -287,6 +292,13 @@ int check_itself() {
   std::printf("%s", failed.c_str());
   check(contains(failed, "dist-run: worker 1 ended with status 7"), "who failed is said");
   check(Clock::now() - start < std::chrono::seconds{30}, "who does not end is killed");
+
+  check(contains(printed_by(2,
+                            "case $TF_CONFIG in *'index\": 1'*) sleep 1; exit 7;; esac;"
+                            "(trap 'echo told; exit' TERM; for i in 1 2 3 4 5 6 7 8 9; do sleep 1; done) & wait",
+                            7),
+                 "[worker 0] told\n"),
+        "what a worker started is told to end, too");
 
   check(contains(printed_by(1, "printf 'no end'; exit 0", 0), "[worker 0] no end\n"),
         "a last line without an end is kept");
@@ -309,8 +321,9 @@ int main(int count, char** arguments) {
     if (option == "--secret") {
       options.secret = true;
     } else if (option == "-n" && next + 1 < count) {
-      const long workers = std::strtol(arguments[++next], nullptr, 10);
-      if (workers < 1 || workers > 1024) return usage();
+      char* end = nullptr;
+      const long workers = std::strtol(arguments[++next], &end, 10);
+      if (*end != '\0' || workers < 1 || workers > 1024) return usage();
       options.workers = static_cast<std::size_t>(workers);
     } else {
       return usage();

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include <dist/cluster/cluster_resolver.hpp>
@@ -30,6 +31,17 @@ TEST_CASE("hosts are workers, sorted by name (spec M21)") {
   CHECK(sage_maker.task() == Task{TaskType::worker, 1});
   CHECK_FALSE(sage_maker.num_accelerators());
   CHECK_NOTHROW(validate_multi_worker(sage_maker.cluster_spec(), sage_maker.task(), sage_maker.describe()));
+}
+
+TEST_CASE("left out, the port is 2223 and the variables are the process's own (spec M21)") {
+  setenv("SM_HOSTS", R"(["algo-1"])", 1);
+  setenv("SM_CURRENT_HOST", "algo-1", 1);
+  const SageMakerResolver sage_maker;
+  CHECK(sage_maker.cluster_spec() == ClusterSpec{{TaskType::worker, {"algo-1:2223"}}});
+  CHECK(sage_maker.task() == Task{TaskType::worker, 0});
+  CHECK(SageMakerResolver{4000}.cluster_spec() == ClusterSpec{{TaskType::worker, {"algo-1:4000"}}});
+  unsetenv("SM_HOSTS");
+  unsetenv("SM_CURRENT_HOST");
 }
 
 TEST_CASE("elsewhere, and with odd variables, it says so (spec M21)") {

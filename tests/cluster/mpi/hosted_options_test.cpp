@@ -27,6 +27,12 @@ TEST_CASE("tasks with the same host are one node; nodes come in the order of the
   CHECK(nodes.first(1) == 1);
 }
 
+TEST_CASE("localhost by any name is one node") {
+  const NodeMap nodes{{{"localhost", "1"}, {"127.0.0.1", "2"}, {"::1", "3"}}};
+  CHECK(nodes.nodes() == 1);
+  CHECK(nodes.ranks(0) == std::vector<std::size_t>{0, 1, 2});
+}
+
 TEST_CASE("lists that can work") {
   CHECK_NOTHROW(check_list({{"a", "1"}, {"a", "2"}, {"b", "1"}}, 2));
   CHECK_NOTHROW(check_list({{"localhost", "1"}, {"127.0.0.1", "2"}}));

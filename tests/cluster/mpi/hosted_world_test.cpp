@@ -34,6 +34,20 @@ int world_rank() {
   return rank;
 }
 
+/// Whether this process has a socket that listens to more than this machine.
+bool is_open_to_networks() {
+  for (int each = 0; each < 256; ++each) {
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    dist::rendezvous::SocketAddress address;
+    address.size = sizeof address.storage;
+    if (getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
+        getsockname(each, address.get(), &address.size) == 0 && !address.is_loopback())
+      return true;
+  }
+  return false;
+}
+
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 /// All ranks join, `victim` ends by `end(world)`, and the others tell what they hear. Their statuses are 3.
@@ -85,13 +99,42 @@ TEST_CASE("processes started by hand are one world with shared memory") {
                           const int n = static_cast<int>(ranks);
                           const bool right = rank == static_cast<int>(task) && size == n && node_size == n &&
                                              sum == n * (n + 1) / 2 && std::getenv("PMIX_RANK") == nullptr &&
-                                             std::getenv("SLURM_JOBID") == nullptr;
+                                             std::getenv("SLURM_JOBID") == nullptr && !is_open_to_networks();
                           world.goodbye();
                           MPI_Finalize();
                           return right ? 0 : 1;
                         }};
     CHECK(processes.wait() == std::vector<int>(ranks, 0));
   }
+}
+
+TEST_CASE("who is mute where an X server would listen, as TensorBoard at port 6006, holds nobody up (F14)") {
+  dist::rendezvous::Descriptor mute;
+  for (int port = 6000; port < 6010 && !mute; ++port)
+    mute = dist::rendezvous::detail::try_to_listen(
+        dist::rendezvous::resolve({"127.0.0.1", std::to_string(port)}).addresses.at(0));
+  REQUIRE(mute);
+  const auto tasks = free_endpoints(2);
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        const bool right = std::getenv("HWLOC_COMPONENTS") == nullptr;
+                        world.goodbye();
+                        MPI_Finalize();
+                        return right ? 0 : 1;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 0});
+}
+
+TEST_CASE("a program that ignores SIGCHLD, or has it reaped, joins too") {
+  const auto tasks = free_endpoints(2);
+  Processes processes{2, [&](std::size_t rank) {
+                        signal(SIGCHLD, SIG_IGN);
+                        HostedWorld world = join_and_initialise(options_for(tasks, rank));
+                        world.goodbye();
+                        MPI_Finalize();
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 0});
 }
 
 TEST_CASE("a killed rank is named to every other one (F1)") {

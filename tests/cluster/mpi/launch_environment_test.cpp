@@ -20,15 +20,17 @@ TEST_CASE("variables are set for a time, and are as before afterwards") {
   unsetenv("DIST_TEST_NEW");
   setenv("DIST_TEST_OLD", "before", 1);
   setenv("OMPI_MCA_dist_test", "the user's", 1);
+  setenv("HWLOC_DIST_TEST", "the user's", 1);
   LaunchEnvironment environment;
   CHECK(environment.empty());
-  for (const char* variable :
-       {"DIST_TEST_NEW=a=b", "DIST_TEST_OLD=during", "OMPI_MCA_dist_test=ours", "no equals sign"})
+  for (const char* variable : {"DIST_TEST_NEW=a=b", "DIST_TEST_OLD=during", "OMPI_MCA_dist_test=ours",
+                               "HWLOC_DIST_TEST=ours", "no equals sign"})
     environment.set(variable);
   CHECK_FALSE(environment.empty());
   CHECK(value_of("DIST_TEST_NEW") == "a=b");
   CHECK(value_of("DIST_TEST_OLD") == "during");
   CHECK(value_of("OMPI_MCA_dist_test") == "the user's");
+  CHECK(value_of("HWLOC_DIST_TEST") == "the user's");
   environment.restore();
   CHECK(value_of("DIST_TEST_NEW") == "unset");
   CHECK(value_of("DIST_TEST_OLD") == "before");
@@ -38,10 +40,30 @@ TEST_CASE("variables are set for a time, and are as before afterwards") {
 TEST_CASE("ranks yield only where they are more than the cores") {
   const auto yields = [](std::size_t ranks) {
     std::vector<std::string> variables;
-    add_launch_variables(variables, ranks, "/dev/shm/x");
+    add_launch_variables(variables, ranks, true, "/dev/shm/x");
     CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_orte_tmpdir_base=/dev/shm/x") == 1);
     return std::count(variables.begin(), variables.end(), "OMPI_MCA_mpi_yield_when_idle=1") == 1;
   };
   CHECK_FALSE(yields(1));
   CHECK(yields(std::thread::hardware_concurrency() + 1));
+}
+
+TEST_CASE("variables do not outlive their owner, which may move") {
+  unsetenv("DIST_TEST_NEW");
+  {
+    LaunchEnvironment first;
+    first.set("DIST_TEST_NEW=during");
+    const LaunchEnvironment second = std::move(first);
+    first = {};
+    CHECK(value_of("DIST_TEST_NEW") == "during");
+  }
+  CHECK(value_of("DIST_TEST_NEW") == "unset");
+}
+
+TEST_CASE("only ranks of several nodes open ports") {
+  for (const bool one_node : {true, false}) {
+    std::vector<std::string> variables;
+    add_launch_variables(variables, 2, one_node, "/dev/shm/x");
+    CHECK(std::count(variables.begin(), variables.end(), "OMPI_MCA_btl=self,vader") == (one_node ? 1 : 0));
+  }
 }

@@ -20,8 +20,9 @@ namespace {
 
 /// The server of a world of `tasks`, as a process, and the connection of rank 0 with it.
 struct Served {
-  explicit Served(std::size_t tasks, milliseconds deadline = 20s) {
+  explicit Served(std::size_t tasks, milliseconds deadline = 20s, milliseconds handshake = 3s) {
     options.tasks = free_endpoints(tasks);
+    options.handshake = handshake;
     options.deadline = deadline;
     options.grace = 300ms;
     auto [here, there] = socket_pair();
@@ -78,6 +79,19 @@ TEST_CASE("a rank that leaves without a goodbye ends the server with status 1") 
   CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
   served.rank.close();
   CHECK(served.status() == 1);
+}
+
+TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank (F14)") {
+  Served served{1, 20s, 60s};
+  const Frame frame = served.next();
+  REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
+  std::vector<std::string> variables;
+  for (dist::rendezvous::RecordReader reader{frame.payload}; !reader.empty();) variables.push_back(reader.string());
+  const Descriptor somebody = mute_connection(variables);
+  const auto start = std::chrono::steady_clock::now();
+  served.rank.close();
+  CHECK(served.status() == 1);
+  CHECK(seconds_since(start) < 3);
 }
 
 TEST_CASE("a goodbye alone is not the end: MPI must have ended too") {

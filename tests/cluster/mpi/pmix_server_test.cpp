@@ -55,9 +55,16 @@ int client(std::size_t rank, const std::string& variables) {
   return PMIx_Finalize(nullptr, 0) == PMIX_SUCCESS ? 0 : 17;
 }
 
-int serve(Notes& notes) {
+dist::detail::PmixJob job_in(const std::string& directory, milliseconds handshake) {
+  return {"a-job", {"host-a"}, dist::NodeMap{{{"a", "1"}, {"a", "2"}}}, 0, directory, handshake};
+}
+
+/// With `mute`, somebody else connects first.
+int serve(Notes& notes, bool mute) {
   const dist::detail::WorldDirectory directory;
-  PmixServer server{{"a-job", {"host-a"}, dist::NodeMap{{{"a", "1"}, {"a", "2"}}}, 0, directory.path()}};
+  PmixServer server{job_in(directory.path(), 500ms)};
+  dist::rendezvous::Descriptor somebody;
+  if (mute) somebody = mute_connection(server.environment(0));
   for (const std::size_t rank : {0U, 1U}) {
     std::string variables;
     for (const std::string& variable : server.environment(rank)) variables += variable + '\n';
@@ -80,16 +87,30 @@ int serve(Notes& notes) {
 
 }  // namespace
 
-TEST_CASE("two clients find their job, each other's data, and leave in order") {
-  Notes notes{3};
-  support::Processes processes{3, [&](std::size_t process) {
-                                 if (process == 2) return serve(notes);
-                                 for (int i = 0; i < 10'000 && notes[2].empty(); ++i) usleep(1000);
-                                 return client(process, notes[process]);
-                               }};
-  const std::vector<int> statuses = processes.wait();
-  for (const std::size_t process : {0U, 1U, 2U}) {
-    CAPTURE(process);
-    CHECK(statuses[process] == 0);
+TEST_CASE("two clients find their job, each other's data, and leave in order, also beside a mute connection (F14)") {
+  for (const bool mute : {false, true}) {
+    CAPTURE(mute);
+    Notes notes{3};
+    support::Processes processes{3, [&](std::size_t process) {
+                                   if (process == 2) return serve(notes, mute);
+                                   for (int i = 0; i < 10'000 && notes[2].empty(); ++i) usleep(1000);
+                                   return client(process, notes[process]);
+                                 }};
+    const std::vector<int> statuses = processes.wait();
+    for (const std::size_t process : {0U, 1U, 2U}) {
+      CAPTURE(process);
+      CHECK(statuses[process] == 0);
+    }
   }
+}
+
+TEST_CASE("a server that libpmix does not let go ends itself") {
+  support::Processes process{1, [](std::size_t) {
+                               const dist::detail::WorldDirectory directory;
+                               dist::rendezvous::Descriptor somebody;
+                               PmixServer server{job_in(directory.path(), 60s)};
+                               somebody = mute_connection(server.environment(0));
+                               return 0;
+                             }};
+  CHECK(process.wait() == std::vector<int>{1});
 }

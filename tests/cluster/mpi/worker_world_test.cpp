@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
@@ -64,6 +65,15 @@ TEST_CASE("without a cluster the ranks of MPI_COMM_WORLD are the workers (spec A
   CHECK(world.source() == "MPI_COMM_WORLD");
 }
 
+TEST_CASE("the longest time to start is no time that has passed, and none at all is refused") {
+  if (rank() == 0) std::this_thread::sleep_for(300ms);  // the others are watched while they wait
+  CHECK_NOTHROW(dist::WorkerWorld(dist::SimpleResolver{{}, std::nullopt}, std::chrono::milliseconds::max()));
+  CHECK_THROWS_WITH_AS(
+      dist::WorkerWorld(dist::SimpleResolver{{}, std::nullopt}, 0ms),
+      "The workers have no time to start (the start timeout is 0 ms). Give a positive one, such as 5 min.",
+      dist::InvalidArgument);
+}
+
 TEST_CASE("a cluster puts the ranks into the order of the tasks, chief first (spec A07, M11)") {
   // The last rank is the chief, the one before it worker 0, and so on.
   const dist::ClusterSpec cluster{{TaskType::chief, addresses(1, 1000)}, {TaskType::worker, addresses(size() - 1)}};
@@ -90,8 +100,8 @@ TEST_CASE("an evaluator is left out of the workers and is alone (spec A09)") {
 
 TEST_CASE("clusters that differ, tasks that are there twice or not at all, are named on every rank") {
   if (size() == 1) return;
-  const std::string others = refusal({{TaskType::worker, addresses(size(), rank() == 1 ? 3000 : 2000)}},
-                                     {TaskType::worker, rank()});
+  const std::string others =
+      refusal({{TaskType::worker, addresses(size(), rank() == 1 ? 3000 : 2000)}}, {TaskType::worker, rank()});
   CHECK(has(others, "Ranks 0 and 1 of MPI_COMM_WORLD do not have the same cluster"));
   const dist::ClusterSpec cluster{{TaskType::worker, addresses(size())}};
   const std::string twice = refusal(cluster, {TaskType::worker, rank() == 1 ? 0 : rank()});
@@ -100,8 +110,9 @@ TEST_CASE("clusters that differ, tasks that are there twice or not at all, are n
   CHECK(has(missing, "No process of MPI_COMM_WORLD is worker " + std::to_string(size())));
   const std::string none = refusal(cluster, {TaskType::worker, rank() == 0 ? size() : rank()});
   CHECK(has(none, "Rank 0 of MPI_COMM_WORLD cannot join the cluster"));
-  const std::string server = refusal({{TaskType::worker, addresses(size() - 1)}, {TaskType::parameter_server, {"a:1"}}},
-                                     rank() == 0 ? Task{TaskType::parameter_server, 0} : Task{TaskType::worker, rank() - 1});
+  const std::string server =
+      refusal({{TaskType::worker, addresses(size() - 1)}, {TaskType::parameter_server, {"a:1"}}},
+              rank() == 0 ? Task{TaskType::parameter_server, 0} : Task{TaskType::worker, rank() - 1});
   CHECK(has(server, "Rank 0 of MPI_COMM_WORLD cannot join the cluster"));
 }
 

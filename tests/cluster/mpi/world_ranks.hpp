@@ -1,8 +1,11 @@
 /// Ranks of a hosted world as children of a test, and what they have to say.
 #pragma once
 
+#include <arpa/inet.h>
 #include <mpi.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_world.hpp>
+#include <dist/cluster/rendezvous/descriptor.hpp>
 
 namespace dist_test {
 
@@ -84,6 +88,20 @@ inline std::string try_to_join(const dist::HostedOptions& options) {
   } catch (const dist::Unavailable& error) {
     return dist::text("unavailable: ", error.what());
   }
+}
+
+/// A connection to the PMIx server of these variables, that says nothing.
+inline dist::rendezvous::Descriptor mute_connection(const std::vector<std::string>& variables) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (const std::string& variable : variables)
+    if (variable.starts_with("PMIX_SERVER_URI"))
+      address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(variable.c_str() + variable.rfind(':') + 1)));
+  dist::rendezvous::Descriptor mute{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (connect(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) std::abort();
+  usleep(100'000);  // until the server has accepted it
+  return mute;
 }
 
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }

@@ -21,20 +21,21 @@ struct HostedOptions {
   std::string secret;                           ///< of the job; empty: peers are believed (`rendezvous::job_secret()`)
   std::string job;                              ///< name or number of the job; jobs that differ do not join
   std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
+  std::chrono::milliseconds patience{10'000};   ///< for all to come, before stderr says who is missing
   std::chrono::milliseconds grace{5'000};       ///< for the others to end by themselves when a process is gone
   std::chrono::milliseconds handshake{3'000};   ///< for a connection to say who it is
   std::chrono::milliseconds silence{15'000};    ///< without a sign of life another host counts as gone
   std::chrono::milliseconds port_patience{5'000};  ///< while the own port is still in use
 };
 
-/// Which tasks are on one node: those whose addresses have the same host part. Nodes are in the order of their lowest
-/// ranks, so node 0 has rank 0.
+/// Which tasks are on one node: those whose addresses have the same host part; localhost, 127.0.0.1 and ::1 are the same.
+/// Nodes are in the order of their lowest ranks, so node 0 has rank 0.
 class NodeMap {
  public:
   explicit NodeMap(const std::vector<HostedTask>& tasks) {
     for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
       std::size_t node = 0;
-      while (node < ranks_.size() && tasks[ranks_[node].front()].host != tasks[rank].host) ++node;
+      while (node < ranks_.size() && !same_host(tasks[ranks_[node].front()].host, tasks[rank].host)) ++node;
       if (node == ranks_.size()) ranks_.emplace_back();
       ranks_[node].push_back(rank);
       node_of_.push_back(node);
@@ -49,6 +50,13 @@ class NodeMap {
   [[nodiscard]] std::size_t first(std::size_t node) const { return ranks(node).front(); }
 
  private:
+  [[nodiscard]] static bool same_host(const std::string& one, const std::string& other) {
+    const auto here = [](const std::string& host) {
+      return host == "127.0.0.1" || (rendezvous::names_loopback(host) && !host.starts_with("127."));
+    };
+    return one == other || (here(one) && here(other));
+  }
+
   std::vector<std::vector<std::size_t>> ranks_;
   std::vector<std::size_t> node_of_;
 };

@@ -128,7 +128,7 @@ class HostedWorld {
       if (server != 0) _exit(server < 0 ? 1 : 0);
       serve(options, std::move(listening), std::move(its));
     }
-    int status = 1;
+    int status = 0;  // stays where the program ignores SIGCHLD, so that nobody can ask; then the lifeline tells
     while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
     if (between < 0 || status != 0)

@@ -13,15 +13,20 @@
 namespace dist::detail {
 
 /// Adds what MPI needs besides the variables of PMIx to find its server, and what mpirun would have set. Variables of
-/// MPI that the user has set stay as they are.
-inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here,
+/// MPI and hwloc that the user has set stay as they are.
+inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here, bool one_node,
                                  const std::string& directory) {
   // Open MPI 4.1 looks for PMIx only where it believes to be under a launcher, and this is the one it needs no more of.
   variables.emplace_back("SLURM_NODELIST=h");
   variables.emplace_back("SLURM_JOBID=1");
   variables.emplace_back("SLURM_STEP_ID=0");
+  // hwloc, by which MPI knows the machine, would otherwise ask X servers at the local ports 6000 to 6009 for their
+  // screens, and wait for ever for whoever else listens there: TensorBoard, or a task of a world.
+  variables.emplace_back("HWLOC_COMPONENTS=-gl");
   // Ranks that wait must let others run where these need the core; elsewhere it would cost each short message 0.3 us.
   if (ranks_here > std::thread::hardware_concurrency()) variables.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
+  // Ranks that share memory need no port, and MPI's are open to all networks of the machine.
+  if (one_node) variables.emplace_back("OMPI_MCA_btl=self,vader");
   // Whatever a killed rank leaves goes with the server's folder. The second name is Open MPI 5's.
   for (const char* name :
        {"orte_tmpdir_base", "btl_vader_backing_directory", "btl_sm_backing_directory", "osc_sm_backing_directory"})
@@ -33,16 +38,19 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
 class LaunchEnvironment {
  public:
   LaunchEnvironment() = default;
+  LaunchEnvironment(LaunchEnvironment&&) = default;
+  LaunchEnvironment& operator=(LaunchEnvironment&&) = default;
+  ~LaunchEnvironment() { restore(); }
 
   [[nodiscard]] bool empty() const { return before_.empty(); }
 
-  /// Sets "NAME=value". Where `OMPI_MCA_` variables have a value already, that stays.
+  /// Sets "NAME=value". Where variables of MPI or hwloc have a value already, that stays.
   void set(std::string_view variable) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string_view::npos) return;
     const std::string name{variable.substr(0, equals)};
     const char* before = std::getenv(name.c_str());
-    if (before != nullptr && name.starts_with("OMPI_MCA_")) return;
+    if (before != nullptr && (name.starts_with("OMPI_MCA_") || name.starts_with("HWLOC_"))) return;
     before_.push_back({name, before != nullptr, before != nullptr ? before : ""});
     setenv(name.c_str(), std::string{variable.substr(equals + 1)}.c_str(), 1);
   }

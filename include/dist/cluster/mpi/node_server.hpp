@@ -84,10 +84,10 @@ class NodeServer {
 
   int attend(const WorldStart& start) {
     WorldDirectory directory;
-    PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path()}};
+    PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path(), options_.handshake}};
     for (const std::size_t rank : nodes_.ranks(node_)) {
       std::vector<std::string> variables = pmix.environment(rank);
-      add_launch_variables(variables, nodes_.ranks(node_).size(), directory.path());
+      add_launch_variables(variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path());
       rendezvous::RecordWriter writer;
       for (const std::string& variable : variables) writer.string(variable);
       ranks_.send(rank, WorldFrame::environment, writer.content());
@@ -112,7 +112,10 @@ class NodeServer {
       if (const auto late = ranks_.first_not_initialised(); late && initialised.passed() && !lost_)
         lose(*late, text("it has not left MPI_Init within ", rendezvous::seconds(options_.deadline)));
     }
-    if (lost_) return end_ranks();
+    if (lost_) {
+      pmix.abandon();
+      return end_ranks();
+    }
     std::this_thread::sleep_for(Milliseconds{300});  // the answers to the last calls of the ranks are on their way
     return 0;
   }

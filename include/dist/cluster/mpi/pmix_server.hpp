@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <pmix.h>
 #include <pmix_server.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -44,8 +47,9 @@ struct PmixJob {
   std::string name;                     ///< new for each run
   std::vector<std::string> node_names;  ///< all different
   NodeMap nodes;
-  std::size_t node = 0;   ///< of this server
-  std::string directory;  ///< for its files
+  std::size_t node = 0;                        ///< of this server
+  std::string directory;                       ///< for its files
+  std::chrono::milliseconds handshake{3'000};  ///< for a rank that connects to say who it is
 };
 
 /// A PMIx server for the ranks of one node. One per process. Its callbacks run in a thread of libpmix and only write
@@ -60,6 +64,7 @@ class PmixServer {
     pipe_in_.reset(ends[1]);
     fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
     event_pipe = pipe_in_.get();
+    setenv("HWLOC_COMPONENTS", "-gl", 0);  // as for the ranks, see add_launch_variables
 
     pmix_server_module_t module{};
     module.client_connected = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
@@ -83,8 +88,12 @@ class PmixServer {
     settings.string(PMIX_SERVER_TMPDIR, job_.directory);
     settings.string(PMIX_SYSTEM_TMPDIR, job_.directory);
     settings.string(PMIX_HOSTNAME, job_.node_names[job_.node]);
-    expect("PMIx_server_init", PMIx_server_init(&module, settings.data(), settings.size()));
+    {
+      const TimeLimit limit{60};
+      expect("PMIx_server_init", PMIx_server_init(&module, settings.data(), settings.size()));
+    }
     started_ = true;
+    drop_mute_connections();
     wait_for("PMIx_Register_event_handler", [](Completion& done) {
       return PMIx_Register_event_handler(nullptr, 0, nullptr, 0, on_event, on_registered, &done);
     });
@@ -93,9 +102,12 @@ class PmixServer {
   PmixServer(const PmixServer&) = delete;
   PmixServer& operator=(const PmixServer&) = delete;
   ~PmixServer() {
+    const TimeLimit limit{5};
     if (started_) PMIx_server_finalize();
     event_pipe = -1;
   }
+  /// This process is about to end and ranks were lost: libpmix stays as it is, as finalising could wait for them.
+  void abandon() noexcept { started_ = false; }
 
   /// For `poll`: readable when there is an event.
   [[nodiscard]] int events() const { return pipe_.get(); }
@@ -178,6 +190,36 @@ class PmixServer {
     }
     std::vector<pmix_info_t> entries_;
   };
+
+  /// Ends this process when a call of libpmix that cannot be interrupted takes longer, as nobody waits for its end.
+  class TimeLimit {
+   public:
+    explicit TimeLimit(unsigned seconds) {
+      signal(SIGALRM, [](int) {
+        constexpr std::string_view message = "dist: the PMIx server of this node hangs in libpmix, and was ended.\n";
+        static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
+        _exit(1);
+      });
+      alarm(seconds);
+    }
+    TimeLimit(const TimeLimit&) = delete;
+    TimeLimit& operator=(const TimeLimit&) = delete;
+    ~TimeLimit() { alarm(0); }
+  };
+
+  /// libpmix waits for the first bytes of each connection in the thread that does all its work. What this limit is set
+  /// for, its listening socket, the accepted ones inherit.
+  void drop_mute_connections() const {
+    constexpr int most = 256;  // descriptors are given out from the lowest
+    const auto limit_us = std::chrono::microseconds{job_.handshake}.count();
+    const timeval limit{limit_us / 1'000'000, limit_us % 1'000'000};
+    for (int each = 0; each < most; ++each) {
+      int listens = 0;
+      socklen_t size = sizeof listens;
+      if (getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0)
+        setsockopt(each, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    }
+  }
 
   [[noreturn]] static void fail(const char* call, pmix_status_t status) {
     throw RendezvousError("The PMIx server of this node does not start", text(call, ": ", PMIx_Error_string(status)),

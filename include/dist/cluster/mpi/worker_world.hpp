@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -117,8 +118,13 @@ class WorkerWorld {
   WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout,
               mpi::ThreadLevel thread_level = mpi::ThreadLevel::funneled)
       : thread_level_(thread_level) {
+    if (start_timeout.count() <= 0)
+      throw InvalidArgument("The workers have no time to start",
+                            text("the start timeout is ", start_timeout.count(), " ms"),
+                            "Give a positive one, such as 5 min");
     const detail::StartedWorld::Work work{started()};
-    join(resolver, start_timeout);
+    constexpr std::chrono::hours longest{24 * 3650};  // what is longer overflows as nanoseconds
+    join(resolver, std::min<std::chrono::milliseconds>(start_timeout, longest));
   }
 
   /// Whether there is no communicator: this process trains alone.
