@@ -32,7 +32,7 @@ class Axes {
   };
   [[nodiscard]] Chosen of(const Shape& shape) const {
     Chosen chosen;
-    for (const int axis : std::span{axes_, count_}) chosen.axis[resolve(axis, shape)] = true;
+    for (const int axis : std::span<const int>{axes_, count_}) chosen.axis[resolve(axis, shape)] = true;
     return chosen;
   }
 

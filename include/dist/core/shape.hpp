@@ -15,7 +15,8 @@ class Shape {
   static constexpr std::size_t max_rank = 6;
 
   constexpr Shape() = default;
-  constexpr Shape(std::initializer_list<std::size_t> extents) : Shape(std::span{extents.begin(), extents.size()}) {}
+  constexpr Shape(std::initializer_list<std::size_t> extents)
+      : Shape(std::span<const std::size_t>{extents.begin(), extents.size()}) {}
   /// Throws InvalidArgument when there are more than `max_rank` extents, or more elements than can be counted.
   constexpr explicit Shape(std::span<const std::size_t> extents) : rank_(extents.size()) {
     if (rank_ > max_rank)

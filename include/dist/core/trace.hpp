@@ -53,7 +53,7 @@ class Trace {
     if (place >= events_.size()) return;
     Event& event = events_[place];
     event.label = {};
-    std::copy_n(name.data(), std::min(name.size(), event.label.size() - 1), event.label.data());
+    name.copy(event.label.data(), event.label.size() - 1);
     event.number = number;
     event.begin = begin;
     event.end = end;
@@ -63,7 +63,7 @@ class Trace {
   /// In the order in which they were recorded, that of their ends within a thread. While nobody records, like all that
   /// follows.
   [[nodiscard]] std::span<const Event> events() const noexcept {
-    return std::span{events_}.first(std::min(next_.load(std::memory_order_relaxed), events_.size()));
+    return {events_.data(), std::min(next_.load(std::memory_order_relaxed), events_.size())};
   }
   [[nodiscard]] std::size_t dropped() const noexcept { return next_.load(std::memory_order_relaxed) - events().size(); }
   void clear() noexcept { next_.store(0, std::memory_order_relaxed); }

@@ -66,7 +66,9 @@ inline constexpr const char* idx_fetch_again = "Download or copy the file again"
 template <io::ByteSource Source>
 [[nodiscard]] Shape read_idx_shape(Source& source, IdxType wanted, ElementLimit limit) {
   unsigned char magic[4];
-  if (const std::size_t count = io::read_full(source, std::as_writable_bytes(std::span{magic})); count < sizeof magic)
+  if (const std::size_t count =
+          io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{magic, sizeof magic}));
+      count < sizeof magic)
     throw FileError(source.name(), "is not an IDX file",
                     text("it has ", count, " bytes, the header alone has 4 or more"), idx_fetch_again);
   if (magic[0] != 0 || magic[1] != 0) {
@@ -91,7 +93,7 @@ template <io::ByteSource Source>
   std::size_t bound = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     unsigned char bytes[4];
-    if (io::read_full(source, std::as_writable_bytes(std::span{bytes})) < sizeof bytes)
+    if (io::read_full(source, std::as_writable_bytes(std::span<unsigned char>{bytes, sizeof bytes})) < sizeof bytes)
       throw FileError(source.name(), "is truncated", text("the header ends before extent ", axis + 1, " of ", rank),
                       idx_fetch_again);
     extents[axis] = std::size_t{bytes[0]} << 24 | std::size_t{bytes[1]} << 16 | std::size_t{bytes[2]} << 8 | bytes[3];

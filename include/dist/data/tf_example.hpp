@@ -206,7 +206,7 @@ class TfExample {
       throw InvalidArgument(text("Feature '", name, "' of an example is of another kind"),
                             text("it holds ", name_of(feature->kind), ", asked for ", name_of(kind)),
                             "Ask for what it holds");
-    return std::span{values}.subspan(feature->first, feature->count);
+    return {values.data() + feature->first, feature->count};
   }
 
   std::vector<Feature> features_;

@@ -76,15 +76,11 @@ class ReplicaThreads {
     budget_ = processors.empty() ? detail::SpinBudget::shared_core() : detail::SpinBudget::own_core();
     workers_.reserve(replicas - 1);
     try {
-      for (std::size_t replica = 1; replica < replicas; ++replica) {
-        if (processors.empty())
-          workers_.emplace_back([this, replica] { work(replica); });
-        else
-          workers_.emplace_back([this, replica, processor = processors[replica]] {
-            pin_this_thread(processor);
-            work(replica);
-          });
-      }
+      for (std::size_t replica = 1; replica < replicas; ++replica)
+        workers_.emplace_back([this, replica] {
+          if (!processors_.empty()) pin_this_thread(processors_[replica]);
+          work(replica);
+        });
     } catch (const std::exception& refusal) {
       stop();
       throw OutOfMemory(text("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),

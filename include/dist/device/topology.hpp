@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,27 +34,38 @@ using Topology = std::vector<ProcessorPlace>;
 
 namespace detail {
 
+/// Takes the number off the front of `rest`. Returns false where there is none, or one too large.
+[[nodiscard]] inline bool take_number(std::string_view& rest, std::size_t& number) {
+  const std::size_t before = rest.size();
+  number = 0;
+  for (; !rest.empty() && rest.front() >= '0' && rest.front() <= '9'; rest.remove_prefix(1)) {
+    const auto digit = static_cast<std::size_t>(rest.front() - '0');
+    if (number > (std::numeric_limits<std::size_t>::max() - digit) / 10) return false;
+    number = 10 * number + digit;
+  }
+  return rest.size() < before;
+}
+
 /// Processors in the system's notation, such as "0-3,8,10-11".
 class ProcessorList {
  public:
   /// Anything that is no such list is an empty one.
   explicit ProcessorList(std::string_view list) {
-    const char* at = list.data();
-    const char* const end = at + list.size();
-    while (at != end) {
+    while (!list.empty()) {
       std::pair<std::size_t, std::size_t> range{};
-      auto read = std::from_chars(at, end, range.first);
+      bool valid = take_number(list, range.first);
       range.second = range.first;
-      if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '-')
-        read = std::from_chars(read.ptr + 1, end, range.second);
-      at = read.ptr;
-      const bool goes_on = at != end && *at == ',' && at + 1 != end;
-      if (read.ec != std::errc{} || range.second < range.first || !(goes_on || at == end)) {
+      if (valid && list.starts_with('-')) {
+        list.remove_prefix(1);
+        valid = take_number(list, range.second);
+      }
+      const bool goes_on = list.size() > 1 && list.front() == ',';
+      if (!valid || range.second < range.first || !(goes_on || list.empty())) {
         ranges_.clear();
         return;
       }
       ranges_.push_back(range);
-      if (goes_on) ++at;
+      if (goes_on) list.remove_prefix(1);
     }
   }
 
@@ -166,12 +176,17 @@ void name_shared(Topology& places, std::size_t ProcessorPlace::*name, Members&& 
 /// Ranks the kinds of cores. Cores within an eighth of the fastest of their kind are of that kind: makers prefer single
 /// cores by a few percent, which is not worth leaving a cache for. If only one capacity is unknown, all are alike.
 inline void rank_speeds(Topology& places, const std::vector<std::size_t>& capacities) {
-  std::vector<std::size_t> sorted = capacities;
-  std::sort(sorted.rbegin(), sorted.rend());
-  if (sorted.empty() || sorted.back() == 0) return;
   std::vector<std::size_t> fastest;  // of each kind
-  for (const std::size_t capacity : sorted)
-    if (fastest.empty() || capacity < fastest.back() - fastest.back() / 8) fastest.push_back(capacity);
+  for (std::size_t slower_than = std::numeric_limits<std::size_t>::max();;) {
+    std::size_t next = 0;
+    for (const std::size_t capacity : capacities) {
+      if (capacity == 0) return;
+      if (capacity < slower_than) next = std::max(next, capacity);
+    }
+    if (next == 0) break;
+    fastest.push_back(next);
+    slower_than = next - next / 8;
+  }
   for (std::size_t i = 0; i < places.size(); ++i)
     places[i].speed = static_cast<std::size_t>(
         std::count_if(fastest.begin(), fastest.end(), [&](std::size_t kind) { return kind < capacities[i]; }));
@@ -214,7 +229,7 @@ template <class Source>
 /// Near each other, because replicas meet in memory several times per step, and sums that stay within one cache are a
 /// multiple faster than what comes from another. Work that waits for memory rather than for its peers may want the
 /// opposite, the bandwidth of all nodes: name the devices then.
-[[nodiscard]] inline std::vector<std::size_t> placement_order(std::span<const ProcessorPlace> places) {
+[[nodiscard]] inline std::vector<std::size_t> placement_order(const Topology& places) {
   struct Core {
     std::vector<std::size_t> threads;  // by position
     std::array<std::size_t, 8> key{};  // cores are taken in ascending order of it

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,18 +10,22 @@ namespace dist::io {
 
 namespace detail {
 
+struct Crc32cTables {
+  std::uint32_t of[8][256];
+};
+
 /// For eight bytes at a time: table `k` has the checksum of each byte behind which `k` zero bytes follow.
-inline constexpr std::array<std::array<std::uint32_t, 256>, 8> crc32c_tables = [] {
+inline constexpr Crc32cTables crc32c_tables = [] {
   constexpr std::uint32_t polynomial = 0x82F63B78;  // of Castagnoli, its bits reversed
-  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+  Crc32cTables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t checksum = byte;
     for (int bit = 0; bit < 8; ++bit) checksum = (checksum >> 1) ^ ((checksum & 1U) != 0 ? polynomial : 0);
-    tables[0][byte] = checksum;
+    tables.of[0][byte] = checksum;
   }
   for (std::size_t table = 1; table < 8; ++table)
     for (std::size_t byte = 0; byte < 256; ++byte)
-      tables[table][byte] = (tables[table - 1][byte] >> 8) ^ tables[0][tables[table - 1][byte] & 0xFFU];
+      tables.of[table][byte] = (tables.of[table - 1][byte] >> 8) ^ tables.of[0][tables.of[table - 1][byte] & 0xFFU];
   return tables;
 }();
 
@@ -33,7 +36,7 @@ inline constexpr std::array<std::array<std::uint32_t, 256>, 8> crc32c_tables = [
 #else
   const std::uint64_t mixed = bytes ^ checksum;
   std::uint32_t result = 0;
-  for (std::size_t i = 0; i < 8; ++i) result ^= crc32c_tables[7 - i][mixed >> (8 * i) & 0xFFU];
+  for (std::size_t i = 0; i < 8; ++i) result ^= crc32c_tables.of[7 - i][mixed >> (8 * i) & 0xFFU];
   return result;
 #endif
 }
@@ -46,7 +49,7 @@ inline constexpr std::array<std::array<std::uint32_t, 256>, 8> crc32c_tables = [
   for (; bytes.size() >= 8; bytes = bytes.subspan(8))
     checksum = detail::crc32c_step(checksum, load_little_endian<std::uint64_t>(bytes.data()));
   for (const std::byte byte : bytes)
-    checksum = (checksum >> 8) ^ detail::crc32c_tables[0][(checksum ^ std::to_integer<std::uint32_t>(byte)) & 0xFFU];
+    checksum = (checksum >> 8) ^ detail::crc32c_tables.of[0][(checksum ^ std::to_integer<std::uint32_t>(byte)) & 0xFFU];
   return ~checksum;
 }
 

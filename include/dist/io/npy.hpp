@@ -210,7 +210,7 @@ template <ByteSource Source>
     throw FileError(source.name(), "has a header that is too long",
                     text(length, " bytes, at most ", longest, " are read"), suggestion);
   std::string header(length, '\0');
-  if (!has_length || read_full(source, std::as_writable_bytes(std::span{header})) < length)
+  if (!has_length || read_full(source, std::as_writable_bytes(std::span<char>{header.data(), header.size()})) < length)
     throw FileError(source.name(), "is truncated", "it ends inside its header", "Download or copy the file again");
   return NpyHeaderParser{source.name(), header, max_elements}.parse();
 }

@@ -47,8 +47,7 @@ class TfRecordReader {
     const std::size_t found = take(header);
     if (found == 0) return false;
     if (found < sizeof header) truncated("its header", found, sizeof header);
-    if (masked(std::span{header}.first(length_size)) != load_little_endian<std::uint32_t>(header + length_size))
-      refuse_length(header);
+    if (masked({header, length_size}) != load_little_endian<std::uint32_t>(header + length_size)) refuse_length(header);
     const auto length = load_little_endian<std::uint64_t>(header);
     if (length > max_bytes_)
       throw FileError(name(), text("has a record that is too long: ", place()),
@@ -56,7 +55,7 @@ class TfRecordReader {
                       "Raise max_bytes if the file is sound");
 
     take_bytes(record, static_cast<std::size_t>(length));
-    const std::span<const std::byte> bytes = std::as_bytes(std::span{record});
+    const auto bytes = std::as_bytes(std::span<const char>{record.data(), record.size()});
     std::byte checksum[checksum_size];
     const std::size_t rest = take(checksum);
     if (rest < sizeof checksum) truncated("its checksum", rest, sizeof checksum);
@@ -95,7 +94,7 @@ class TfRecordReader {
     for (std::size_t filled = 0; filled < length;) {
       const std::size_t step = std::min(length - filled, std::max(first, filled));
       record.resize(filled + step);
-      const std::size_t count = take(std::as_writable_bytes(std::span{record}).subspan(filled));
+      const std::size_t count = take(std::as_writable_bytes(std::span<char>{record.data() + filled, step}));
       filled += count;
       if (count < step) truncated("its data", filled, length);
     }
@@ -136,7 +135,7 @@ inline void append_tfrecord(std::string& file, std::string_view record) {
   };
   append(append(static_cast<std::uint64_t>(record.size())));
   file.append(record);
-  append(detail::masked_crc(crc32c(std::as_bytes(std::span{record}))));
+  append(detail::masked_crc(crc32c(std::as_bytes(std::span<const char>{record.data(), record.size()}))));
 }
 
 }  // namespace dist::io

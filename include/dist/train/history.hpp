@@ -31,16 +31,16 @@ class History {
   }
 
   /// The epochs that were run, counted from 0.
-  [[nodiscard]] std::span<const std::size_t> epochs() const noexcept { return epochs_; }
+  [[nodiscard]] std::span<const std::size_t> epochs() const noexcept { return {epochs_.data(), epochs_.size()}; }
   /// In the order of the logs: loss, accuracy, val_loss, val_accuracy.
-  [[nodiscard]] std::span<const Series> series() const noexcept { return series_; }
+  [[nodiscard]] std::span<const Series> series() const noexcept { return {series_.data(), series_.size()}; }
 
   /// The values of `name`, one per epoch that had it. Throws InvalidArgument, with the names there are, when
   /// there is none.
   [[nodiscard]] std::span<const double> operator[](std::string_view name) const {
     std::string known;
     for (const Series& each : series_) {
-      if (each.name == name) return each.values;
+      if (each.name == name) return {each.values.data(), each.values.size()};
       known += text(known.empty() ? "" : ", ", each.name);
     }
     throw InvalidArgument(text("The history has no '", name, "'"), text("it has: ", known.empty() ? "nothing" : known),

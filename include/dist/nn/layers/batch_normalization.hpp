@@ -117,7 +117,7 @@ struct BatchNormalization {
           Coefficients of_x{};
           Coefficients constant{};
           if (of_batch_) {
-            Statistics::combine(replica, std::span<double>{sums_}.first(2 * channels));
+            Statistics::combine(replica, std::span<double>{sums_.data(), 2 * channels});
             const double share = no_nan_inverse(count_);
             for (std::size_t c = 0; c < channels; ++c) {
               const double scale = -static_cast<double>(scale_[c]) * share;
