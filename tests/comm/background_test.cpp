@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
+#include "support/what_throws.hpp"
 #include "support/window_processes.hpp"
 
 namespace {
@@ -22,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using dist::BackgroundCollectives;
 using dist::BackgroundProgress;
+using support::what_throws;
 using support::WindowMember;
 using Alone = BackgroundCollectives<dist::SelfCollectives>;
 
@@ -60,16 +62,6 @@ struct Gated {
 };
 
 std::span<float> of(float& value) { return {&value, 1}; }
-
-template <class Fn>
-std::string what_throws(Fn&& fn) {
-  try {
-    fn();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace
 
@@ -156,14 +148,14 @@ TEST_CASE("an exception surfaces where its collective or a later one is waited f
   const auto before = background.start_all_reduce(dist::sum, of(values[0]));
   const auto failing = background.start_all_reduce(dist::sum, of(values[1]));
   const auto after = background.start_all_reduce(dist::sum, of(values[2]));
-  CHECK(what_throws([&] { background.wait(after); }) == "the wire is cut");
-  CHECK(what_throws([&] { background.wait(failing); }) == "the wire is cut");
+  CHECK(what_throws<std::exception>([&] { background.wait(after); }) == "the wire is cut");
+  CHECK(what_throws<std::exception>([&] { background.wait(failing); }) == "the wire is cut");
   background.wait(before);
   CHECK(values[0] == 1);
   CHECK(values[2] == 0);
   CHECK(background.is_broken());
-  CHECK(what_throws([&] { background.require_whole(); }) == "the wire is cut");
-  CHECK(what_throws([&] { background.wait(background.start_all_reduce(dist::sum, of(values[2]))); }) ==
+  CHECK(what_throws<std::exception>([&] { background.require_whole(); }) == "the wire is cut");
+  CHECK(what_throws<std::exception>([&] { background.wait(background.start_all_reduce(dist::sum, of(values[2]))); }) ==
         "the wire is cut");
   CHECK(gate.entered == 2);
 }
@@ -197,7 +189,7 @@ TEST_CASE("after abandon one process goes on, and a group of several has to be m
     CHECK(background.failures() == 1);
     CHECK(background.is_broken() == (members > 1));
     const std::string message =
-        what_throws([&] { background.wait(background.start_all_reduce(dist::sum, of(value))); });
+        what_throws<std::exception>([&] { background.wait(background.start_all_reduce(dist::sum, of(value))); });
     if (members == 1) {
       CHECK(message == "nothing was thrown");
       CHECK(value == 2);
@@ -228,7 +220,7 @@ TEST_CASE("where no other thread may communicate, the waiting one does it all, a
 
   gate.fails = 2;
   background.start_all_reduce(dist::sum, of(first));
-  CHECK(what_throws([&] { background.wait_all(); }) == "the wire is cut");
+  CHECK(what_throws<std::exception>([&] { background.wait_all(); }) == "the wire is cut");
   background.start_all_reduce(dist::sum, of(first));
   background.settle();
   CHECK(first == 1);

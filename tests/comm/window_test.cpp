@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -145,9 +146,42 @@ TEST_CASE("a process that does not come is named with its last call at the deadl
     std::vector<float> values(4);
     const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
     member.group.abandon(std::string_view{message});
-    return has(message, "worker 1 (host here) did not") && has(message, "its last was barrier") ? 0 : 1;
+    const bool all_said = has(message, "worker 1 (host here) did not") && has(message, "its last was barrier");
+    return all_said && member.comm.is_broken() ? 0 : 1;
   });
   CHECK(processes.wait() == fine(2));
+}
+
+TEST_CASE("the same membership with another deadline waits for that long (spec H13)") {
+  int given_up[2];
+  REQUIRE(pipe(given_up) == 0);
+  auto processes = support::window_processes(2, 60s, [&](WindowMember& member) {
+    char word = 0;
+    if (member.comm.rank() == 1) return read(given_up[0], &word, 1) == 1 ? 0 : 2;
+    if (!has(what_throws([&] { static_cast<void>(member.comm.with_timeout(-1ns)); }), "is negative")) return 3;
+    const dist::WindowCommunicator hasty = member.comm.with_timeout(200ms);
+    const std::string message = what_throws<dist::DeadlineExceeded>([&] { hasty.barrier(); });
+    return has(message, "worker 1 (host here) did not") && has(message, "waited 0.2 s") &&
+                   write(given_up[1], &word, 1) == 1
+               ? 0
+               : 1;
+  });
+  CHECK(processes.wait(30s) == fine(2));
+  close(given_up[0]);
+  close(given_up[1]);
+}
+
+TEST_CASE("a process that dies is named at once, not at the deadline (spec O01)") {
+  auto processes = support::window_processes(2, 60s, [](WindowMember& member) {
+    pid_t numbers[2];
+    Ops{member.comm}.exchange("process numbers", getpid(), std::span<pid_t>{numbers});
+    if (member.comm.rank() == 0) member.health.watch_process(1, "here", numbers[1]);
+    member.comm.barrier();
+    if (member.comm.rank() == 1) raise(SIGKILL);
+    const std::string message = what_throws<dist::Unavailable>([&] { member.comm.barrier(); });
+    return has(message, dist::text("its process ", numbers[1], " ended")) && member.comm.is_broken() ? 0 : 1;
+  });
+  CHECK(processes.wait(20s) == std::vector<int>{0, 128 + SIGKILL});
 }
 
 TEST_CASE("a process that leaves in order ends the wait for it") {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -153,6 +154,23 @@ void check_strategy_methods(S& strategy) {
           }).find("Axis 2 is out of range (the value has shape [1, 2], of rank 2)") == 0);
     CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, -3)), dist::InvalidArgument);
     if (replicas > 1) CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, rows, 1)), dist::ShapeMismatch);
+  }
+  SUBCASE("along an axis, too, what is combined begins with the operation's identity (C09, C10)") {
+    // Two rows on each replica: of 2 on the first one, of 3 on the others.
+    const auto rows = strategy.run([](auto& replica) {
+      dist::Tensor<float> mine{{2, 1}};
+      for (float& element : mine.elements()) element = replica.replica_id().index() == 0 ? 2 : 3;
+      return mine;
+    });
+    CHECK(strategy.reduce(dist::min, rows, 0)[0] == 2);
+    CHECK(strategy.reduce(dist::prod, rows, 0)[0] ==
+          doctest::Approx(4 * std::pow(9.0, static_cast<double>(replicas - 1))));
+    const auto below = strategy.run([](auto& replica) {
+      dist::Tensor<int> mine{{1}};
+      mine[0] = -5 - static_cast<int>(replica.replica_id().index());
+      return mine;
+    });
+    CHECK(strategy.reduce(dist::max, below, 0)[0] == -5);
   }
   SUBCASE("an axis in the middle, and values without elements (C09, C10)") {
     const auto cubes = strategy.run([](auto& replica) {

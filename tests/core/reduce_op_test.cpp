@@ -15,25 +15,12 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
+#include <support/largest_magnitude.hpp>
 
 using dist::ReduceOp;
+using support::LargestMagnitude;
 
 namespace {
-
-/// As in the header's comment.
-struct LargestMagnitude {
-  static constexpr std::string_view name = "largest_magnitude";
-  template <dist::Reducible T>
-  static constexpr T identity = T{0};
-  template <dist::Reducible T>
-  constexpr T operator()(T a, T b) const {
-    return b * b > a * a ? b : a;
-  }
-  template <dist::Reducible T>
-  static constexpr T finish(T combined, std::size_t) {
-    return combined;
-  }
-};
 
 /// log(exp(a) + exp(b)), for numbers whose exponentials are too large for their type.
 struct LogSumExp {

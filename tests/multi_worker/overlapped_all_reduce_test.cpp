@@ -1,5 +1,6 @@
 #include <dist/strategy/multi_worker.hpp>
 // ranks: 1 2 3
+// thread levels: funneled multiple
 
 #include <algorithm>
 #include <chrono>
@@ -14,44 +15,25 @@
 
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/layers/dense.hpp>
-#include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/overlapped_all_reduce.hpp>
 
 #include <doctest/doctest.h>
-#include "support/allocations.hpp"
+#include <support/allocations.hpp>
+#include <support/small_network.hpp>
+#include <support/what_throws.hpp>
 
 namespace nn = dist::nn;
 using Workers = dist::MultiWorker<dist::MpiAllReduce>;
 
 namespace {
 
-using Net =
-    nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<16, nn::Relu>, nn::Dense<3>>;
-
-/// A batch of the replica's own.
-struct Batch {
-  dist::Tensor<float> x{dist::Shape{4, 6, 6, 1}};
-  dist::Tensor<int> y{dist::Shape{4}};
-
-  explicit Batch(std::size_t seed) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7 + seed * 5) % 23) / 23 - 0.3f;
-    for (std::size_t i = 0; i < 4; ++i) y[i] = static_cast<int>((i + seed) % 3);
-  }
-};
-
-/// forward, loss and backward, which calls `when_ready`.
-template <class... WhenReady>
-void compute(auto& replica, nn::Network<Net>& net, const Batch& batch, WhenReady&&... when_ready) {
-  auto logits = net.forward(replica, dist::TensorView<const float>{batch.x});
-  auto loss = nn::sparse_categorical_crossentropy(replica, logits, dist::TensorView<const int>{batch.y}, 12);
-  net.backward(replica, loss, when_ready...);
-}
+using Batch = support::SmallBatch;
+using Net = support::SmallNet;
+using support::compute;
+using support::what_throws;
 
 /// Processes that meet in the memory of their node, or that all go through MPI, as on nodes of their own.
 dist::MultiWorkerOptions with(bool in_memory, std::size_t replicas = 1) {
@@ -67,16 +49,6 @@ bool mpi_takes_any_thread() {
   int provided = 0;
   MPI_Query_thread(&provided);
   return provided == MPI_THREAD_MULTIPLE;
-}
-
-template <class Fn>
-std::string what_throws(Fn&& fn) {
-  try {
-    fn();
-  } catch (const dist::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -96,7 +68,7 @@ TEST_CASE_TEMPLATE("after wait the gradients are the sum over all replicas of al
       std::size_t wrong = 0, differ = 0;
       for (std::size_t step = 0; step < 10; ++step) {
         const auto counts = strategy.run([&](auto& replica) {
-          const Batch batch{replica.replica_id().index() + 10 * step};
+          const Batch batch{4, replica.replica_id().index() + 10 * step};
           compute(replica, net, batch);
           const std::span<float> gradients = net.gradients().component(replica);
           std::vector<float> expected{gradients.begin(), gradients.end()};
@@ -128,7 +100,7 @@ TEST_CASE("training is the same with and without overlap (spec P08)") {
     nn::OverlappedAllReduce overlap{strategy, net};
     for (std::size_t step = 0; step < 10; ++step)
       strategy.run([&](auto& replica) {
-        const Batch batch{replica.replica_id().index() + 10 * step};
+        const Batch batch{4, replica.replica_id().index() + 10 * step};
         if (overlaps) {
           compute(replica, net, batch, overlap.on_ready(replica));
           overlap.wait(replica);
@@ -159,7 +131,7 @@ TEST_CASE("workers reduce buckets while the layers before still compute, as the 
   strategy.run([&](auto& replica) {
     auto ready = overlap.on_ready(replica);
     bool is_first = true;
-    compute(replica, net, Batch{1}, [&](dist::IndexRange elements) {
+    compute(replica, net, Batch{4, 1}, [&](dist::IndexRange elements) {
       ready(elements);
       // The other layers compute for as long as the buckets of the last one, bias and kernel, need.
       if (is_first)
@@ -190,7 +162,7 @@ TEST_CASE("collectives of the replicas go on while buckets are reduced, and the 
       nn::Network<Net> net{strategy};
       nn::OverlappedAllReduce overlap{strategy, net};
       const auto total = strategy.run([&](auto& replica) {
-        const Batch batch{1};
+        const Batch batch{4, 1};
         compute(replica, net, batch);
         const std::vector<float> own(net.gradients().component(replica).begin(),
                                      net.gradients().component(replica).end());
@@ -225,7 +197,7 @@ TEST_CASE("a worker that fails in the middle of a step ends it for all, and all 
       strategy.run([&](auto& replica) {
         auto ready = overlap.on_ready(replica);
         std::size_t calls = 0;
-        compute(replica, net, Batch{1}, [&](dist::IndexRange elements) {
+        compute(replica, net, Batch{4, 1}, [&](dist::IndexRange elements) {
           ready(elements);
           if (fails && replica.replica_id().index() == 1 && ++calls == 2) throw std::runtime_error("a cosmic ray");
         });
@@ -256,7 +228,7 @@ TEST_CASE("once warm, a step allocates nothing") {
   nn::Network<Net> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::Adam{}};
   nn::OverlappedAllReduce overlap{strategy, net};
-  const Batch batch{strategy.worker()};
+  const Batch batch{4, strategy.worker()};
   const auto step = [&] {
     strategy.run([&](auto& replica) {
       compute(replica, net, batch, overlap.on_ready(replica));

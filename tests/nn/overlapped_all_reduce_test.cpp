@@ -12,7 +12,6 @@
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
-#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -20,47 +19,23 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
-#include "support/allocations.hpp"
+#include <support/allocations.hpp>
+#include <support/small_network.hpp>
+#include <support/what_throws.hpp>
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
 namespace {
 
-using Net =
-    nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::Flatten, nn::Dense<16, nn::Relu>, nn::Dense<3>>;
+using Batch = support::SmallBatch;
+using Net = support::SmallNet;
+using support::compute;
+using support::what_throws;
 
 static_assert(nn::ReducesInBackground<Mirrored>);
 static_assert(!nn::ReducesInBackground<dist::Default>);
 
-/// A batch of the replica's own.
-struct Batch {
-  dist::Tensor<float> x;
-  dist::Tensor<int> y;
-
-  Batch(std::size_t rows, std::size_t seed) : x(dist::Shape{rows, 6, 6, 1}), y(dist::Shape{rows}) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7 + seed * 5) % 23) / 23 - 0.3f;
-    for (std::size_t i = 0; i < rows; ++i) y[i] = static_cast<int>((i + seed) % 3);
-  }
-};
-
-/// forward, loss and backward, which calls `when_ready`.
-template <class Network, class... WhenReady>
-void compute(auto& replica, Network& net, const Batch& batch, WhenReady&&... when_ready) {
-  auto logits = net.forward(replica, dist::TensorView<const float>{batch.x});
-  auto loss = nn::sparse_categorical_crossentropy(replica, logits, dist::TensorView<const int>{batch.y}, 12);
-  net.backward(replica, loss, when_ready...);
-}
-
-template <class Fn>
-std::string what_throws(Fn&& fn) {
-  try {
-    fn();
-  } catch (const dist::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// How many gradients differ from the sum that `all_reduce` makes of them.

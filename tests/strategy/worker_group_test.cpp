@@ -1,9 +1,15 @@
 #include <dist/strategy/worker_group.hpp>
 // ranks: 1 2 3
 
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -15,6 +21,26 @@ std::size_t size() {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return static_cast<std::size_t>(size);
 }
+/// The processors that this process may use are as before at its end.
+class Processors {
+ public:
+  Processors() { sched_getaffinity(0, sizeof before_, &before_); }
+  Processors(const Processors&) = delete;
+  Processors& operator=(const Processors&) = delete;
+  ~Processors() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+/// For each processor how many workers may use it.
+std::vector<int> users_of_processors() {
+  std::vector<int> users(CPU_SETSIZE);
+  for (const std::size_t processor : dist::allowed_processors())
+    if (processor < users.size()) users[processor] = 1;
+  MPI_Allreduce(MPI_IN_PLACE, users.data(), CPU_SETSIZE, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return users;
+}
+
 template <class Group>
 std::string refusal(const dist::MultiWorkerOptions& options) {
   try {
@@ -60,6 +86,48 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   options.hierarchical = false;
   CHECK(refusal<dist::detail::WorkerGroup<dist::SharedWindowAllReduce>>(options).find("several nodes") !=
         std::string::npos);
+}
+
+TEST_CASE("without a timeout of the options the environment's counts, then ten minutes (spec H13)") {
+  using Group = dist::detail::WorkerGroup<dist::RingAllReduce>;
+  unsetenv("DIST_COLLECTIVE_TIMEOUT");
+  CHECK(Group{world(), {}}.timeout() == std::chrono::minutes{10});
+  setenv("DIST_COLLECTIVE_TIMEOUT", "7", 1);
+  CHECK(Group{world(), {}}.timeout() == std::chrono::seconds{7});
+  dist::MultiWorkerOptions options;
+  options.communication.timeout = std::chrono::seconds{9};
+  CHECK(Group{world(), options}.timeout() == std::chrono::seconds{9});
+  unsetenv("DIST_COLLECTIVE_TIMEOUT");
+}
+
+TEST_CASE("the workers of a host share its processors out, where nobody did before and there are enough") {
+  using Group = dist::detail::WorkerGroup<dist::RingAllReduce>;
+  const Processors restored;
+  std::vector<std::size_t> before;  // all that a worker may use
+  const std::vector<int> users = users_of_processors();
+  for (std::size_t processor = 0; processor < users.size(); ++processor)
+    if (users[processor] != 0) before.push_back(processor);
+  if (size() == 1 || before.size() < size()) return;
+  dist::bind_this_thread(before);
+  REQUIRE(dist::allowed_processors() == before);
+  dist::MultiWorkerOptions unbound;
+  unbound.pinned = false;
+  CHECK(Group{world(), unbound}.owns_cores());
+  CHECK(dist::allowed_processors() == before);
+  dist::MultiWorkerOptions too_many;
+  too_many.replicas = before.size();
+  CHECK_FALSE(Group{world(), too_many}.owns_cores());
+  CHECK(dist::allowed_processors() == before);
+  CHECK(Group{world(), {}}.owns_cores());
+  CHECK(dist::allowed_processors().size() == before.size() / size());
+  const std::vector<int> users_now = users_of_processors();
+  CHECK(*std::max_element(users_now.begin(), users_now.end()) == 1);
+  // Now each has processors of its own, as a launcher binds them.
+  const std::vector<std::size_t> mine = dist::allowed_processors();
+  CHECK(Group{world(), {}}.owns_cores());
+  CHECK(dist::allowed_processors() == mine);
+  too_many.replicas = mine.size() + 1;
+  CHECK_FALSE(Group{world(), too_many}.owns_cores());
 }
 
 TEST_CASE("a process without others needs no MPI, and works alike") {

@@ -1,6 +1,7 @@
 // The main of tests that run under mpirun: initialises MPI, runs the tests on every rank, prints what rank 0 says and
 // what a rank says that failed. Each rank's status counts, as mpirun returns the first that is not 0; a rank that fails
-// does not wait for the others in MPI_Finalize, so that mpirun ends them.
+// does not wait for the others in MPI_Finalize, so that mpirun ends them. DIST_TEST_THREAD_LEVEL: what is asked of MPI,
+// "single", "funneled" (so without it), "serialized" or "multiple".
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -61,13 +62,22 @@ void refuse_leaks() {
 #endif
 }
 
+int wanted_thread_level() {
+  const char* const value = std::getenv("DIST_TEST_THREAD_LEVEL");
+  const std::string level = value != nullptr ? value : "funneled";
+  return level == "single"       ? MPI_THREAD_SINGLE
+         : level == "serialized" ? MPI_THREAD_SERIALIZED
+         : level == "multiple"   ? MPI_THREAD_MULTIPLE
+                                 : MPI_THREAD_FUNNELED;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int provided = MPI_THREAD_SINGLE;
   {
     const LeaksOfOthers while_mpi_starts;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Init_thread(&argc, &argv, wanted_thread_level(), &provided);
   }
   int rank = 0;
   int size = 1;

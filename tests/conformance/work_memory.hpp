@@ -1,0 +1,35 @@
+// That a policy between processes keeps its work memory: a typed test case for programs that run under mpirun,
+//   TEST_CASE_TEMPLATE_INSTANTIATE(work_memory, TheFixture);
+// Replaces the program's operator new.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/reduce_op.hpp>
+
+#include <doctest/doctest.h>
+#include <support/allocations.hpp>
+
+TEST_CASE_TEMPLATE_DEFINE("once work memory is there, nothing is allocated", Fixture, work_memory) {
+  const Fixture group{std::chrono::seconds{60}};
+  const auto& ops = group.collectives();
+  std::vector<float> values(200000, 1.0f);
+  std::vector<float> mirror(values.size());
+  std::vector<dist::BFloat16> halves(30000);
+  const auto work = [&] {
+    ops.all_reduce(dist::sum, std::span<float>{values});
+    ops.all_reduce(dist::mean, std::span<float>{values}.first(3));
+    ops.all_reduce(dist::sum, std::span<dist::BFloat16>{halves});
+    ops.reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
+                         [](std::size_t, std::span<float>, std::span<const float>) {});
+    ops.broadcast(0, std::span<float>{mirror});
+  };
+  work();
+  const std::size_t before = allocations;
+  work();
+  CHECK(allocations == before);
+}
