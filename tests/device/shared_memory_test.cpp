@@ -1,5 +1,6 @@
 #include <dist/device/shared_memory.hpp>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,12 +9,15 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <dist/device/arena.hpp>
 
 #include <doctest/doctest.h>
 #include "support/processes.hpp"
+#include "support/what_throws.hpp"
 
 namespace {
 
@@ -66,6 +70,18 @@ TEST_CASE("memory moves") {
 
 TEST_CASE("more than there are addresses for is refused") {
   CHECK_THROWS_AS(dist::SharedMemory{std::numeric_limits<std::size_t>::max() / 2}, dist::OutOfMemory);
+}
+
+TEST_CASE("more than a file may have is refused, and the process lives") {
+  support::Processes limited(1, [](std::size_t) {
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    if (dist::SharedMemory{bytes}.size() != bytes) return 2;
+    const std::string message =
+        support::what_throws<dist::OutOfMemory>([] { const dist::SharedMemory memory{bytes + 1}; });
+    return message.find("it cannot be so large: File too large") != std::string::npos ? 0 : 3;
+  });
+  CHECK(limited.wait() == std::vector<int>{0});
 }
 
 TEST_CASE("an arena in shared memory gives zeroed slices again") {

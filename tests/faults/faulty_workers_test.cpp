@@ -94,7 +94,7 @@ void check_ended_survivors(const Job& job, std::initializer_list<std::string_vie
 
 }  // namespace
 
-TEST_CASE("a worker that is killed between collectives is named by all others (F1)") {
+TEST_CASE("a worker that is killed between collectives is named by all others (F1, spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill"}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill"}},
@@ -106,7 +106,7 @@ TEST_CASE("a worker that is killed between collectives is named by all others (F
       });
 }
 
-TEST_CASE("a worker that is killed in a collective is named by all others (F1)") {
+TEST_CASE("a worker that is killed in a collective is named by all others (F1, spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "kill_inside"}},
        {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "kill_inside"}},
        {Start::mpirun, {.policy = "ring", .ranks = 3, .fault = "kill_inside", .replicas = 2}},
@@ -148,7 +148,7 @@ TEST_CASE("a worker that dies while MPI starts ends the others, which cannot int
       [](const Job& job) { CHECK(job.statuses()[0] != 0); });
 }
 
-TEST_CASE("a worker that stands still is named at the deadline, with what it did last (F2)") {
+TEST_CASE("a worker that stands still is named at the deadline, with what it did last (F2, spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "stop", .timeout_ms = 1500}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop", .victim = 0, .timeout_ms = 1500}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "stop", .timeout_ms = 0}},
@@ -183,7 +183,7 @@ TEST_CASE("workers that have done their work wait for one that ends later") {
       });
 }
 
-TEST_CASE("leaving with status 0 in the middle of the work is a loss (F3)") {
+TEST_CASE("leaving with status 0 in the middle of the work is a loss (F3, spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},
        {Start::tf_config, {.policy = "window", .ranks = 2, .fault = "exit", .victim = 0}},

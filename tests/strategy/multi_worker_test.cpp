@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <conformance/strategy.hpp>
+#include <dist/cluster/simple_resolver.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
@@ -90,6 +92,41 @@ TEST_CASE("workers with different numbers of replicas are refused on every worke
   if (ranks() == 1) return;
   CHECK_THROWS_WITH_AS(Workers{my_rank() == 1 ? std::size_t{2} : std::size_t{1}},
                        doctest::Contains("worker 0 has 1, worker 1 has 2"), dist::InvalidArgument);
+}
+
+TEST_CASE(
+    "a process has as many replicas as the resolver gives it devices, unless the options say how many (spec A10)") {
+  const auto with_devices = [](std::optional<std::size_t> devices) {
+    return dist::SimpleResolver{{}, std::nullopt, devices};
+  };
+  CHECK(Workers{with_devices(2)}.num_local_replicas() == 2);
+  CHECK(Workers{with_devices(2)}.num_replicas_in_sync() == 2 * ranks());
+  CHECK(Workers{with_devices(0)}.num_local_replicas() == 1);  // on the CPU
+  CHECK(Workers{with_devices(std::nullopt)}.num_local_replicas() == 1);
+  const dist::MultiWorkerOptions one{.replicas = 1};
+  CHECK(Workers{with_devices(2), one}.num_local_replicas() == 1);
+}
+
+TEST_CASE("workers with resolvers that give them different devices are refused on every worker (spec A10)") {
+  if (ranks() == 1) return;
+  const dist::SimpleResolver resolver{{}, std::nullopt, my_rank() == 0 ? 2 : 1};
+  CHECK_THROWS_WITH_AS(Workers{resolver}, doctest::Contains("worker 0 has 2, worker 1 has 1"), dist::InvalidArgument);
+}
+
+TEST_CASE("an evaluator trains with nobody, and the workers do not count it (spec A09, M09)") {
+  if (ranks() == 1) return;
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i + 1 < ranks(); ++i) addresses.push_back(dist::text("10.0.0.1:", 2000 + i));
+  const dist::ClusterSpec cluster{{dist::TaskType::worker, addresses}, {dist::TaskType::evaluator, {"10.0.0.1:1000"}}};
+  const bool evaluates = my_rank() == 0;
+  const dist::Task task =
+      evaluates ? dist::Task{dist::TaskType::evaluator, 0} : dist::Task{dist::TaskType::worker, my_rank() - 1};
+  Workers strategy{dist::SimpleResolver{cluster, task}};
+  CHECK(strategy.task() == task);
+  CHECK(strategy.num_workers() == (evaluates ? 1 : ranks() - 1));
+  CHECK(strategy.worker() == task.index);
+  CHECK(strategy.is_chief() == (task.index == 0));
+  CHECK(strategy.reduce(dist::sum, strategy.run([](auto&) { return 1; })) == static_cast<int>(strategy.num_workers()));
 }
 
 TEST_CASE("workers may leave one strategy and make another, and two live side by side") {

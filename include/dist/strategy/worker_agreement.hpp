@@ -36,6 +36,10 @@ class WorkerAgreement {
   explicit WorkerAgreement(mpi::Agreement between) : between_(std::move(between)) {}
 
   [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
+  /// Tells the other processes that this one will not begin the next pass.
+  void abandon() const noexcept {
+    if (between_) between_->abandon();
+  }
 
  private:
   std::optional<mpi::Agreement> between_;

@@ -140,8 +140,10 @@ class WorkerGroup {
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup() {
-    if (work_.failing())
+    if (work_.failing()) {
       workers().abandon("an exception that ended the scope of its strategy; see what that worker printed");
+      if (agreement_) agreement_->abandon();
+    }
     bool broken = work_.failing() || (all_ && all_->is_broken()) || health_->find_lost();
     for (const std::unique_ptr<Joined>& joined : joined_) broken = broken || joined->workers->is_broken();
     if (broken) work_.fail();

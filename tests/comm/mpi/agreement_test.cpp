@@ -155,17 +155,35 @@ TEST_CASE("an exception in one worker's loop reaches those who wait for it (spec
   CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
 }
 
-TEST_CASE("a failure that a worker told its group reaches those who wait for its data") {
+TEST_CASE(
+    "a worker that failed and will not begin its data is not waited for, and what it told its group is the reason") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
-  Agreement::Pass pass = agreement.begin();
   if (workers.rank() == 0) {
     workers.abandon("out of luck");
+    agreement.abandon();
   } else {
+    Agreement::Pass pass = agreement.begin();
     pass.post(false);
     CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("out of luck"), dist::PeerError);
   }
+  workers.barrier();
+}
+
+TEST_CASE("a worker that failed in a step and told its group may go on with its data (spec I24)") {
+  const Communicator workers = world();
+  const Agreement agreement{workers, {.timeout = 30s}};
+  AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+  int steps = 0;
+  for (; end.runs(steps < 5); ++steps) {
+    if (steps != 2 || workers.rank() != 0) continue;
+    workers.abandon("the label is 11");
+    std::this_thread::sleep_for(50ms);  // the others wait for it, and have the notice
+  }
+  CHECK(steps == 5);
+  if (workers.size() > 1 && workers.rank() > 0)
+    CHECK_THROWS_WITH_AS(workers.barrier(), doctest::Contains("the label is 11"), dist::PeerError);
   workers.barrier();
 }
 

@@ -177,7 +177,7 @@ class AgreementGroup {
 
   /// About every millisecond: whether there is still hope.
   void look(Votes& votes) {
-    workers_.look_for_failures(true);
+    workers_.look_for_failures();
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == workers_.rank()) continue;
       if (has_come(votes, peer))
@@ -190,6 +190,7 @@ class AgreementGroup {
   void require_success(const Votes& votes, std::size_t peer) {
     if (votes.heard[peer] != Votes::Vote::failed) return;
     broken_ = true;
+    workers_.look_for_failures(true);  // what it told the group says more
     throw PeerError(workers_.worker(peer), workers_.host(peer), "an exception in the loop over its data");
   }
 
@@ -240,8 +241,8 @@ class AgreementGroup {
 /// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
 ///
 /// Waits end by DeadlineExceeded, which names who did not come; by Unavailable, where PeerHealth knows that a member is
-/// gone; by PeerError, where a member has told the group that it failed, or an exception ended its pass. As all calls of
-/// MPI these are made by a thread that may call it.
+/// gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group may go
+/// on with its data, and is waited for. As all calls of MPI these are made by a thread that may call it.
 class Agreement {
  public:
   class Pass {
@@ -290,6 +291,14 @@ class Agreement {
       : group_(std::make_shared<detail::AgreementGroup>(workers, options)) {}
 
   [[nodiscard]] Pass begin() const { return Pass{group_}; }
+  /// Tells those who begin the next pass that this member will not.
+  void abandon() const noexcept {
+    try {
+      group_->fail(group_->next_tag());
+    } catch (...) {
+      // They find out by their deadline.
+    }
+  }
 
  private:
   std::shared_ptr<detail::AgreementGroup> group_;

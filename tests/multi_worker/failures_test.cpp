@@ -1,0 +1,302 @@
+// A worker that fails, or that does not come, as all workers see it: nobody waits for the deadline, and where nothing is
+// broken all go on together.
+#include <dist/strategy/multi_worker.hpp>
+// ranks: 2 3 4
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/range.hpp>
+
+#include <doctest/doctest.h>
+#include <support/what_throws.hpp>
+
+using namespace std::chrono_literals;
+using Ring = dist::MultiWorker<dist::RingAllReduce>;
+using support::what_throws;
+
+namespace {
+
+/// The host's name as the library hears it, where it is not the real one.
+std::string other_host;
+
+}  // namespace
+
+extern "C" int gethostname(char* name, std::size_t size) noexcept {
+  char real[256] = {};
+  if (other_host.empty()) {
+    const int file = open("/proc/sys/kernel/hostname", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = read(file, real, sizeof real - 1);
+    close(file);
+    real[length > 0 ? length - 1 : 0] = '\0';
+  }
+  std::strncpy(name, other_host.empty() ? real : other_host.c_str(), size);
+  return 0;
+}
+
+namespace {
+
+std::size_t my_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return static_cast<std::size_t>(rank);
+}
+std::size_t ranks() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return static_cast<std::size_t>(size);
+}
+bool is_last() { return my_rank() + 1 == ranks(); }
+/// Beside what is tested.
+void meet() { MPI_Barrier(MPI_COMM_WORLD); }
+
+/// While it lives, half of the workers seem to run on another node.
+class TwoNodes {
+ public:
+  TwoNodes() { other_host = 2 * my_rank() < ranks() ? "here" : "there"; }
+  TwoNodes(const TwoNodes&) = delete;
+  TwoNodes& operator=(const TwoNodes&) = delete;
+  ~TwoNodes() { other_host.clear(); }
+};
+
+/// Whoever waits for the deadline fails the test.
+constexpr std::chrono::seconds deadline = 20s;
+dist::MultiWorkerOptions with(std::size_t replicas, bool in_memory = true) {
+  return {.replicas = replicas, .hierarchical = in_memory, .communication = {.timeout = deadline}};
+}
+/// Less than the deadline, on a machine that has other things to do.
+class Soon {
+ public:
+  [[nodiscard]] bool holds() const { return std::chrono::steady_clock::now() - begin_ < deadline / 2; }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// The type and the text of what `fn` throws, a replica's own exception rather than the ReplicaError around it.
+template <class Fn>
+std::string failure(Fn&& fn) {
+  try {
+    try {
+      fn();
+    } catch (const dist::ReplicaError& error) {
+      std::rethrow_exception(error.cause());
+    }
+  } catch (const dist::PeerError& error) {
+    return dist::text("PeerError: ", error.what());
+  } catch (const dist::DeadlineExceeded& error) {
+    return dist::text("DeadlineExceeded: ", error.what());
+  } catch (const dist::ShapeMismatch& error) {
+    return dist::text("ShapeMismatch: ", error.what());
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (const int number) {
+    return dist::text("the number ", number);
+  }
+  return "nothing was thrown";
+}
+bool has(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << part << "' is not in: " << text);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the deadline of one call ends the wait for a worker that comes late (spec H13, H15)") {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t replicas : {std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(in_memory);
+      CAPTURE(replicas);
+      Ring strategy{with(replicas, in_memory)};
+      const auto reduce = [&] {
+        strategy.run([&](auto& replica) {
+          std::vector<float> values(3, 1);
+          const std::span<float> tensor{values};
+          replica.all_reduce(dist::sum, std::span<const std::span<float>>{&tensor, 1}, {.timeout = 200ms});
+          if (values[2] != static_cast<float>(replica.num_replicas_in_sync())) throw std::logic_error("a wrong sum");
+        });
+      };
+      reduce();
+      if (is_last()) meet();  // until the others have given up
+      const Soon soon;
+      const auto begin = std::chrono::steady_clock::now();
+      const std::string said = failure(reduce);
+      CHECK(has(said, "DeadlineExceeded"));
+      CHECK(has(said, dist::text("orker ", ranks() - 1, " (host ")));
+      CHECK(soon.holds());
+      if (is_last()) continue;
+      CHECK(std::chrono::steady_clock::now() - begin >= 200ms);
+      meet();
+    }
+}
+
+TEST_CASE("the collectives between the workers take a deadline of their own (spec H13)") {
+  for (const bool in_memory : {true, false}) {
+    CAPTURE(in_memory);
+    Ring strategy{with(1, in_memory)};
+    if (is_last()) meet();
+    const Soon soon;
+    float value = 1;
+    const std::string said = failure([&] {
+      strategy.workers().with_timeout(200ms).all_reduce(dist::sum, std::span<float>{&value, 1});
+    });
+    CHECK(soon.holds());
+    if (is_last()) continue;  // it may find all that it needs in the memory of those that waited
+    CHECK(has(said, "DeadlineExceeded"));
+    CHECK(has(said, dist::text("orker ", ranks() - 1, " (host ")));
+    meet();
+  }
+}
+
+TEST_CASE("the longest deadline is none that has passed (spec H13)") {
+  for (const bool in_memory : {true, false}) {
+    dist::MultiWorkerOptions options = with(2, in_memory);
+    options.communication.timeout = std::chrono::nanoseconds::max();
+    Ring strategy{options};
+    if (is_last()) std::this_thread::sleep_for(100ms);  // the others wait, and look at the time
+    const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+    CHECK(strategy.reduce(dist::max, sums) == static_cast<int>(2 * ranks()));
+  }
+}
+
+TEST_CASE("the type says how collectives are done, options that ask for something else are refused (spec H14)") {
+  dist::MultiWorkerOptions options = with(1);
+  options.communication.implementation = dist::Implementation::nccl;
+  CHECK_THROWS_WITH_AS(
+      Ring{options},
+      "The options of a strategy ask for an implementation of collectives (its type says how they are done). "
+      "Name the one you want in the type, as in Mirrored<RingAllReduce>.",
+      dist::InvalidArgument);
+}
+
+TEST_CASE("a worker that fails in steps without collectives keeps nobody from the next batch (spec O01)") {
+  for (const bool in_memory : {true, false}) {
+    CAPTURE(in_memory);
+    Ring strategy{with(1, in_memory)};
+    auto batches = strategy.distribute_dataset(dist::data::range(32) | dist::data::batch(4));
+    const Soon soon;
+    std::size_t steps = 0;
+    std::size_t failures = 0;
+    for ([[maybe_unused]] auto&& batch : batches) {
+      ++steps;
+      const std::string said = failure([&] {
+        strategy.run([](auto&) {
+          if (is_last()) throw std::runtime_error("no prediction for this");
+        });
+      });
+      failures += said == "no prediction for this";
+      if (is_last()) std::this_thread::sleep_for(20ms);  // the others wait for its next batch, and look what it said
+    }
+    CHECK(steps == 8);
+    CHECK(failures == (is_last() ? 8 : 0));
+    const auto step = [&] {
+      const auto ones = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+      CHECK(strategy.local_results(ones)[0] == static_cast<int>(ranks()));
+    };
+    // The others hear of each failure at their next collectives.
+    for (int told = 0; told < 8 && !is_last(); ++told) CHECK(has(failure(step), "no prediction for this"));
+    step();
+    CHECK(soon.holds());
+  }
+}
+
+TEST_CASE_TEMPLATE("workers that catch the same failure in the same step go on with their data", Ops,
+                   dist::MpiAllReduce, dist::RingAllReduce) {
+  dist::MultiWorker<Ops> strategy{with(2, false)};
+  auto batches = strategy.distribute_dataset(dist::data::range(64) | dist::data::batch(8));
+  const dist::PerReplica<dist::Tensor<float>> unequal(
+      2, [](std::size_t local) -> dist::Tensor<float> { return dist::Tensor<float>{{3 + local}}; });
+  const Soon soon;
+  std::size_t steps = 0;
+  for ([[maybe_unused]] auto&& batch : batches) {
+    if (is_last()) std::this_thread::sleep_for(30ms);
+    if (steps++ % 3 != 2) continue;
+    CHECK(has(failure([&] { static_cast<void>(strategy.reduce(dist::sum, unequal)); }), "ShapeMismatch"));
+    std::this_thread::sleep_for(30ms);  // until the others' notices have come
+  }
+  CHECK(steps == 8);
+  CHECK(soon.holds());
+  const auto ones = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+  CHECK(strategy.local_results(ones)[0] == static_cast<int>(2 * ranks()));
+}
+
+TEST_CASE("an initial value that one worker cannot make is told to the others, whatever was thrown") {
+  for (const bool in_memory : {true, false})
+    for (const std::size_t failing : {std::size_t{0}, ranks() - 1}) {
+      CAPTURE(in_memory);
+      CAPTURE(failing);
+      Ring strategy{with(1, in_memory)};
+      const Soon soon;
+      const std::string said = failure([&] {
+        static_cast<void>(strategy.variable<float>({4}, [&](dist::TensorView<float> values) {
+          if (my_rank() == failing) throw 7;
+          for (float& value : values.elements()) value = 1;
+        }));
+      });
+      if (my_rank() == failing)
+        CHECK(said == "the number 7");
+      else
+        CHECK(has(said, dist::text("PeerError: Worker ", failing, " on host ")));
+      CHECK(soon.holds());
+      const auto variable = strategy.variable<float>({4}, 3.0F);
+      CHECK(variable.component(strategy.scope(), 0)[3] == 3);
+    }
+}
+
+TEST_CASE("without checks of calls, too, a worker that fails is no reason to wait for the deadline (spec O01)") {
+  dist::MultiWorkerOptions options = with(1, false);
+  options.checks = dist::CollectiveChecks::none;
+  Ring strategy{options};
+  const auto step = [&](bool fails) {
+    strategy.run([&](auto& replica) {
+      std::vector<float> values(100'000, 1);
+      if (fails) throw std::runtime_error("the label is 11");
+      replica.all_reduce(dist::sum, std::span<float>{values});
+    });
+  };
+  step(false);
+  const Soon soon;
+  const std::string said = failure([&] { step(is_last()); });
+  CHECK(has(said, "the label is 11"));
+  CHECK(said.starts_with("PeerError") != is_last());
+  CHECK(soon.holds());
+  meet();  // whoever left early would be lost to those who still wait
+}
+
+TEST_CASE("a worker that fails while a collective goes on in the background keeps nobody waiting, on any node") {
+  const TwoNodes nodes;
+  Ring strategy{with(1)};
+  REQUIRE(strategy.describe().find("on 2 nodes") != std::string::npos);
+  std::vector<float> gradients(1000, 1);
+  const auto background = strategy.background();
+  const Soon soon;
+  const std::string said = failure([&] {
+    strategy.run([&](auto& replica) {
+      const auto ticket = background->start_all_reduce(dist::sum, std::span<float>{gradients});
+      if (my_rank() == 1) {
+        std::this_thread::sleep_for(50ms);
+        throw std::runtime_error("the loss is NaN");
+      }
+      static_cast<void>(replica.all_reduce(dist::sum, 1.0F));
+      background->wait(ticket);
+    });
+  });
+  CHECK(has(said, "the loss is NaN"));
+  CHECK(soon.holds());
+  meet();
+}
