@@ -125,7 +125,7 @@ class WindowGroup {
     box.record = CollectiveCallRecord{};
     // Of more failures behind each other the later ones have the texts of earlier ones, which peers may be reading.
     if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
-    box.failed_from.store(abandoned_from_);
+    box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
     box.sequence.store(entered_);
     notify();
   }
@@ -175,7 +175,7 @@ class WindowGroup {
   }
   /// Whether the member of this mailbox, which has arrived, came to the collective that this one is in.
   [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
-    const std::uint32_t from = box.failed_from.load();
+    const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
     return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
   }
   void notify() const noexcept {
@@ -196,7 +196,7 @@ class WindowGroup {
     Mailbox& box = mailbox(rank_);
     const std::uint64_t fingerprint = call.fingerprint();
     if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
-    box.failed_from.store(0);
+    box.failed_from.store(0, std::memory_order_relaxed);  // comes with `sequence`
     abandoned_from_ = 0;
     box.fingerprint = fingerprint;
     fill(box);
