@@ -11,6 +11,7 @@ template <class Ops>
 class MpiGroup {
  public:
   using Collectives = typename Ops::template On<dist::mpi::Communicator>;
+  static constexpr bool every_type = true;
 
   explicit MpiGroup(std::chrono::nanoseconds timeout)
       : collectives_(dist::mpi::Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.timeout = timeout}}) {}

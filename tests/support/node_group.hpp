@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -43,6 +44,8 @@ class NodeGroup {
 
  public:
   using Collectives = dist::Hierarchical<InNode, BetweenNodes>;
+  /// Several nodes join levels, each of which is shown with every type by itself.
+  static constexpr bool every_type = std::same_as<Nodes, OneNode>;
 
   explicit NodeGroup(std::chrono::nanoseconds timeout)
       : memory_(std::size_t{64} << 20),
@@ -56,9 +59,9 @@ class NodeGroup {
     layout_ = std::make_unique<dist::GroupLayout>(std::move(nodes.layout));
     const std::span<const std::size_t> here = layout_->members(layout_->group());
     const auto member = static_cast<std::size_t>(std::find(here.begin(), here.end(), rank) - here.begin());
-    group_ = std::make_unique<dist::WindowGroup>(memory_, window_, member, rank, Nodes::host(rank),
-                                                 std::move(nodes.peers), health_,
-                                                 dist::detail::SpinBudget::shared_core(), timeout);
+    group_ =
+        std::make_unique<dist::WindowGroup>(memory_, window_, member, rank, Nodes::host(rank), std::move(nodes.peers),
+                                            health_, dist::detail::SpinBudget::shared_core(), timeout);
     std::optional<BetweenNodes> wire;
     MPI_Comm leaders = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, member == 0 ? 0 : MPI_UNDEFINED, number, &leaders);

@@ -41,9 +41,12 @@ Processes window_processes(std::size_t count, std::chrono::nanoseconds timeout, 
         if (!attached) return 98;
         peers.push_back({peer, "here", std::move(*attached)});
       }
-    dist::WindowGroup group{mine,          window, rank, rank, "here", std::move(peers), health,
-                            count > 2 ? dist::detail::SpinBudget::shared_core() : dist::detail::SpinBudget::own_core(),
-                            timeout};
+    dist::WindowGroup group{
+        mine,   window,
+        rank,   rank,
+        "here", std::move(peers),
+        health, count > 2 ? dist::detail::SpinBudget::shared_core() : dist::detail::SpinBudget::own_core(),
+        timeout};
     WindowMember member{health, window, group, dist::WindowCommunicator{group}};
     return body(member);
   });

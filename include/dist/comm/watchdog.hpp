@@ -122,7 +122,7 @@ class Watchdog {
     } catch (const Error& error) {
       message = text("dist: stuck in ", call, " and ended with status ", status, ": ", error.what(), "\n");
     }
-    static_cast<void>(!write(STDERR_FILENO, message.data(), message.size()));
+    static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
     _exit(status);
   }
 

@@ -250,7 +250,7 @@ class Gathering {
     const Missing found = missing();
     const std::string line = text("dist: ", found.who, found.count == 1 ? " has" : " have", " not come yet (",
                                   found.why, "); waiting up to ", rendezvous::seconds(options_.deadline), "\n");
-    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   }
 
   const HostedOptions& options_;
