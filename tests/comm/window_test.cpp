@@ -109,6 +109,29 @@ TEST_CASE("a process that fails again before it comes says that, too, and waits 
   CHECK(processes.wait() == fine(3));
 }
 
+TEST_CASE("what a process said before it ended says more than its end") {
+  auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
+    const int pid = getpid();
+    member.comm.exchange({.operation = "process numbers"}, std::span<const int>{&pid, 1});
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
+    if (member.comm.rank() == 1) {
+      std::this_thread::sleep_for(1s);
+      _exit(0);
+    }
+    try {
+      member.comm.with_timeout(member.comm.rank() == 0 ? 200ms : 20s).barrier();
+    } catch (const std::exception& error) {
+      member.group.abandon(error);
+      const bool right = has(error.what(), "worker 1 (host here) did not");
+      if (member.comm.rank() == 0) _exit(right ? 0 : 1);
+      return right && has(error.what(), "worker 0 (host here) says") ? 0 : 1;
+    }
+    return 2;
+  });
+  CHECK(processes.wait() == fine(3));
+}
+
 TEST_CASE("a process that died is named, also where another one had failed before") {
   auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
     const int pid = getpid();

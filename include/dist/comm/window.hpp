@@ -206,7 +206,7 @@ class WindowGroup {
       if (peer == rank_) continue;
       await(peer, timeout, bytes);
       const Mailbox& theirs = mailbox(peer);
-      if (is_abandoned(theirs)) refuse_failed(peer);
+      if (is_abandoned(theirs)) refuse_failed(peer, entered_);
       if (theirs.fingerprint != fingerprint) refuse_different(peer);
     }
   }
@@ -251,9 +251,11 @@ class WindowGroup {
     // What a member said before it ended says more: perhaps it ended because another one is lost.
     for (std::size_t other = 0; other < size(); ++other)
       if (other != rank_)
-        for (const Mailbox& box : member(other).mailboxes)
-          if (!left_early_ && static_cast<std::int32_t>(box.sequence.load() - entered_) >= 0 && is_abandoned(box))
-            refuse_failed(other);
+        for (const Mailbox& box : member(other).mailboxes) {
+          const bool is_old = left_early_ || static_cast<std::int32_t>(box.sequence.load() - entered_) < 0;
+          const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
+          if (!is_old && from != 0) refuse_failed(other, is_abandoned(box) ? entered_ : from);
+        }
     is_broken_ = true;
     throw unavailable(*lost);
   }
@@ -271,10 +273,10 @@ class WindowGroup {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
   }
-  [[noreturn]] void refuse_failed(std::size_t peer) {
+  [[noreturn]] void refuse_failed(std::size_t peer, std::uint32_t collective) {
     all_know_ = true;
     left_early_ = true;
-    const FailureNotice notice = member(peer).failures[entered_ % most_notices];
+    const FailureNotice notice = member(peer).failures[collective % most_notices];
     is_broken_ = is_broken_ || notice.breaks_the_group();
     notice.raise(workers_[peer].worker, workers_[peer].host);
   }
