@@ -193,11 +193,10 @@ TEST_CASE("ranges are half open in float as well") {
   const std::span<double> numbers{&one, 1};
   random.uniform(strategy.scope(), numbers, 3.0, 3.0);
   CHECK(one == 3.0);
-  CHECK_THROWS_WITH_AS(
-      random.uniform(strategy.scope(), numbers, 3.0, 1.0),
-      "Generator::uniform was given an empty range (from 3 to below 1). Give a high that "
-      "is not below low.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(random.uniform(strategy.scope(), numbers, 3.0, 1.0),
+                       "Generator::uniform was given an empty range (from 3 to below 1). Give a high that "
+                       "is not below low.",
+                       dist::InvalidArgument);
   CHECK_THROWS_AS(random.uniform(strategy.scope(), numbers, 0.0, std::nan("")), dist::InvalidArgument);
   CHECK(std::isfinite(random.normal<double>(strategy.scope())));
 }
