@@ -34,6 +34,13 @@ bool has(std::string_view text, std::string_view part) {
   return found;
 }
 
+void watch_each_other(WindowMember& member) {
+  const int pid = getpid();
+  member.comm.exchange({.operation = "process numbers"}, std::span<const int>{&pid, 1});
+  for (std::size_t rank = 0; rank < member.comm.size(); ++rank)
+    if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
+}
+
 TEST_CASE("processes of a node reduce in place what lies in their windows, and copies of what does not") {
   for (std::size_t count = 1; count <= 4; ++count) {
     CAPTURE(count);
@@ -111,10 +118,7 @@ TEST_CASE("a process that fails again before it comes says that, too, and waits 
 
 TEST_CASE("what a process said before it ended says more than its end") {
   auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
-    const int pid = getpid();
-    member.comm.exchange({.operation = "process numbers"}, std::span<const int>{&pid, 1});
-    for (std::size_t rank = 0; rank < 3; ++rank)
-      if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
+    watch_each_other(member);
     if (member.comm.rank() == 1) {
       std::this_thread::sleep_for(1s);
       _exit(0);
@@ -134,10 +138,7 @@ TEST_CASE("what a process said before it ended says more than its end") {
 
 TEST_CASE("a process that died is named, also where another one had failed before") {
   auto processes = support::window_processes(3, 20s, [](WindowMember& member) {
-    const int pid = getpid();
-    member.comm.exchange({.operation = "process numbers"}, std::span<const int>{&pid, 1});
-    for (std::size_t rank = 0; rank < 3; ++rank)
-      if (rank != member.comm.rank()) member.health.watch_process(rank, "here", *member.comm.received<int>(rank));
+    watch_each_other(member);
     member.comm.barrier();
     if (member.comm.rank() == 2) _exit(0);
     if (member.comm.rank() == 1) {

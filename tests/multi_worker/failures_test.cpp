@@ -23,6 +23,7 @@
 #include <dist/data/range.hpp>
 
 #include <doctest/doctest.h>
+#include <support/rank_in.hpp>
 #include <support/what_throws.hpp>
 
 using namespace std::chrono_literals;
@@ -50,16 +51,8 @@ extern "C" int gethostname(char* name, std::size_t size) noexcept {
 
 namespace {
 
-std::size_t my_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return static_cast<std::size_t>(rank);
-}
-std::size_t ranks() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return static_cast<std::size_t>(size);
-}
+std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
+std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
 bool is_last() { return my_rank() + 1 == ranks(); }
 /// Beside what is tested.
 void meet() { MPI_Barrier(MPI_COMM_WORLD); }

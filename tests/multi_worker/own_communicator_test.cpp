@@ -21,6 +21,7 @@
 #include <dist/nn/overlapped_all_reduce.hpp>
 
 #include <doctest/doctest.h>
+#include <support/rank_in.hpp>
 #include <support/small_network.hpp>
 #include <support/what_throws.hpp>
 
@@ -111,19 +112,11 @@ namespace {
 
 namespace nn = dist::nn;
 using support::compute;
+using support::rank_in;
+using support::size_of;
 using support::SmallBatch;
 using support::SmallNet;
 
-std::size_t rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return static_cast<std::size_t>(rank);
-}
-std::size_t size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return static_cast<std::size_t>(size);
-}
 int thread_level() {
   int provided = 0;
   MPI_Query_thread(&provided);

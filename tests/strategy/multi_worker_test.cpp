@@ -17,22 +17,15 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
+#include <support/rank_in.hpp>
 
 using conformance::Make;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
 namespace {
 
-std::size_t ranks() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return static_cast<std::size_t>(size);
-}
-std::size_t my_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return static_cast<std::size_t>(rank);
-}
+std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
+std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
 
 }  // namespace
 

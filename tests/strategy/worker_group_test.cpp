@@ -12,15 +12,12 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <support/rank_in.hpp>
 
 namespace {
 
 dist::WorkerWorld world() { return dist::WorkerWorld{dist::mpi::ref(MPI_COMM_WORLD)}; }
-std::size_t size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return static_cast<std::size_t>(size);
-}
+std::size_t size() { return support::size_of(MPI_COMM_WORLD); }
 /// The processors that this process may use are as before at its end.
 class Processors {
  public:

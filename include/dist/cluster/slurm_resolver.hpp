@@ -22,8 +22,9 @@ namespace dist {
 /// The tasks of the Slurm step that this process was started in by srun (spec M17).
 ///
 /// Tasks are numbered node by node, in the order of SLURM_STEP_NODELIST; their addresses are the first port plus their
-/// number on the node, though under srun nobody has to listen there. A process finds its own place by SLURM_NODEID and SLURM_LOCALID, so the list is right for every
-/// distribution of ranks (block, cyclic, plane); under a cyclic one SLURM_PROCID counts in another order.
+/// number on the node, though under srun nobody has to listen there. A process finds its own place by SLURM_NODEID and
+/// SLURM_LOCALID, so the list is right for every distribution of ranks (block, cyclic, plane); under a cyclic one
+/// SLURM_PROCID counts in another order.
 class SlurmResolver {
  public:
   struct Options {

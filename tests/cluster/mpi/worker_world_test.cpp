@@ -11,25 +11,18 @@
 #include <dist/cluster/simple_resolver.hpp>
 
 #include <doctest/doctest.h>
+#include <support/rank_in.hpp>
 
 namespace {
 
 using dist::Task;
 using dist::TaskType;
+using support::rank_in;
+using support::size_of;
 using namespace std::chrono_literals;
 
-std::size_t number_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return static_cast<std::size_t>(rank);
-}
-std::size_t size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return static_cast<std::size_t>(size);
-}
 const std::size_t& rank() {
-  static const std::size_t rank = number_in(MPI_COMM_WORLD);
+  static const std::size_t rank = rank_in(MPI_COMM_WORLD);
   return rank;
 }
 const std::size_t& size() {
@@ -58,7 +51,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("without a cluster the ranks of MPI_COMM_WORLD are the workers (spec A08)") {
   const dist::WorkerWorld world{dist::SimpleResolver{{}, std::nullopt}, 5s};
   CHECK_FALSE(world.is_alone());
-  CHECK(number_in(world.comm().get()) == rank());
+  CHECK(rank_in(world.comm().get()) == rank());
   CHECK(size_of(world.comm().get()) == size());
   REQUIRE(world.task());
   CHECK(*world.task() == Task{TaskType::worker, rank()});
@@ -80,7 +73,7 @@ TEST_CASE("a cluster puts the ranks into the order of the tasks, chief first (sp
   const std::size_t number = size() - 1 - rank();
   const Task task = number == 0 ? Task{TaskType::chief, 0} : Task{TaskType::worker, number - 1};
   const dist::WorkerWorld world{dist::SimpleResolver{cluster, task}, 5s};
-  CHECK(number_in(world.comm().get()) == number);
+  CHECK(rank_in(world.comm().get()) == number);
   CHECK(size_of(world.comm().get()) == size());
   CHECK(*world.task() == task);
 }
@@ -94,7 +87,7 @@ TEST_CASE("an evaluator is left out of the workers and is alone (spec A09)") {
   CHECK(world.is_alone() == evaluates);
   if (!evaluates) {
     CHECK(size_of(world.comm().get()) == size() - 1);
-    CHECK(number_in(world.comm().get()) == rank() - 1);
+    CHECK(rank_in(world.comm().get()) == rank() - 1);
   }
 }
 
@@ -121,7 +114,7 @@ TEST_CASE("a communicator of the program is taken as it is") {
   MPI_Comm_split(MPI_COMM_WORLD, 0, static_cast<int>(size() - rank()), &reversed);
   {
     const dist::WorkerWorld world{dist::mpi::ref(reversed)};
-    CHECK(number_in(world.comm().get()) == size() - 1 - rank());
+    CHECK(rank_in(world.comm().get()) == size() - 1 - rank());
     CHECK_FALSE(world.is_alone());
   }
   CHECK(size_of(reversed) == size());
