@@ -120,8 +120,8 @@ namespace detail {
                                       only_counts ? text(" with other counts of the ", member, "s' elements") : ""));
 }
 
-/// The error of a worker that has waited for `missing` ones in a call, which has been described; `last_call` is what all
-/// came to before.
+/// The error of a worker that has waited for `missing` ones in a call, which has been described; `last_call` is what
+/// all came to before.
 [[nodiscard]] inline DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                                       std::int64_t nanoseconds, std::string_view last_call) {
   return {text("Not all workers came to a collective in time: ", missing, " did not"),

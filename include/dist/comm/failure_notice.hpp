@@ -47,8 +47,8 @@ class FailureNotice {
   /// Whether the one who said it cannot go on with the others: it lost one of them, or gave up waiting.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
-  /// Throws what the failure means for those who are told of it by worker `rank`: an error of the same type where that is
-  /// CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
+  /// Throws what the failure means for those who are told of it by worker `rank`: an error of the same type where that
+  /// is CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
   [[noreturn]] void raise(std::size_t rank, std::string_view host) const {
     const std::string by = text("worker ", rank, " (host ", host, ") says: ", why_.data());
     switch (kind_) {

@@ -88,17 +88,17 @@ class HierarchicalCommunicator {
 };
 
 /// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
-/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and what comes of it
-/// goes to its group. Where one of the levels has one member only, the other one does everything.
+/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and what comes of
+/// it goes to its group. Where one of the levels has one member only, the other one does everything.
 ///
 /// Each group is summed in its own order first, so the bits differ from those of a sum in rank order; they are the same
 /// on every member and in every run.
 template <class Lower, class Upper>
 class Hierarchical {
  public:
-  /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A member
-  /// waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little longer, so
-  /// that those who know best who is missing are the first to say so.
+  /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A
+  /// member waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little
+  /// longer, so that those who know best who is missing are the first to say so.
   Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
                std::chrono::nanoseconds timeout)
       : layout_(&layout), lower_(waiting(lower, timeout)), patient_(waiting(lower, longer(timeout, own_patience))) {
@@ -147,8 +147,8 @@ class Hierarchical {
     return broken(lower_) || (upper_ && broken(*upper_));
   }
 
-  /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch, here
-  /// or at their next collective.
+  /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch,
+  /// here or at their next collective.
   void agree(const CollectiveCall& call) const {
     telling_failures([&] {
       lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));

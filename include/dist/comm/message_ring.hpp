@@ -26,8 +26,8 @@ namespace dist::detail {
 /// The ring between members that pass messages: RingAllReduce where memory is not shared. Each member receives from its
 /// left neighbour and sends to its right one, a segment at a time, and combines a segment while the next ones travel.
 ///
-/// Every member has a shard of the elements. Sums of a shard start at the member after its owner and end there, so their
-/// bits are the same on all members and in every run.
+/// Every member has a shard of the elements. Sums of a shard start at the member after its owner and end there, so
+/// their bits are the same on all members and in every run.
 template <PassesMessages C>
 class MessageRing {
  public:
@@ -121,8 +121,8 @@ class MessageRing {
     reduce_shard(op, values, use);
   }
 
-  /// The second half: of the same shard, `update(first, mine)` changes the member's own elements from `first` on, and the
-  /// results go round. A collective call.
+  /// The second half: of the same shard, `update(first, mine)` changes the member's own elements from `first` on, and
+  /// the results go round. A collective call.
   template <class T, class Update>
   void update_shards(std::span<T> mirror, Update&& update) const {
     const IndexRange mine = shard(mirror.size(), comm_.rank());

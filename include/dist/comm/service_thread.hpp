@@ -12,8 +12,8 @@
 
 namespace dist::detail {
 
-/// A thread of the library's own, which runs `work` with all signals blocked: a program's signal handlers run in its own
-/// threads. Throws OutOfMemory, naming what the thread is `for_what`, when the system gives none.
+/// A thread of the library's own, which runs `work` with all signals blocked: a program's signal handlers run in its
+/// own threads. Throws OutOfMemory, naming what the thread is `for_what`, when the system gives none.
 template <class Work>
 [[nodiscard]] std::thread start_service_thread(std::string_view for_what, Work work) {
   sigset_t all;

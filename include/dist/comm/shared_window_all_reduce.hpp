@@ -16,16 +16,16 @@
 
 namespace dist {
 
-/// The members see each other's memory only where it lies in a window: `holds(data, bytes)` says whether that is so, and
-/// `stage<T>(which, elements)` is memory there for operand `which`, 0 or 1, of the next collective.
+/// The members see each other's memory only where it lies in a window: `holds(data, bytes)` says whether that is so,
+/// and `stage<T>(which, elements)` is memory there for operand `which`, 0 or 1, of the next collective.
 template <class C>
 concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C comm, const void* data) {
   { comm.holds(data, std::size_t{1}) } -> std::same_as<bool>;
   { comm.template stage<float>(0, std::size_t{1}) } -> std::same_as<std::span<float>>;
 };
 
-/// All-reduce between the processes of one node: SharedMemoryAllReduce, in place, of what lies in the processes' windows,
-/// which is where a strategy keeps variables and gradients. Other operands are copied there and back.
+/// All-reduce between the processes of one node: SharedMemoryAllReduce, in place, of what lies in the processes'
+/// windows, which is where a strategy keeps variables and gradients. Other operands are copied there and back.
 struct SharedWindowAllReduce {
   static constexpr std::string_view name = "SharedWindowAllReduce";
 

@@ -46,8 +46,8 @@ class Watchdog {
     thread_.join();
   }
 
-  /// Stands around a call that cannot be interrupted: two stores while all goes well. One at a time. With no watchdog it
-  /// does nothing.
+  /// Stands around a call that cannot be interrupted: two stores while all goes well. One at a time. With no watchdog
+  /// it does nothing.
   class Guard {
    public:
     Guard(Watchdog* watchdog, const CollectiveCall& call) noexcept : watchdog_(watchdog) {

@@ -57,8 +57,8 @@ class WindowGroup {
   /// this one, which is member `rank`. A member that waits longer than `timeout` for another throws DeadlineExceeded.
   /// Throws InvalidArgument for a negative one.
   ///
-  /// `window` is the arena of what follows the header in `mine`: operands that do not lie there are copied to it. `group`
-  /// tells the groups of the same processes apart; a number is taken once.
+  /// `window` is the arena of what follows the header in `mine`: operands that do not lie there are copied to it.
+  /// `group` tells the groups of the same processes apart; a number is taken once.
   WindowGroup(SharedMemory& mine, Arena& window, std::size_t rank, std::size_t worker, std::string host,
               std::vector<Peer> peers, PeerHealth& health, detail::SpinBudget budget, std::chrono::nanoseconds timeout,
               std::size_t group = 0)
@@ -96,8 +96,8 @@ class WindowGroup {
     return place >= header_bytes && place <= memory.size() && bytes <= memory.size() - place;
   }
 
-  /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of the
-  /// node, 3 of those of this process. Throws OutOfMemory.
+  /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of
+  /// the node, 3 of those of this process. Throws OutOfMemory.
   [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
     settle(timeout_);
     Stage& stage = stages_[which];
@@ -317,8 +317,8 @@ class WindowGroup {
   Stage stages_[4];
 };
 
-/// The membership of a WindowGroup. Operands that are published lie in this process's window: see `holds`. Every call is
-/// checked against the peers' calls.
+/// The membership of a WindowGroup. Operands that are published lie in this process's window: see `holds`. Every call
+/// is checked against the peers' calls.
 class WindowCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = WindowGroup::payload_capacity;

@@ -132,8 +132,8 @@ class ReplicaContext {
   }
 
   /// Brings all replicas of this process together and calls `fn(scope, args...)` once, in the cross-replica context, on
-  /// the thread of the first; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one replica without
-  /// threads, the arguments are plain (spec E09).
+  /// the thread of the first; each argument is the PerReplica of what the replicas gave (spec E08). Where there is one
+  /// replica without threads, the arguments are plain (spec E09).
   ///
   /// Each replica gets what `fn` returns: its own value of a PerReplica, a copy of anything else. A collective call;
   /// what `fn` throws ends the run.

@@ -64,8 +64,8 @@ class DeadlineExceeded : public Error {
   using Error::Error;
 };
 
-/// A process of the job is gone: it ended, was killed, or left without a word. What it held is lost, so the job is started
-/// again, all processes together (spec O01).
+/// A process of the job is gone: it ended, was killed, or left without a word. What it held is lost, so the job is
+/// started again, all processes together (spec O01).
 class Unavailable : public Error {
  public:
   Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion)

@@ -214,7 +214,8 @@ template <class Source>
 }  // namespace detail
 
 /// What `processors` share, as the system tells it in the files under `root`. Where it tells nothing (a container, an
-/// older kernel) or nothing sensible, each processor is a core of its own, on one node of one package; that is no error.
+/// older kernel) or nothing sensible, each processor is a core of its own, on one node of one package; that is no
+/// error.
 [[nodiscard]] inline Topology read_topology(std::span<const std::size_t> processors,
                                             const std::string& root = "/sys/devices/system") {
   return detail::topology_from(processors, detail::SystemFiles{root});

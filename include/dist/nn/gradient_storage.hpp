@@ -54,8 +54,8 @@ struct StoredGradients {
 ///
 /// `BatchPerReplica` decides which layers: those where a batch of activations, BatchPerReplica x (inputs + units), is
 /// smaller than the kernel, inputs x units. It is a hint; batches may be of other sizes. ("Sufficient factors" of Xie,
-/// Kim, Zhou, Ho, Kumar, Yu, Xing: "Distributed machine learning via sufficient factor broadcasting", 2015; here they are
-/// read where they are, and nothing is sent.)
+/// Kim, Zhou, Ho, Kumar, Yu, Xing: "Distributed machine learning via sufficient factor broadcasting", 2015; here they
+/// are read where they are, and nothing is sent.)
 template <std::size_t BatchPerReplica>
 struct OwnerComputedGradients {
   static_assert(BatchPerReplica > 0, "nn::OwnerComputedGradients needs the number of examples of a replica's batch");

@@ -162,9 +162,9 @@ class Network {
   void backward(const InReplica auto& replica, const Loss&) {
     compute_gradients(replica, IgnoreReady{});
   }
-  /// The same, calling `when_ready(elements)` on this replica's thread as soon as a part of its gradients is final, while
-  /// those of the layers before are still to be computed: `elements` are an IndexRange of the replica's component of
-  /// `gradients()`. The parts follow each other from the last layer to the first and together are all elements, also
+  /// The same, calling `when_ready(elements)` on this replica's thread as soon as a part of its gradients is final,
+  /// while those of the layers before are still to be computed: `elements` are an IndexRange of the replica's component
+  /// of `gradients()`. The parts follow each other from the last layer to the first and together are all elements, also
   /// without rows. They are the gradients of this one batch: where an update sums up those of several, this is not yet
   /// what is applied.
   template <class Loss, std::invocable<IndexRange> WhenReady>

@@ -25,8 +25,8 @@
 
 namespace dist::nn {
 
-/// A strategy that reduces copies of its replicas while they compute: `background()` starts it, on all processes, outside
-/// replica functions.
+/// A strategy that reduces copies of its replicas while they compute: `background()` starts it, on all processes,
+/// outside replica functions.
 template <class S>
 concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceLabel label) {
   strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label);
@@ -71,8 +71,8 @@ void meet_here(const InReplica auto& replica) {
 ///     }, batch);
 ///
 /// Whole parameters, from the last to the first, make a bucket until that is more than `bytes_per_pack` bytes; 0 makes
-/// one bucket of all, of which nothing can overlap (spec H12). A bucket is reduced once all replicas of the process have
-/// its gradients: their sum in replica order, then the processes' in the order of the strategy's policy. Where the
+/// one bucket of all, of which nothing can overlap (spec H12). A bucket is reduced once all replicas of the process
+/// have its gradients: their sum in replica order, then the processes' in the order of the strategy's policy. Where the
 /// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE
 /// (MultiWorkerOptions::thread_level): else buckets are reduced in `wait`.
 ///
@@ -81,8 +81,9 @@ void meet_here(const InReplica auto& replica) {
 /// out among the replicas, in the same pass as the reduction. What changes gradients after `backward`, as
 /// nn::regularization_loss does, comes too late for the sum.
 ///
-/// A replica function that fails ends the step for all replicas. With several processes an OverlappedAllReduce has to be
-/// made anew afterwards, on all of them; the old one says so. Refers to strategy, network and trace, which must outlive it.
+/// A replica function that fails ends the step for all replicas. With several processes an OverlappedAllReduce has to
+/// be made anew afterwards, on all of them; the old one says so. Refers to strategy, network and trace, which must
+/// outlive it.
 template <class S, class Network>
 class OverlappedAllReduce {
   static_assert(std::same_as<typename S::Placement, OnEveryReplica>,
@@ -95,7 +96,8 @@ class OverlappedAllReduce {
   using Element = typename Network::Element;
 
   /// The timeout is the strategy's. With a trace, records "backward of LAYER" and "wait for gradients" on the replicas'
-  /// threads and "all_reduce of bucket" where that is done. A collective call of the processes, outside replica functions.
+  /// threads and "all_reduce of bucket" where that is done. A collective call of the processes, outside replica
+  /// functions.
   OverlappedAllReduce(S& strategy, Network& network, const CommunicationOptions& options = {}, Trace* trace = nullptr)
       : network_(&network), trace_(trace), locals_(strategy.num_local_replicas()) {
     const std::span<const Parameter> layout = network.layout();

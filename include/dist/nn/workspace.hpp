@@ -86,8 +86,8 @@ class Workspace {
   }
 
   /// From the gradient that `forward` returned the place of to the gradients of all parameters, which are
-  /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a part
-  /// of the gradients is final: of one layer or of several, from the last to the first.
+  /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a
+  /// part of the gradients is final: of one layer or of several, from the last to the first.
   template <class Replica = NoReplica, class WhenReady = IgnoreReady>
   void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {},
                 WhenReady&& when_ready = {}) {

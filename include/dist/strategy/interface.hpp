@@ -66,8 +66,8 @@ class StrategyInterface {
     return CrossReplicaContext<Derived>{derived()};
   }
 
-  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which is
-  /// that of the chief where there are several processes (spec A16, G06).
+  /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which
+  /// is that of the chief where there are several processes (spec A16, G06).
   ///
   /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`.
   /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
@@ -117,8 +117,8 @@ class StrategyInterface {
 
   /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor,
   /// and the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
-  /// what `run` returns where there is one replica, is returned as it is (spec C11); under MultiWorker each process gives
-  /// its own, and these become one (spec C13).
+  /// what `run` returns where there is one replica, is returned as it is (spec C11); under MultiWorker each process
+  /// gives its own, and these become one (spec C13).
   ///
   /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
   /// several replicas: it could mean the value, or that many times the value. All that see several replicas at once
@@ -330,8 +330,8 @@ class StrategyInterface {
     return made;
   }
 
-  /// What `call`, which the processes make together, returns. One that cannot make it tells the others, which would wait
-  /// for it.
+  /// What `call`, which the processes make together, returns. One that cannot make it tells the others, which would
+  /// wait for it.
   template <class Call>
   auto together(Call&& call) const {
     if constexpr (requires { derived().workers().abandon(""); }) {

@@ -56,9 +56,9 @@ using WorkerCollectives =
 /// variable has a copy on every replica of every process. All processes run the same program and make the same calls;
 /// what sees all replicas at once, such as `reduce`, is a collective call of the processes.
 ///
-/// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory), MpiAllReduce
-/// (all processes, as MPI does it), SharedWindowAllReduce (one node only), AutoAllReduce. The replicas of a process are
-/// threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
+/// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory),
+/// MpiAllReduce (all processes, as MPI does it), SharedWindowAllReduce (one node only), AutoAllReduce. The replicas of
+/// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
 ///
 /// Only the thread that makes the strategy calls `run` and others: it makes the calls of MPI. Made before the program
 /// starts threads, as MPI's start may fork.
@@ -76,8 +76,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   using Placement = OnEveryReplica;
   using Memory = typename DeviceType::Memory;
 
-  /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all of
-  /// them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
+  /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all
+  /// of them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
   /// DeadlineExceeded when not all come.
   MultiWorker() : MultiWorker(MultiWorkerOptions{}) {}
   explicit MultiWorker(const MultiWorkerOptions& options) : MultiWorker(TfConfigResolver{}, options) {}
@@ -99,7 +99,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes, and which of them this one is.
   [[nodiscard]] std::size_t num_workers() const noexcept { return Group::layout().size(); }
   [[nodiscard]] std::size_t worker() const noexcept { return Group::layout().rank(); }
-  /// Whether this process does what one only may do, such as writing checkpoints that others are to read (spec A15, M09).
+  /// Whether this process does what one only may do, such as writing checkpoints that others are to read (spec A15,
+  /// M09).
   [[nodiscard]] bool is_chief() const noexcept { return worker() == 0; }
   /// What this process is in its cluster; none where there is no cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return Group::world().task(); }
@@ -142,7 +143,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
     options.replicas = replicas;
     return options;
   }
-  /// The resolver's number of devices counts where the options leave it open; without devices there is the CPU (spec A10).
+  /// The resolver's number of devices counts where the options leave it open; without devices there is the CPU (spec
+  /// A10).
   template <class R>
   static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
     if (!options.replicas) options.replicas = std::max<std::size_t>(resolver.num_accelerators().value_or(1), 1);

@@ -75,9 +75,9 @@ template <class Device>
 }  // namespace detail
 
 /// What the strategies with several replicas in a process have in common: a thread per replica, which meet in a
-/// ThreadGroup. `Ops` says how they reduce. `CollectivesOfAll` are those of all replicas of the strategy; where there are
-/// several processes, `Derived` makes them from those of the process, `collectives_from(of_process)`, and `Workers` are
-/// those between the processes.
+/// ThreadGroup. `Ops` says how they reduce. `CollectivesOfAll` are those of all replicas of the strategy; where there
+/// are several processes, `Derived` makes them from those of the process, `collectives_from(of_process)`, and `Workers`
+/// are those between the processes.
 template <class Derived, class Ops, class DeviceType,
           class CollectivesOfAll = typename Ops::template On<ThreadCommunicator>, class Workers = SelfCollectives>
 class Threaded : public StrategyInterface<Derived, DeviceType> {
@@ -178,9 +178,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// Who decides that the data have ended: the one process.
   [[nodiscard]] static data::NoAgreement agreement() noexcept { return {}; }
 
-  /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute. Made
-  /// at the first call, and again at the first after a failure broke it: outside replica functions, and a collective call
-  /// of the processes.
+  /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute.
+  /// Made at the first call, and again at the first after a failure broke it: outside replica functions, and a
+  /// collective call of the processes.
   [[nodiscard]] std::shared_ptr<Background> background() {
     if (is_in_replica_function())
       throw WrongStrategy("strategy.background was called inside a replica function",

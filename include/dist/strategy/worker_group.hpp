@@ -43,15 +43,16 @@ namespace dist {
 
 /// How the processes of a MultiWorker work together.
 struct MultiWorkerOptions {
-  /// Of each process, the same in all of them (spec A10). Left out: the devices that the resolver gives a process, or 1.
+  /// Of each process, the same in all of them (spec A10). Left out: the devices that the resolver gives a process, or
+  /// 1.
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
   bool pinned = true;
   /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
   /// policy talks to all processes itself, as MpiAllReduce does.
   std::optional<bool> hierarchical = std::nullopt;
-  /// What is checked before a collective between nodes; within a node, where the check comes with the values, calls always
-  /// are.
+  /// What is checked before a collective between nodes; within a node, where the check comes with the values, calls
+  /// always are.
   CollectiveChecks checks = CollectiveChecks::calls;
   /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
   CommunicationOptions communication = {};
@@ -153,8 +154,8 @@ class WorkerGroup {
   [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
   [[nodiscard]] const Workers& workers() const noexcept { return *joined_.front()->workers; }
-  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread can
-  /// use them at the same time: they stay as long as this group. A collective call.
+  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread
+  /// can use them at the same time: they stay as long as this group. A collective call.
   [[nodiscard]] Workers more_workers() {
     workers().agree({.operation = "collectives in the background"});
     const std::size_t group = joined_.size();

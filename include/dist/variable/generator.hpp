@@ -39,8 +39,8 @@ struct GeneratorState {
 ///
 /// A replica's numbers depend on the seed, its id and how many it has drawn, and not on the number of replicas. Its
 /// state is memory of its own, also under a strategy that keeps one copy of each variable, so drawing needs no
-/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike; of
-/// several processes all take part in it.
+/// communication. A draw outside replica functions gives replica 0's numbers and advances every replica's state alike;
+/// of several processes all take part in it.
 ///
 /// A generator without a strategy, one object that all replicas draw from in turn, is not offered: which replica came
 /// first would decide who gets which number. `RandomStream` gives numbers by index where there is no strategy.

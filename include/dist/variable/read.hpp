@@ -22,8 +22,8 @@ template <class Variable, class Context>
 inline constexpr bool copies_may_differ =
     std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>;
 
-/// Outside replica functions: all copies, in replica order, into `aggregated`. A collective call of the processes of the
-/// strategy.
+/// Outside replica functions: all copies, in replica order, into `aggregated`. A collective call of the processes of
+/// the strategy.
 template <class Variable, InCrossReplica Context, class T>
 void aggregate_copies(const Variable& variable, const Context& context, std::span<T> aggregated) {
   using Agg = typename Variable::Aggregation;

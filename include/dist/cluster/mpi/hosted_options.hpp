@@ -28,8 +28,8 @@ struct HostedOptions {
   std::chrono::milliseconds port_patience{5'000};  ///< while the own port is still in use
 };
 
-/// Which tasks are on one node: those whose addresses have the same host part; localhost, 127.0.0.1 and ::1 are the same.
-/// Nodes are in the order of their lowest ranks, so node 0 has rank 0.
+/// Which tasks are on one node: those whose addresses have the same host part; localhost, 127.0.0.1 and ::1 are the
+/// same. Nodes are in the order of their lowest ranks, so node 0 has rank 0.
 class NodeMap {
  public:
   explicit NodeMap(const std::vector<HostedTask>& tasks) {

@@ -35,8 +35,8 @@ namespace dist {
 
 namespace detail {
 
-/// The MPI that this library started, and the world that it hosts: once, for the whole life of the process. Nothing where
-/// the program owns MPI.
+/// The MPI that this library started, and the world that it hosts: once, for the whole life of the process. Nothing
+/// where the program owns MPI.
 struct StartedWorld {
   std::unique_ptr<HostedWorld> hosted;
   std::unique_ptr<mpi::Environment> environment;
@@ -47,8 +47,8 @@ struct StartedWorld {
     if (environment) environment->abandon();
     hosted.reset();
   }
-  /// The work of the processes together, as long as it lives. A process that ends during it, by exit, or after an exception
-  /// left it, does not end in order.
+  /// The work of the processes together, as long as it lives. A process that ends during it, by exit, or after an
+  /// exception left it, does not end in order.
   class Work {
    public:
     explicit Work(StartedWorld& world) : world_(world), exceptions_(std::uncaught_exceptions()) {
@@ -78,8 +78,8 @@ struct StartedWorld {
     if (unfinished_ != 0) abandon();
     if (hosted) hosted->goodbye();
     if (!environment || !environment->owns_mpi() || !health || unfinished_ != 0) return;
-    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost. A peer that was faster
-    // and has ended looks the same: hence the patience.
+    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost. A peer that was
+    // faster and has ended looks the same: hence the patience.
     Watchdog watchdog{*health, std::chrono::nanoseconds{0}, std::chrono::seconds{30}};
     const CollectiveCall call{.operation = "MPI_Finalize"};
     const Watchdog::Guard guard{&watchdog, call};
@@ -111,8 +111,8 @@ class WorkerWorld {
     source_ = "the program's communicator";
   }
   /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
-  /// between the processes; DeadlineExceeded when not all come within `start_timeout`, which under a launcher, whose world
-  /// cannot be interrupted while it starts, ends the process (Watchdog). `thread_level` is asked of MPI where
+  /// between the processes; DeadlineExceeded when not all come within `start_timeout`, which under a launcher, whose
+  /// world cannot be interrupted while it starts, ends the process (Watchdog). `thread_level` is asked of MPI where
   /// this starts it.
   template <ClusterResolver R>
   WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout,
@@ -164,8 +164,8 @@ class WorkerWorld {
     mpi::check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     return static_cast<std::size_t>(rank);
   }
-  /// Starts MPI, which waits for all processes and cannot be interrupted: while it lives, a process that is lost, or does
-  /// not come in time, ends this one.
+  /// Starts MPI, which waits for all processes and cannot be interrupted: while it lives, a process that is lost, or
+  /// does not come in time, ends this one.
   class Start {
    public:
     Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)

@@ -19,8 +19,8 @@ namespace dist::rendezvous {
 }
 
 /// Equal only for processes of one start of one machine that see the same process numbers and the same /dev/shm, as MPI
-/// takes them to do where it shares memory: those of two containers may not. The kernel's boot id comes first; empty where
-/// there is none.
+/// takes them to do where it shares memory: those of two containers may not. The kernel's boot id comes first; empty
+/// where there is none.
 [[nodiscard]] inline std::string machine_id() {
   const Descriptor file{open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
   char bytes[64];

@@ -241,8 +241,8 @@ class AgreementGroup {
 /// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
 ///
 /// Waits end by DeadlineExceeded, which names who did not come; by Unavailable, where PeerHealth knows that a member is
-/// gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group may go
-/// on with its data, and is waited for. As all calls of MPI these are made by a thread that may call it.
+/// gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group may
+/// go on with its data, and is waited for. As all calls of MPI these are made by a thread that may call it.
 class Agreement {
  public:
   class Pass {

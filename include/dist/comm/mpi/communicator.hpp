@@ -18,13 +18,13 @@
 
 namespace dist::mpi {
 
-/// A process's membership of a group that passes messages through MPI: a handle to copy. The group is a duplicate of the
-/// communicator that it is made from, so its messages and errors never meet those of the program.
+/// A process's membership of a group that passes messages through MPI: a handle to copy. The group is a duplicate of
+/// the communicator that it is made from, so its messages and errors never meet those of the program.
 ///
-/// One thread at a time calls. Waits end by an error: CollectiveMismatch where members announced different calls, on all
-/// of them, after which the group may be used on; PeerError where a member said that it failed; DeadlineExceeded, naming
-/// who did not come; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after a failure
-/// in the middle of a collective, every later call throws the same again, and the other members are told.
+/// One thread at a time calls. Waits end by an error: CollectiveMismatch where members announced different calls, on
+/// all of them, after which the group may be used on; PeerError where a member said that it failed; DeadlineExceeded,
+/// naming who did not come; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after a
+/// failure in the middle of a collective, every later call throws the same again, and the other members are told.
 class Communicator {
  public:
   using Transfer = detail::CommunicatorState::Transfer;
@@ -74,8 +74,8 @@ class Communicator {
     if (checks_ == CollectiveChecks::none) return state_->count();
     state_->meet(call, timeout_);
   }
-  /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks; `between_collectives`,
-  /// also where it has taken part in the last collective and will not come to the next.
+  /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks;
+  /// `between_collectives`, also where it has taken part in the last collective and will not come to the next.
   void look_for_failures(bool between_collectives = false) const {
     if (checks_ != CollectiveChecks::none && size() > 1) state_->look_for_failures(between_collectives);
   }

@@ -316,8 +316,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
                     &receives_[peer]),
           "MPI_Irecv");
   }
-  /// Records of collectives that a failure interrupted are passed over. One of a later collective stays until this member
-  /// gets there: the notice of why the other one did not come to this one is on its way.
+  /// Records of collectives that a failure interrupted are passed over. One of a later collective stays until this
+  /// member gets there: the notice of why the other one did not come to this one is on its way.
   [[nodiscard]] bool record_came(std::size_t peer) {
     for (;;) {
       if (receives_[peer] != MPI_REQUEST_NULL) {

@@ -60,8 +60,8 @@ inline void require_running() {
                         "Make a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
 }
 
-/// Which threads of this process may call MPI, as MPI itself says. A value to keep where calls are made: the check costs
-/// a comparison.
+/// Which threads of this process may call MPI, as MPI itself says. A value to keep where calls are made: the check
+/// costs a comparison.
 class ThreadPermit {
  public:
   /// Throws InvalidArgument where this thread may not call MPI, or MPI does not run.
@@ -100,16 +100,16 @@ class ThreadPermit {
   pthread_t thread_;
 };
 
-/// Lets a program use MPI while it lives. Initialises MPI unless somebody did, and finalises it only if it did so itself,
-/// so that a program that owns MPI keeps it.
+/// Lets a program use MPI while it lives. Initialises MPI unless somebody did, and finalises it only if it did so
+/// itself, so that a program that owns MPI keeps it.
 ///
 /// MPI_Finalize waits for all processes of the job, so it is not called when one of them is known not to come, by
 /// `abandon()`, or when an exception is on its way through the owner of this object.
 class Environment {
  public:
   /// Throws InvalidArgument when MPI was finalised already, MpiError when it does not start. Where somebody else
-  /// initialised MPI, the level is what they got, and may be less than `wanted`: a ThreadPermit refuses what it does not
-  /// allow.
+  /// initialised MPI, the level is what they got, and may be less than `wanted`: a ThreadPermit refuses what it does
+  /// not allow.
   explicit Environment(ThreadLevel wanted = ThreadLevel::funneled) : exceptions_(std::uncaught_exceptions()) {
     int done = 0;
     MPI_Finalized(&done);

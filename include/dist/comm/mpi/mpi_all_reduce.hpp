@@ -109,8 +109,8 @@ struct MpiAllReduce {
     }
 
     /// Reduces the gradients and applies them: of its shard of the reduced gradients each member calls `update(first,
-    /// mirror, reduced)`, which changes the member's own elements from `first` on, and the results go to all. Leaves the
-    /// gradients as they were. A collective call.
+    /// mirror, reduced)`, which changes the member's own elements from `first` on, and the results go to all. Leaves
+    /// the gradients as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
       const CollectiveCall call{
@@ -203,8 +203,8 @@ struct MpiAllReduce {
                    "MPI_Bcast");
     }
 
-    /// Gives every member the parts of all, which lie behind each other in `all` and have `count_of(rank)` elements. Each
-    /// member's own part is in place.
+    /// Gives every member the parts of all, which lie behind each other in `all` and have `count_of(rank)` elements.
+    /// Each member's own part is in place.
     template <class T, class CountOf>
     void gather_parts(const CollectiveCall& call, std::span<T> all, CountOf&& count_of) const {
       if (comm_.size() == 1 || all.empty()) return;

@@ -24,8 +24,8 @@
 
 namespace dist::mpi {
 
-/// Which members of a communicator share memory: they run on one host, see the same processes, and could map each other's
-/// memory. What is not so, as in containers that share a host, is a node of its own.
+/// Which members of a communicator share memory: they run on one host, see the same processes, and could map each
+/// other's memory. What is not so, as in containers that share a host, is a node of its own.
 struct FoundNodes {
   GroupLayout layout;                    ///< of the nodes, in the order of their lowest ranks
   std::vector<WindowGroup::Peer> peers;  ///< the other processes of this node, by rank

@@ -38,8 +38,8 @@ template <class Op, class Wide>
 
 }  // namespace detail
 
-/// MPI's operation that combines values of type `T`, in their Accumulator, as `Op` does: MPI's own where it has one, and
-/// else one that calls `Op`. Without `Op::finish`, which the caller applies to what MPI has combined.
+/// MPI's operation that combines values of type `T`, in their Accumulator, as `Op` does: MPI's own where it has one,
+/// and else one that calls `Op`. Without `Op::finish`, which the caller applies to what MPI has combined.
 template <class Given, class T>
   requires ReduceOp<Given, T>
 [[nodiscard]] MPI_Op operation() {

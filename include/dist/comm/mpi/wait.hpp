@@ -18,8 +18,8 @@ namespace dist::mpi {
 namespace detail {
 
 /// How often a waiting process looks before it begins to let others run: for some hundred microseconds where it has a
-/// core of its own, as being put aside then takes longer than what it waits for; not for long where a peer may need this
-/// very core.
+/// core of its own, as being put aside then takes longer than what it waits for; not for long where a peer may need
+/// this very core.
 inline constexpr unsigned spins_on_own_core = 4'000;
 inline constexpr unsigned spins_on_shared_core = 50;
 
@@ -49,8 +49,8 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
 }  // namespace detail
 
 /// Waits until these requests are done. Throws Unavailable when `health`, where given, knows that a peer is lost, and
-/// DeadlineExceeded, naming `what`, when the time is up; what the requests use must then stay as it is until the process
-/// ends. A timeout of 0 waits as long as it takes.
+/// DeadlineExceeded, naming `what`, when the time is up; what the requests use must then stay as it is until the
+/// process ends. A timeout of 0 waits as long as it takes.
 inline void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
                  PeerHealth* health = nullptr) {
   detail::poll_until(

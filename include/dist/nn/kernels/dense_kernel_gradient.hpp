@@ -196,8 +196,8 @@ template <std::size_t Inputs, std::size_t Units, class T>
 /// The gradient of a dense layer's kernel [Inputs, Units] over all batches, for the inputs of a range, in order and
 /// block by block: `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the elements first,
 /// first + 1, … of the kernel, which lie in the first cache level and are gone after the call. There the optimizer
-/// applies them; a lambda marked DIST_INLINE_LAMBDA is compiled for the processor's vectors. In all ranges that start at
-/// a multiple of 16 inputs, and end at one or at the last input, an element has the same bits; with no rows they are
+/// applies them; a lambda marked DIST_INLINE_LAMBDA is compiled for the processor's vectors. In all ranges that start
+/// at a multiple of 16 inputs, and end at one or at the last input, an element has the same bits; with no rows they are
 /// zeros. Where `consume` touches elements of `kernel`, those of the next block are fetched while one is computed.
 template <std::size_t Inputs, std::size_t Units, class T, class Consume>
 void dense_kernel_gradient(std::span<const DenseBatch<T>> batches, IndexRange inputs, Consume&& consume,

@@ -54,7 +54,8 @@ DIST_ALWAYS_INLINE void unrolled(F&& f) {
   (std::make_index_sequence<Count>{});
 }
 
-/// Calls f.template operator()<Size>() with the first of `Sizes` that is no more than `count`, and returns it; 0 if none.
+/// Calls f.template operator()<Size>() with the first of `Sizes` that is no more than `count`, and returns it; 0 if
+/// none.
 template <std::size_t... Sizes, class F>
 DIST_ALWAYS_INLINE std::size_t with_first_within(std::size_t count, F&& f) {
   std::size_t taken = 0;

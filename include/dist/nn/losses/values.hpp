@@ -52,7 +52,8 @@ template <class T>
 }
 
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
-/// names who asks. Without examples, targets of shape [0] are those of a dataset that never had one to tell its extents.
+/// names who asks. Without examples, targets of shape [0] are those of a dataset that never had one to tell its
+/// extents.
 template <class T, class Target>
 void require_targets(std::string_view reader, TensorView<const T> outputs, TensorView<const Target> targets,
                      std::size_t expected) {

@@ -30,8 +30,8 @@ struct ClipNorm {
 };
 
 /// The aggregated gradients are multiplied by norm min(1 / n, 1 / norm), n being the L2 norm of all of them together
-/// (spec P10; Keras' global_clipnorm). A gradient that is not finite makes all of them NaN, as in Keras. Between the norm
-/// and the update each replica keeps the sums of its share of the gradients.
+/// (spec P10; Keras' global_clipnorm). A gradient that is not finite makes all of them NaN, as in Keras. Between the
+/// norm and the update each replica keeps the sums of its share of the gradients.
 struct GlobalClipNorm {
   float norm;
 
