@@ -94,7 +94,7 @@ void check_ended_survivors(const Job& job, std::initializer_list<std::string_vie
 
 }  // namespace
 
-TEST_CASE("a worker that is killed between collectives is named by all others (F1, spec A12, O01)") {
+TEST_CASE("a worker that is killed between collectives is named by all others (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill"}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "kill"}},
@@ -106,7 +106,7 @@ TEST_CASE("a worker that is killed between collectives is named by all others (F
       });
 }
 
-TEST_CASE("a worker that is killed in a collective is named by all others (F1, spec A12, O01)") {
+TEST_CASE("a worker that is killed in a collective is named by all others (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "kill_inside"}},
        {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "kill_inside"}},
        {Start::mpirun, {.policy = "ring", .ranks = 3, .fault = "kill_inside", .replicas = 2}},
@@ -116,7 +116,7 @@ TEST_CASE("a worker that is killed in a collective is named by all others (F1, s
       });
 }
 
-TEST_CASE("a worker that is killed in a collective of MPI, which nobody can interrupt, ends the others (F1)") {
+TEST_CASE("a worker that is killed in a collective of MPI, which nobody can interrupt, ends the others") {
   run({{Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "kill_inside", .victim = 0}},
        {Start::mpirun_keeping, {.policy = "mpi", .ranks = 2, .fault = "kill_inside"}}},
@@ -125,7 +125,7 @@ TEST_CASE("a worker that is killed in a collective of MPI, which nobody can inte
       });
 }
 
-TEST_CASE("a worker that is killed while variables get their first values is named by all others (F1)") {
+TEST_CASE("a worker that is killed while variables get their first values is named by all others") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill_in_broadcast", .victim = 0}},
        {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "kill_in_broadcast"}},
        {Start::mpirun, {.policy = "window", .ranks = 2, .fault = "kill_in_broadcast"}}},
@@ -134,7 +134,7 @@ TEST_CASE("a worker that is killed while variables get their first values is nam
       });
 }
 
-TEST_CASE("a worker that dies while MPI starts ends the others, which cannot interrupt it (F1)") {
+TEST_CASE("a worker that dies while MPI starts ends the others, which cannot interrupt it") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "kill_in_init"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "kill_in_init", .victim = 0}}},
       [](const Job& job) {
@@ -148,7 +148,7 @@ TEST_CASE("a worker that dies while MPI starts ends the others, which cannot int
       [](const Job& job) { CHECK(job.statuses()[0] != 0); });
 }
 
-TEST_CASE("a worker that stands still is named at the deadline, with what it did last (F2, spec A12, O01)") {
+TEST_CASE("a worker that stands still is named at the deadline, with what it did last (spec A12, O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "stop", .timeout_ms = 1500}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop", .victim = 0, .timeout_ms = 1500}},
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "stop", .timeout_ms = 0}},
@@ -161,7 +161,7 @@ TEST_CASE("a worker that stands still is named at the deadline, with what it did
       });
 }
 
-TEST_CASE("a worker that stands still for less than the deadline changes nothing (F2)") {
+TEST_CASE("a worker that stands still for less than the deadline changes nothing") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "pause", .timeout_ms = 5000}},
        {Start::tf_config, {.policy = "flat", .ranks = 2, .fault = "pause", .timeout_ms = 5000}},
        {Start::mpirun, {.policy = "mpi", .ranks = 2, .fault = "pause", .replicas = 2, .timeout_ms = 5000}}},
@@ -183,7 +183,7 @@ TEST_CASE("workers that have done their work wait for one that ends later") {
       });
 }
 
-TEST_CASE("leaving with status 0 in the middle of the work is a loss (F3, spec O01)") {
+TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},
        {Start::tf_config, {.policy = "window", .ranks = 2, .fault = "exit", .victim = 0}},
@@ -210,7 +210,7 @@ TEST_CASE("a worker that has finished before the others is named by these") {
       });
 }
 
-TEST_CASE("an exception in one worker is raised in all, with its text (F7)") {
+TEST_CASE("an exception in one worker is raised in all, with its text") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "throw_in_replica"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "throw_in_replica", .replicas = 2}},
        {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "throw_in_replica", .victim = 0}},
@@ -226,7 +226,7 @@ TEST_CASE("an exception in one worker is raised in all, with its text (F7)") {
       });
 }
 
-TEST_CASE("an exception outside replica functions ends the wait of the others (F7)") {
+TEST_CASE("an exception outside replica functions ends the wait of the others") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "throw_outside"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "throw_outside"}},
        {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "throw_outside"}}},
@@ -281,7 +281,7 @@ TEST_CASE("a worker that skips a collective is found at the next, by all") {
       });
 }
 
-TEST_CASE("workers that cannot meet say who is missing, or whose address, index or list is wrong (F1, F13)") {
+TEST_CASE("workers that cannot meet say who is missing, or whose address, index or list is wrong") {
   const Plan two{.policy = "ring", .ranks = 2, .fault = "none", .start_ms = 2500};
   Plan three = two;
   three.ranks = 3;

@@ -1,5 +1,5 @@
-/// Which rows of the tf.distribute specification are shown by a test, and which are argued away. Rows have a section's
-/// letter and two digits: B09.
+/// Which rows of tests/spec.md are shown by a test, and which are argued away. Rows have a section's letter and two
+/// digits: B09.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,16 @@ inline std::set<std::string> rows_named_in(const std::string& text) {
     if (letter && is_digit(at + 1) && is_digit(at + 2) && !is_word(at + 3) && (at == 0 || !is_word(at - 1)))
       rows.insert(text.substr(at, 3));
   }
+  return rows;
+}
+
+/// The rows that a page describes: those that are alone in the first cell of a table's line, `| B09 | description |`.
+inline std::set<std::string> described_rows(const std::string& page) {
+  std::set<std::string> rows;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);)
+    if (line.size() > 8 && line.compare(0, 2, "| ") == 0 && line.compare(5, 3, " | ") == 0)
+      rows.merge(rows_named_in(line.substr(2, 3)));
   return rows;
 }
 
@@ -56,7 +66,8 @@ inline std::map<std::string, std::string> argued_rows(const std::string& page, c
   return argued;
 }
 
-/// What is wrong: a row that is neither shown nor argued away, or both, or that the specification does not have.
+/// What is wrong: a row that is neither shown nor argued away, or both, or that the specification does not have. `shown`
+/// are the rows that tests name.
 inline std::vector<std::string> row_violations(const std::set<std::string>& all, const std::set<std::string>& shown,
                                                const std::map<std::string, std::string>& argued) {
   std::vector<std::string> sentences;
@@ -68,6 +79,15 @@ inline std::vector<std::string> row_violations(const std::set<std::string>& all,
   }
   for (const auto& [row, reason] : argued)
     if (!all.contains(row)) sentences.push_back("row " + row + " of the list is not one of the specification's");
+  return sentences;
+}
+
+/// One sentence for each row that a file's text names and the specification does not have.
+inline std::vector<std::string> citation_violations(const std::set<std::string>& all, const std::string& path,
+                                                    const std::string& text) {
+  std::vector<std::string> sentences;
+  for (const std::string& row : rows_named_in(text))
+    if (!all.contains(row)) sentences.push_back(path + " names row " + row + ", which tests/spec.md does not have");
   return sentences;
 }
 

@@ -12,30 +12,21 @@ namespace {
 using Rows = std::set<std::string>;
 using Sentences = std::vector<std::string>;
 
-/// Sections A to I, M, P and R, and what O says of synchronous training, as far as they are in the plan of this library.
+const std::string without_test = "## Rows without a test";
+
+std::string spec() { return gates::read_file(gates::source_dir() / "tests/spec.md"); }
+
+/// The rows that the specification describes, above the list of those without a test.
 Rows all_rows() {
-  Rows rows;
-  const auto add = [&](char section, int first, int last) {
-    for (int row = first; row <= last; ++row)
-      rows.insert(std::string(1, section) + (row < 10 ? "0" : "") + std::to_string(row));
-  };
-  add('A', 1, 30);
-  add('B', 1, 18);
-  add('C', 1, 22);
-  add('D', 1, 15);
-  add('E', 1, 12);
-  add('F', 1, 10);
-  add('G', 1, 11);
-  add('G', 20, 31);
-  add('G', 40, 45);
-  add('H', 1, 27);
-  add('I', 1, 33);
-  add('M', 1, 25);
-  add('O', 1, 2);
-  add('P', 1, 24);
-  rows.insert("R04");
-  rows.insert("R08");
-  return rows;
+  const std::string page = spec();
+  return gates::described_rows(page.substr(0, page.find(without_test)));
+}
+
+/// The files of a folder in which rows are cited. The gates' own tests use rows that need not exist.
+std::map<std::string, std::string> citing_files(const std::string& folder) {
+  auto files = gates::read_tree(gates::source_dir() / folder, {".hpp", ".cpp", ".cuh", ".ipp"});
+  std::erase_if(files, [](const auto& file) { return file.first.starts_with("gates/"); });
+  return files;
 }
 
 }  // namespace
@@ -43,6 +34,11 @@ Rows all_rows() {
 TEST_CASE("rows are found as words of their own") {
   CHECK(gates::rows_named_in("reads (spec B03, C15), XB04, B055, b06; D01.") == Rows{"B03", "C15", "D01"});
   CHECK(gates::rows_named_in("E06") == Rows{"E06"});
+}
+
+TEST_CASE("a page describes the rows that are alone in the first cell of a line") {
+  CHECK(gates::described_rows("| row | what |\n|---|---|\n| B01 | one B02 |\n| B03, B04 | two |\n|C01| no |\nC02\n") ==
+        Rows{"B01"});
 }
 
 TEST_CASE("the list of rows without a test is a table under its heading") {
@@ -66,11 +62,25 @@ TEST_CASE("each row is shown or argued away, and not both") {
         Sentences{"row Z01 of the list is not one of the specification's"});
 }
 
-TEST_CASE("the rows of the specification are shown by tests or argued away in the map of the house") {
+TEST_CASE("a row that is cited exists") {
+  CHECK(gates::citation_violations({"A01", "B02"}, "a.hpp", "(spec A01, B02)") == Sentences{});
+  CHECK(gates::citation_violations({"A01"}, "a.hpp", "(spec A01,\n/// B02)") ==
+        Sentences{"a.hpp names row B02, which tests/spec.md does not have"});
+}
+
+TEST_CASE("the rows of tests/spec.md are shown by tests or listed as rows without one") {
+  const Rows all = all_rows();
+  CHECK(all.size() > 200);
   Rows shown;
-  for (const auto& [path, text] : gates::read_tree(gates::source_dir() / "tests", {"_test.cpp", ".hpp", ".cpp"}))
-    if (path.compare(0, 6, "gates/") != 0) shown.merge(gates::rows_named_in(text));
-  const auto argued = gates::argued_rows(gates::read_file(gates::source_dir() / "include/dist/README.md"),
-                                         "## Rows of tf.distribute without a test");
-  for (const std::string& sentence : gates::row_violations(all_rows(), shown, argued)) FAIL_CHECK(sentence);
+  for (const auto& [path, text] : citing_files("tests")) shown.merge(gates::rows_named_in(text));
+  for (const std::string& sentence : gates::row_violations(all, shown, gates::argued_rows(spec(), without_test)))
+    FAIL_CHECK(sentence);
+}
+
+TEST_CASE("the rows that code and tests cite are in tests/spec.md") {
+  const Rows all = all_rows();
+  for (const std::string folder : {"include", "tests", "examples", "benchmarks"})
+    for (const auto& [path, text] : citing_files(folder))
+      for (const std::string& sentence : gates::citation_violations(all, folder + "/" + path, text))
+        FAIL_CHECK(sentence);
 }

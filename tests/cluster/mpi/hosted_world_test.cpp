@@ -108,7 +108,7 @@ TEST_CASE("processes started by hand are one world with shared memory") {
   }
 }
 
-TEST_CASE("who is mute where an X server would listen, as TensorBoard at port 6006, holds nobody up (F14)") {
+TEST_CASE("who is mute where an X server would listen, as TensorBoard at port 6006, holds nobody up") {
   dist::rendezvous::Descriptor mute;
   for (int port = 6000; port < 6010 && !mute; ++port)
     mute = dist::rendezvous::detail::try_to_listen(
@@ -137,14 +137,14 @@ TEST_CASE("a program that ignores SIGCHLD, or has it reaped, joins too") {
   CHECK(processes.wait() == std::vector<int>{0, 0});
 }
 
-TEST_CASE("a killed rank is named to every other one (F1)") {
+TEST_CASE("a killed rank is named to every other one") {
   const auto kill_me = [] { raise(SIGKILL); };
   check_loss(2, 1, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
   check_loss(3, 0, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
   check_loss(4, 2, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
 }
 
-TEST_CASE("leaving with status 0 and without a goodbye is a loss (F3)") {
+TEST_CASE("leaving with status 0 and without a goodbye is a loss") {
   check_loss(2, 0, "its process ended without a goodbye", 0, [] { _exit(0); });
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("where the first task does not come, the others name it") {
                                            " has not come within 0.7 s (Connection refused)")));
 }
 
-TEST_CASE("a rank that comes twice is told so, and the world comes to be (F14)") {
+TEST_CASE("a rank that comes twice is told so, and the world comes to be") {
   const auto tasks = free_endpoints(3);
   Notes notes{4};
   Processes processes{4, [&](std::size_t process) {
@@ -310,7 +310,7 @@ TEST_CASE("a rank that comes twice is told so, and the world comes to be (F14)")
   CHECK(contains(notes[3], "rendezvous: Worker 1 has come twice (a second process, on host '"));
 }
 
-TEST_CASE("a second first rank finds its port in use (F13)") {
+TEST_CASE("a second first rank finds its port in use") {
   const auto tasks = free_endpoints(2);
   Notes notes{3};
   Processes processes{3, [&](std::size_t process) {
@@ -353,7 +353,7 @@ TEST_CASE("lists that differ are named on both sides") {
   }
 }
 
-TEST_CASE("a secret admits those who know it (F14)") {
+TEST_CASE("a secret admits those who know it") {
   const auto tasks = free_endpoints(2);
   Notes notes{3};
   Processes processes{3, [&](std::size_t process) {

@@ -77,7 +77,7 @@ TEST_CASE("a link that ends is broken, unless there was a goodbye") {
   CHECK(others.first.said_goodbye(1));
 }
 
-TEST_CASE("silence breaks a link, heartbeats keep it (F13)") {
+TEST_CASE("silence breaks a link, heartbeats keep it") {
   Two two{100ms};
   std::this_thread::sleep_for(120ms);
   Heard heard, other;

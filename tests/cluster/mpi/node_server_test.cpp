@@ -81,7 +81,7 @@ TEST_CASE("a rank that leaves without a goodbye ends the server with status 1") 
   CHECK(served.status() == 1);
 }
 
-TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank (F14)") {
+TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank") {
   Served served{1, 20s, 60s};
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));

@@ -87,7 +87,7 @@ int serve(Notes& notes, bool mute) {
 
 }  // namespace
 
-TEST_CASE("two clients find their job, each other's data, and leave in order, also beside a mute connection (F14)") {
+TEST_CASE("two clients find their job, each other's data, and leave in order, also beside a mute connection") {
   for (const bool mute : {false, true}) {
     CAPTURE(mute);
     Notes notes{3};

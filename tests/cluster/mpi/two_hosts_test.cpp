@@ -113,7 +113,7 @@ TEST_CASE("two tasks on each of two hosts are one world, with shared memory on e
   CHECK(processes.wait() == std::vector<int>(4, 0));
 }
 
-TEST_CASE("a killed rank is named on both hosts (F1)") {
+TEST_CASE("a killed rank is named on both hosts") {
   const TwoHosts hosts;
   for (const std::size_t victim : {0U, 3U}) {
     CAPTURE(victim);
@@ -142,7 +142,7 @@ TEST_CASE("a killed rank is named on both hosts (F1)") {
   }
 }
 
-TEST_CASE("a host that falls silent is a loss on both sides (F13)") {
+TEST_CASE("a host that falls silent is a loss on both sides") {
   const TwoHosts hosts;
   Notes notes{5};
   Processes processes{4, [&](std::size_t rank) {
@@ -165,7 +165,7 @@ TEST_CASE("a host that falls silent is a loss on both sides (F13)") {
     CHECK(notes[rank] == dist::text(rank % 2 == 0 ? 1 : 0, " its server has been silent for 2 s"));
 }
 
-TEST_CASE("a partition that heals within the limit of silence is no loss (F13)") {
+TEST_CASE("a partition that heals within the limit of silence is no loss") {
   const TwoHosts hosts;
   Notes notes{5};
   Processes processes{4, [&](std::size_t rank) {

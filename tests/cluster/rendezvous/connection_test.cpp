@@ -25,7 +25,7 @@ std::vector<std::byte> bytes_of(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("frames come one byte at a time (F13)") {
+TEST_CASE("frames come one byte at a time") {
   auto [here, there] = sockets();
   Connection reader{std::move(there), 100};
   std::vector<std::byte> bytes;
@@ -63,7 +63,7 @@ TEST_CASE("both sides send more than the system holds, and neither waits for the
   CHECK((left.poll_entry().events & POLLOUT) == 0);
 }
 
-TEST_CASE("a peer that closes inside a frame (F13)") {
+TEST_CASE("a peer that closes inside a frame") {
   auto [here, there] = sockets();
   Connection reader{std::move(there), 100};
   std::vector<std::byte> bytes;

@@ -61,7 +61,7 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("a peer that comes later is found: refused, then accepted (F13)") {
+TEST_CASE("a peer that comes later is found: refused, then accepted") {
   const Endpoint peer = free_endpoints(1)[0];
   std::optional<Host> host;
   std::thread later{[&] {
@@ -89,7 +89,7 @@ TEST_CASE("a name that is not known yet is tried again") {
                  "the name 'no-such-host.invalid' is not known"));
 }
 
-TEST_CASE("a mute peer and a stranger are left, and tried again (F13)") {
+TEST_CASE("a mute peer and a stranger are left, and tried again") {
   const Endpoint peer = free_endpoints(1)[0];
   {
     const Stranger mute{peer, ""};
@@ -112,7 +112,7 @@ TEST_CASE("a refusal is not tried again") {
   CHECK(dialer.refusal()->problem == "no such rank");
 }
 
-TEST_CASE("both sides prove that they know the secret (F14)") {
+TEST_CASE("both sides prove that they know the secret") {
   const Endpoint peer = free_endpoints(1)[0];
   const auto problem = [&](const std::string& secret) -> std::string {
     try {

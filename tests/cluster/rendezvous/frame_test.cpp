@@ -61,7 +61,7 @@ TEST_CASE("every flipped bit is found") {
   }
 }
 
-TEST_CASE("a length of 4 GiB is refused by its header (F14)") {
+TEST_CASE("a length of 4 GiB is refused by its header") {
   std::vector<std::byte> bytes = frame_of(7, "hello");
   std::memset(bytes.data() + 8, 0xFF, 4);
   bytes.resize(frame_header_size);

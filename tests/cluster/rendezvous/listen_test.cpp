@@ -39,7 +39,7 @@ TEST_CASE("listens at its own address only, and the socket is not inherited") {
   CHECK((fcntl(socket.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("a port in use is tried again for a while, then named (F13)") {
+TEST_CASE("a port in use is tried again for a while, then named") {
   const auto own = free_endpoints(1)[0];
   Descriptor holder = listen_at(own, {});
   const std::string problem = problem_of(own, {false, 120ms, 0ms});

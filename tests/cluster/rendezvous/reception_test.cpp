@@ -64,7 +64,7 @@ std::string header(std::uint32_t length) {
 
 }  // namespace
 
-TEST_CASE("four ranks come among mute, wrong and hostile connections (F14)") {
+TEST_CASE("four ranks come among mute, wrong and hostile connections") {
   const Endpoint own = free_endpoints(1)[0];
   const std::string secret = "0123456789abcdef";
   Host host{own, {secret, 4, 1, 200ms}};
@@ -99,7 +99,7 @@ TEST_CASE("four ranks come among mute, wrong and hostile connections (F14)") {
   CHECK(host.reception().pending() == 0);
 }
 
-TEST_CASE("what is refused, and how it is told (F14)") {
+TEST_CASE("what is refused, and how it is told") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1}};
   CHECK(problem_of(own, worker(0)) == "");
@@ -127,7 +127,7 @@ TEST_CASE("one who does not know the secret cannot say that lists differ") {
   CHECK_FALSE(host.reception().other_list());
 }
 
-TEST_CASE("more connections than places: the oldest goes, and a rank comes through (F14)") {
+TEST_CASE("more connections than places: the oldest goes, and a rank comes through") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 30s, 8}};
   std::vector<Descriptor> mute;
@@ -139,7 +139,7 @@ TEST_CASE("more connections than places: the oldest goes, and a rank comes throu
   CHECK(host.reception().turned_away() >= 32);
 }
 
-TEST_CASE("a hello that comes a byte at a time is taken, if it is in time (F13)") {
+TEST_CASE("a hello that comes a byte at a time is taken, if it is in time") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 5s}};
   const Descriptor slow = connect_to(own);
@@ -157,7 +157,7 @@ TEST_CASE("a hello that comes a byte at a time is taken, if it is in time (F13)"
   CHECK(host.entered[0].hello.rank == 3);
 }
 
-TEST_CASE("a peer that closes inside its hello is forgotten (F13)") {
+TEST_CASE("a peer that closes inside its hello is forgotten") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1, 5s}};
   Descriptor socket = connect_to(own);
