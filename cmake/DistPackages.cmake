@@ -12,44 +12,50 @@ function(dist_found name what found version hint without)
   elseif(DIST_${name} STREQUAL "AUTO")
     set(line "not found (${hint}): ${without}")
   else()
-    message(FATAL_ERROR "DIST_${name} is ON and ${what} was not found: ${hint}, or set DIST_${name} to "
-                        "AUTO or OFF.")
+    set(places ${CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH})
+    list(REMOVE_DUPLICATES places)
+    list(JOIN places ", " places)
+    message(FATAL_ERROR "DIST_${name} is ON and ${what} was not found: ${hint}, or set DIST_${name} to AUTO or OFF.\n"
+                        "Looked under ${places}; what is missing stands above.")
   endif()
   set(DIST_HAVE_${name} ${have} PARENT_SCOPE)
   list(APPEND dist_report "${what}|${line}")
   set(dist_report "${dist_report}" PARENT_SCOPE)
 endfunction()
 
-# Wanted at all? A package that is switched off is not even looked for.
+# Wanted at all? A package that is switched off is not even looked for; of one that must be there, CMake says which part
+# is missing.
 macro(dist_look_for name)
-  if(DIST_${name})
+  if(DIST_${name} STREQUAL "AUTO")
+    find_package(${ARGN} QUIET)
+  elseif(DIST_${name})
     find_package(${ARGN})
   endif()
 endmacro()
 
 find_package(Threads REQUIRED)
 
-dist_look_for(GZIP ZLIB QUIET)
+dist_look_for(GZIP ZLIB)
 dist_found(GZIP zlib "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}"
            "apt install zlib1g-dev" "no gzip, IDX and Fashion-MNIST files")
 
-dist_look_for(HWLOC hwloc 2.4 QUIET)
+dist_look_for(HWLOC hwloc 2.4)
 dist_found(HWLOC hwloc "${hwloc_FOUND}" "${hwloc_VERSION}"
            "apt install libhwloc-dev" "replicas are placed by the system's own description")
 
-dist_look_for(ONEDNN oneDNN QUIET)
+dist_look_for(ONEDNN oneDNN)
 dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
            "apt install libdnnl-dev" "no onednn layers, the reference layers remain")
 
-dist_look_for(JSON nlohmann_json 3.9 CONFIG QUIET)
+dist_look_for(JSON nlohmann_json 3.9 CONFIG)
 dist_found(JSON "JSON" "${nlohmann_json_FOUND}" "nlohmann ${nlohmann_json_VERSION}"
            "apt install nlohmann-json3-dev" "no TF_CONFIG, no workers in several processes")
 
-dist_look_for(CRYPTO OpenSSL 3 QUIET)
+dist_look_for(CRYPTO OpenSSL 3)
 dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"
            "apt install libssl-dev" "no workers in several processes")
 
-dist_look_for(MPI DistMPI QUIET)
+dist_look_for(MPI DistMPI)
 dist_found(MPI MPI "${DistMPI_FOUND}" "${DistMPI_VERSION}"
            "apt install libopenmpi-dev openmpi-bin libpmix-dev" "no workers in several processes")
 
@@ -70,9 +76,9 @@ endif()
 dist_found(CUDA nvcc "${nvcc_found}" "${nvcc_version}" "NVIDIA's package cuda-toolkit-13-0"
            "headers are not compiled for CUDA")
 
-dist_look_for(TESTS doctest CONFIG QUIET)
+dist_look_for(TESTS doctest CONFIG)
 dist_found(TESTS doctest "${doctest_FOUND}" "${doctest_VERSION}" "apt install doctest-dev" "no tests")
 
-dist_look_for(BENCHMARKS benchmark CONFIG QUIET)
+dist_look_for(BENCHMARKS benchmark CONFIG)
 dist_found(BENCHMARKS "Google Benchmark" "${benchmark_FOUND}" "${benchmark_VERSION}"
            "apt install libbenchmark-dev" "no benchmarks")
