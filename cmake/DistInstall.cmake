@@ -18,3 +18,9 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/dist-config-versio
 install(FILES cmake/dist-config.cmake cmake/FindoneDNN.cmake cmake/Findhwloc.cmake cmake/FindDistMPI.cmake
               "${CMAKE_CURRENT_BINARY_DIR}/dist-config-version.cmake"
         DESTINATION "${dist_package_dir}")
+
+# For builds without CMake. The file names the prefix relative to itself, so that an installation can be moved.
+file(RELATIVE_PATH dist_to_prefix "/${CMAKE_INSTALL_DATADIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" dist_to_prefix "${dist_to_prefix}")
+configure_file(cmake/dist.pc.in "${CMAKE_CURRENT_BINARY_DIR}/dist.pc" @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/dist.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")

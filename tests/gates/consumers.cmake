@@ -1,4 +1,4 @@
-# Two user projects, built the way a user would: against an installed dist, and with dist as a subdirectory.
+# User projects, built the way a user would: against an installed dist, by CMake and by pkg-config, and with dist fetched.
 set(stage "${CMAKE_CURRENT_BINARY_DIR}/stage")
 set(components "")
 foreach(component IN LISTS dist_components)
@@ -25,4 +25,9 @@ endfunction()
 
 dist_add_consumer(find_package "-DCMAKE_PREFIX_PATH=${stage}" "-DCOMPONENTS=${components}")
 set_tests_properties(consumers.find_package PROPERTIES FIXTURES_REQUIRED dist_stage)
-dist_add_consumer(add_subdirectory "-DDIST_SOURCE=${PROJECT_SOURCE_DIR}")
+dist_add_consumer(fetch_content "-DFETCHCONTENT_SOURCE_DIR_DIST=${PROJECT_SOURCE_DIR}")
+add_test(NAME consumers.pkg_config
+         COMMAND "${CMAKE_COMMAND}" "-DSTAGE=${stage}" "-DCXX=${CMAKE_CXX_COMPILER}"
+                 "-DPROGRAM=${CMAKE_CURRENT_BINARY_DIR}/consumers/by_pkg_config"
+                 -P "${CMAKE_CURRENT_SOURCE_DIR}/consumers/pkg_config/test.cmake")
+set_tests_properties(consumers.pkg_config PROPERTIES FIXTURES_REQUIRED dist_stage TIMEOUT 300)

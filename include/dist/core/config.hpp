@@ -2,7 +2,7 @@
 #pragma once
 
 #define DIST_VERSION_MAJOR 0
-#define DIST_VERSION_MINOR 1
+#define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0
 
 /// Marks a function that a host loop and a device kernel may both call.

@@ -1,0 +1,28 @@
+# A user's program, compiled without CMake: with the flags that pkg-config gives for the installation below STAGE. Without
+# pkg-config the flags are read from the file itself.
+set(directory "${STAGE}/share/pkgconfig")
+find_program(pkg_config NAMES pkg-config pkgconf)
+if(pkg_config)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${directory}" "${pkg_config}" --cflags --libs dist
+                  OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+else()
+  file(STRINGS "${directory}/dist.pc" lines)
+  set(flags "")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^([a-z]+)=(.*)$")
+      set(${CMAKE_MATCH_1}_of_package "${CMAKE_MATCH_2}")
+    elseif(line MATCHES "^(Cflags|Libs): (.*)$")
+      string(APPEND flags " ${CMAKE_MATCH_2}")
+    endif()
+  endforeach()
+  string(REPLACE "\${includedir}" "${includedir_of_package}" flags "${flags}")
+  string(REPLACE "\${prefix}" "${prefix_of_package}" flags "${flags}")
+  string(REPLACE "\${pcfiledir}" "${directory}" flags "${flags}")
+endif()
+separate_arguments(flags UNIX_COMMAND "${flags}")
+message(STATUS "${CXX} -std=c++20 main.cpp ${flags}")
+get_filename_component(folder "${PROGRAM}" DIRECTORY)
+file(MAKE_DIRECTORY "${folder}")
+execute_process(COMMAND "${CXX}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/../fetch_content/main.cpp" ${flags} -o "${PROGRAM}"
+                COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${PROGRAM}" COMMAND_ERROR_IS_FATAL ANY)
