@@ -5,6 +5,7 @@
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
+#include "support/unshared.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,6 +33,12 @@ TEST_CASE("InReplica takes the contexts of replica functions only (spec B04, E02
   Mirrored strategy(2);
   strategy.run([](auto& context) { static_assert(dist::InReplica<decltype(context)>); });
   CHECK(std::is_same_v<Mirrored::Context::Strategy, Mirrored>);
+}
+
+TEST_CASE("threads of one process share memory, and one replica shares it with itself") {
+  static_assert(dist::ReplicasShareMemory<Mirrored> && dist::ReplicasShareMemory<Mirrored::Context&>);
+  static_assert(dist::ReplicasShareMemory<dist::Default> && dist::ReplicasShareMemory<dist::Default::Context>);
+  static_assert(!dist::ReplicasShareMemory<dist::Mirrored<testing::Unshared>>);
 }
 
 TEST_CASE("replicas are numbered from zero and know how many they are (spec E01)") {

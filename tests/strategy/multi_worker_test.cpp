@@ -21,6 +21,8 @@
 
 using conformance::Make;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
+static_assert(!dist::ReplicasShareMemory<Workers> && !dist::ReplicasShareMemory<Workers::Context>);
+static_assert(dist::ReplicasShareMemory<dist::Default> && dist::ReplicasShareMemory<dist::Default::Context>);
 
 namespace {
 

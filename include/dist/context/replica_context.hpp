@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/comm/share.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/cross_replica_context.hpp>
@@ -31,6 +33,16 @@
 #include <dist/core/type_name.hpp>
 
 namespace dist {
+
+/// All replicas of strategy `S`, or of the strategy of replica context `S`, have one address space: they are threads of
+/// one process, or there is one. What a replica function captures by reference is then one object for all of them, while
+/// under a strategy of several processes, such as MultiWorker, every process has its own. Code that relies on it asks for
+/// it: `template <dist::ReplicasShareMemory Strategy>`.
+template <class S>
+concept ReplicasShareMemory = requires(const typename std::remove_cvref_t<S>::Collectives& collectives) {
+  requires SharesMemory<std::remove_cvref_t<decltype(collectives.communicator())>> ||
+      std::same_as<std::remove_cvref_t<decltype(collectives.communicator())>, SelfCommunicator>;
+};
 
 /// Where a replica function runs: `run` hands one to each replica (spec B04, E). It says which replica this is, and
 /// does what replicas do together. Collective calls must be made by every replica in the same order (spec E12).
@@ -239,14 +251,20 @@ class ReplicaContext {
   /// messages call it. A collective call, with the same type on every replica.
   template <class T, class Use>
   void share(std::string_view operation, T& mine, Use&& use) const {
-    dist::share(collectives_.communicator(), operation, mine, std::forward<Use>(use));
+    static_assert(
+        ReplicasShareMemory<ReplicaContext>,
+        "share needs all replicas in one address space, as under Mirrored and CentralStorage: under a strategy "
+        "of several processes, such as MultiWorker, use all_gather or a variable");
+    if constexpr (ReplicasShareMemory<ReplicaContext>)
+      dist::share(collectives_.communicator(), operation, mine, std::forward<Use>(use));
   }
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
   void barrier() const { collectives_.communicator().barrier(); }
 
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must
-  /// not depend on each other.
+  /// not depend on each other. Replicas that write parts of one captured array see each other's parts only where they
+  /// are threads of one process (ReplicasShareMemory).
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) const {
     Device::for_each(range, std::forward<Body>(body));
@@ -263,7 +281,9 @@ class ReplicaContext {
     return Device::transform_reduce(op, range, std::forward<Body>(body));
   }
 
-  /// This replica's part of `count` things that the replicas share out among them.
+  /// This replica's part of `count` things that the replicas of all processes share out among them. An array of the
+  /// things exists once in each process, where only the parts of that process's replicas are written: `all_gather` or a
+  /// variable brings the parts of all together.
   [[nodiscard]] IndexRange shard(std::size_t count) const noexcept {
     return shard_of(count, replica_id().index(), num_replicas_in_sync());
   }

@@ -31,17 +31,6 @@
 
 namespace dist::nn {
 
-namespace detail {
-
-/// Whether each replica of the strategy can read what the others have in memory; one replica alone can.
-template <class Strategy>
-inline constexpr bool replicas_share_memory = [] {
-  using Comm = std::remove_cvref_t<decltype(std::declval<const typename Strategy::Collectives&>().communicator())>;
-  return SharesMemory<Comm> || std::same_as<Comm, SelfCommunicator>;
-}();
-
-}  // namespace detail
-
 /// A network on a strategy: `Net`, a Sequential, with its parameters in one variable and every replica's gradients in
 /// a buffer of the same layout, so that one pass reduces and applies all that are stored.
 ///
@@ -84,7 +73,7 @@ class Network {
         gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
         state_(strategy),
         slots_(strategy.num_local_replicas()) {
-    static_assert(stores_gradients || detail::replicas_share_memory<Strategy>,
+    static_assert(stores_gradients || ReplicasShareMemory<Strategy>,
                   "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
                   "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
                   "MultiWorker");

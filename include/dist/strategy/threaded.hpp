@@ -121,7 +121,8 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
 
   /// Calls `fn(context, args...)` once on every replica's thread (spec C01): a PerReplica argument is sliced, also
   /// inside tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it
-  /// without care. Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so
+  /// without care. What `fn` captures is one object for the replicas of a process, and another one in every other process
+  /// of the strategy: what all are to see is a variable, or goes through a collective. Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so
   /// on (spec C03), or nothing when `fn` returns nothing.
   ///
   /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of

@@ -1,0 +1,25 @@
+// The solver of example 05 on several processes, each with two replicas, compared with the serial one.
+//
+//   mpirun -n 3 ./example_11_conjugate_gradient_workers
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include <dist/dist.hpp>
+#include <dist/multi_worker.hpp>
+
+#include "check.hpp"
+#include "conjugate_gradient.hpp"
+
+int main() {
+  dist::MultiWorker<dist::RingAllReduce> workers{2};  // first of all: finds the other processes, and meets them
+  dist::Default serial;
+  const poisson::Solution many = poisson::solve(workers);
+  const poisson::Solution one = poisson::solve(serial);
+  if (workers.is_chief())
+    std::printf("%s\n  %d iterations, largest error %.1e; alone %d iterations, %.1e\n", workers.describe().c_str(),
+                many.iterations, many.largest_error, one.iterations, one.largest_error);
+
+  check(one.largest_error < 1e-10 && many.largest_error < 1e-10, "the solution is the known one");
+  check(std::abs(one.iterations - many.iterations) <= 2, "workers take the same iterations, but for rounding");
+}
