@@ -13,7 +13,7 @@ set(dist_component_mpi "^(comm|cluster)/mpi/")
 set(dist_targets_gzip ZLIB::ZLIB)
 set(dist_targets_hwloc hwloc::hwloc)
 set(dist_targets_onednn DNNL::dnnl gomp)
-set(dist_targets_json nlohmann_json::nlohmann_json)
+set(dist_targets_json jansson::jansson)
 set(dist_targets_crypto OpenSSL::Crypto)
 set(dist_targets_mpi DistMPI::DistMPI)
 # What reaches several goes with the last of them, which brings those that its headers reach as well.

@@ -47,9 +47,9 @@ dist_look_for(ONEDNN oneDNN)
 dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
            "apt install libdnnl-dev" "no onednn layers, the reference layers remain")
 
-dist_look_for(JSON nlohmann_json 3.9 CONFIG)
-dist_found(JSON "JSON" "${nlohmann_json_FOUND}" "nlohmann ${nlohmann_json_VERSION}"
-           "apt install nlohmann-json3-dev" "no TF_CONFIG, no workers in several processes")
+dist_look_for(JSON jansson 2.10)
+dist_found(JSON jansson "${jansson_FOUND}" "${jansson_VERSION}"
+           "apt install libjansson-dev" "no TF_CONFIG, no workers in several processes")
 
 dist_look_for(CRYPTO OpenSSL 3)
 dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"

@@ -2,10 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 using dist::InvalidArgument;
+using dist::detail::Json;
+using dist::detail::kind_of;
 using dist::detail::parse_json;
+using dist::detail::string_in;
+using dist::detail::written_json;
 
 namespace {
 
@@ -19,30 +25,67 @@ std::string nested(std::size_t depth) { return std::string(depth, '[') + std::st
 }  // namespace
 
 TEST_CASE("JSON is read (spec M01)") {
-  CHECK(parse_json(R"({"a": [1, "x"], "b": {"a": null}})", "TF_CONFIG")["a"][1] == "x");
+  const Json json = parse_json(R"({"a": [1, "x"], "b": {"a": null}})", "TF_CONFIG");
+  CHECK(string_in(json_array_get(json_object_get(json.get(), "a"), 1)) == "x");
+  CHECK(json_is_null(json_object_get(json_object_get(json.get(), "b"), "a")));
 }
 
 TEST_CASE("what is no JSON is refused with its place (spec M01)") {
-  refuse("", "line 1, column 1: ");
+  refuse("", "line 1, column 0: ");
   refuse("{'cluster': {}}", "line 1, column 2: ");
   refuse("{\n  \"cluster\": {},\n}", "line 3, column 1: ");
   refuse(R"({"a": 1} x)", "line 1, column 10: ");
-  refuse("[\"\xff\"]", "line 1, column 3: ");
-  refuse("1e999", "number overflow parsing '1e999'");
+  refuse(std::string("{}\0", 3), "line 1, column 3: ");
   CHECK_THROWS_WITH_AS(parse_json("[", "SM_HOSTS"), doctest::Contains("Set SM_HOSTS to JSON as json.dumps writes it."),
                        InvalidArgument);
 }
 
+TEST_CASE("text that is no UTF-8, and NUL, are refused, written out or escaped") {
+  refuse("[\"\xff\"]", "line 1, column 2: unable to decode byte 0xff");
+  refuse("[\"\xc0\x80\"]", "line 1, column 2: unable to decode byte 0xc0");      // NUL in two bytes
+  refuse("[\"\xed\xa0\x80\"]", "line 1, column 2: unable to decode byte 0xed");  // half of a surrogate pair
+  refuse(R"(["\ud800"])", "line 1, column 9: invalid Unicode");
+  refuse(R"(["a\u0000b"])", "line 1, column 11: \\u0000 is not allowed");
+  refuse(R"({"a\u0000": 1})", "line 1, column 10: NUL byte in object key");
+  refuse(std::string("[\"a\0b\"]", 7), "line 1, column 3: control character 0x0");
+  CHECK(string_in(parse_json(R"("\u00e4\ud83d\ude00")", "TF_CONFIG").get()) == "\u00e4\U0001F600");
+}
+
+TEST_CASE("a number is kept exactly or refused") {
+  CHECK(written_json(parse_json("9223372036854775807", "TF_CONFIG").get()) == "9223372036854775807");
+  CHECK(written_json(parse_json("-9223372036854775808", "TF_CONFIG").get()) == "-9223372036854775808");
+  refuse("9223372036854775808", "line 1, column 19: too big integer");
+  refuse("-9223372036854775809", "line 1, column 20: too big negative integer");
+  refuse("1e999", "line 1, column 5: real number overflow");
+}
+
 TEST_CASE("a key that comes twice is refused, also deep inside") {
-  refuse(R"({"worker": ["a:1"], "worker": ["b:1"]})", "the key 'worker' comes twice in one object)");
-  refuse(R"({"cluster": {"worker": {"0": "a:1", "1": "b:1", "0": "c:1"}}})", "the key '0' comes twice in one object)");
-  CHECK(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "TF_CONFIG").size() == 2);
+  refuse(R"({"worker": ["a:1"], "worker": ["b:1"]})", "line 1, column 28: duplicate object key near '\"worker\"')");
+  refuse(R"({"cluster": {"worker": {"0": "a:1", "1": "b:1", "0": "c:1"}}})",
+         "line 1, column 51: duplicate object key near '\"0\"')");
+  CHECK(json_array_size(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "TF_CONFIG").get()) == 2);
 }
 
 TEST_CASE("long and deep texts are refused before they cost anything") {
-  CHECK_NOTHROW(parse_json(nested(32), "TF_CONFIG"));
-  refuse(nested(33), "more than 32 brackets are open at once)");
-  refuse(std::string(1 << 19, '['), "more than 32 brackets are open at once)");
+  CHECK_NOTHROW(parse_json(nested(2048), "TF_CONFIG"));
+  refuse(nested(2049), "line 1, column 2049: maximum parsing depth reached");
+  refuse(std::string(1 << 19, '['), "line 1, column 2049: maximum parsing depth reached");
   CHECK_NOTHROW(parse_json("1" + std::string((1 << 20) - 1, ' '), "TF_CONFIG"));
   refuse("1" + std::string(1 << 20, ' '), "1048577 bytes, at most 1048576 are read)");
+}
+
+TEST_CASE("every kind of value has a name for messages, and can be written again") {
+  for (const auto& [written, kind] : std::initializer_list<std::pair<const char*, const char*>>{{"{}", "an object"},
+                                                                                                {"[]", "an array"},
+                                                                                                {"\"a\"", "a string"},
+                                                                                                {"1", "a number"},
+                                                                                                {"1.5", "a number"},
+                                                                                                {"true", "a boolean"},
+                                                                                                {"false", "a boolean"},
+                                                                                                {"null", "null"}}) {
+    const Json json = parse_json(written, "TF_CONFIG");
+    CHECK(kind_of(json.get()) == kind);
+    CHECK(written_json(json.get()) == written);
+  }
+  CHECK(written_json(parse_json("{ \"a\" : [1,\n\"x\"] }", "TF_CONFIG").get()) == R"({"a":[1,"x"]})");
 }

@@ -22,12 +22,20 @@ void require(bool holds) {
 }
 
 std::string written(const dist::TfConfig& config) {
-  nlohmann::json json = nlohmann::json::object();
-  for (const dist::Task task : config.cluster.tasks())
-    json["cluster"][std::string(to_string(task.type))][std::to_string(task.index)] = config.cluster.task_address(task);
-  if (config.type) json["task"]["type"] = to_string(*config.type);
-  if (config.index) json["task"]["index"] = *config.index;
-  return json.dump();
+  const dist::detail::Json json{json_object()};
+  json_t* const cluster = json_object();
+  json_object_set_new(json.get(), "cluster", cluster);
+  for (const dist::Task task : config.cluster.tasks()) {
+    const std::string type(to_string(task.type));
+    if (json_object_get(cluster, type.c_str()) == nullptr) json_object_set_new(cluster, type.c_str(), json_object());
+    json_object_set_new(json_object_get(cluster, type.c_str()), std::to_string(task.index).c_str(),
+                        json_string(config.cluster.task_address(task).c_str()));
+  }
+  json_t* const task = json_object();
+  json_object_set_new(json.get(), "task", task);
+  if (config.type) json_object_set_new(task, "type", json_string(std::string(to_string(*config.type)).c_str()));
+  if (config.index) json_object_set_new(task, "index", json_integer(static_cast<json_int_t>(*config.index)));
+  return dist::detail::written_json(json.get());
 }
 
 void check_places(const dist::ClusterSpec& cluster) {

@@ -37,10 +37,8 @@ foreach(source IN LISTS fuzzers)
   endif()
   set(folders "-I${PROJECT_SOURCE_DIR}/include")
   if("dist::json" IN_LIST dist_libraries)
-    get_target_property(json_folders nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
-    foreach(folder IN LISTS json_folders)
-      list(APPEND folders "-idirafter${folder}")  # behind the compiler's own, should it be /usr/include
-    endforeach()
+    list(APPEND libraries "${jansson_LIBRARY}")
+    list(APPEND folders "-idirafter${jansson_INCLUDE_DIR}")  # behind the compiler's own, should it be /usr/include
   endif()
   set(program "${fuzz_dir}/${name}")
   add_custom_command(

@@ -1,54 +1,74 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include <nlohmann/json.hpp>
+#include <jansson.h>
 
 #include <dist/core/error.hpp>
 
 namespace dist::detail {
 
-/// The longest text and the deepest nesting that `parse_json` reads.
+/// The longest text that `parse_json` reads. The parser limits how deep it may nest (jansson: 2048 levels).
 inline constexpr std::size_t json_max_bytes = std::size_t{1} << 20;
-inline constexpr std::size_t json_max_depth = 32;
+
+struct ReleaseJson {
+  void operator()(json_t* json) const noexcept { json_decref(json); }
+};
+/// A JSON value and all values in it, which live as long as it does.
+using Json = std::unique_ptr<json_t, ReleaseJson>;
 
 /// Reads the JSON in `written`, which came from `source`, such as "TF_CONFIG". Throws InvalidArgument, which names the
-/// source and the place, for anything else, for what is longer or deeper than the limits, and for an object with a key
-/// twice, of which JSON parsers otherwise keep one at their choice.
-[[nodiscard]] inline nlohmann::json parse_json(std::string_view written, std::string_view source) {
-  const std::string suggestion = text("Set ", source, " to JSON as json.dumps writes it");
+/// source and the place, for anything else, for what is longer or deeper than the limits, for a number that a 64-bit
+/// integer or a double cannot hold, for the character NUL, and for an object with a key twice, of which JSON parsers
+/// otherwise keep one at their choice.
+[[nodiscard]] inline Json parse_json(std::string_view written, std::string_view source) {
   const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(text(source, " is not JSON that can be read"), why, suggestion);
+    throw InvalidArgument(text(source, " is not JSON that can be read"), why,
+                          text("Set ", source, " to JSON as json.dumps writes it"));
   };
   if (written.size() > json_max_bytes) refuse(text(written.size(), " bytes, at most ", json_max_bytes, " are read"));
+  json_error_t error;
+  Json json{json_loadb(written.data(), written.size(), JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error)};
+  if (!json) refuse(text("line ", error.line, ", column ", error.column, ": ", static_cast<const char*>(error.text)));
+  return json;
+}
 
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> keys;  // of the objects that the parser is in
-  const auto watch = [&](int depth, Event event, const nlohmann::json& parsed) {
-    if ((event == Event::object_start || event == Event::array_start) &&
-        static_cast<std::size_t>(depth) >= json_max_depth)
-      refuse(text("more than ", json_max_depth, " brackets are open at once"));
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
-      refuse(text("the key '", parsed.get<std::string>(), "' comes twice in one object"));
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(written, watch);
-  } catch (const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": the place and what follows.
-    std::string_view what = error.what();
-    if (const std::size_t name = what.find("] "); name != std::string_view::npos) what.remove_prefix(name + 2);
-    constexpr std::string_view words = "parse error at ";
-    if (what.starts_with(words)) what.remove_prefix(words.size());
-    refuse(what);
+[[nodiscard]] inline std::string_view string_in(const json_t* json) noexcept {
+  return {json_string_value(json), json_string_length(json)};
+}
+
+/// What kind of value it is, with its article.
+[[nodiscard]] inline std::string_view kind_of(const json_t* json) noexcept {
+  switch (json_typeof(json)) {
+    case JSON_OBJECT:
+      return "an object";
+    case JSON_ARRAY:
+      return "an array";
+    case JSON_STRING:
+      return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL:
+      return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+      return "a boolean";
+    case JSON_NULL:
+      break;
   }
-  return {};
+  return "null";
+}
+
+/// The value as JSON in one line.
+[[nodiscard]] inline std::string written_json(const json_t* json) {
+  struct Free {
+    void operator()(char* written) const noexcept { std::free(written); }
+  };
+  const std::unique_ptr<char, Free> written{json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT)};
+  return written ? written.get() : "";
 }
 
 }  // namespace dist::detail

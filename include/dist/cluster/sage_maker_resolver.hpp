@@ -48,13 +48,15 @@ class SageMakerResolver {
   }
 
   [[nodiscard]] std::vector<std::string> hosts() const {
-    const nlohmann::json json = detail::parse_json(require("SM_HOSTS"), "SM_HOSTS");
+    const detail::Json json = detail::parse_json(require("SM_HOSTS"), "SM_HOSTS");
     std::vector<std::string> names;
-    if (json.is_array())
-      for (const nlohmann::json& each : json)
-        if (each.is_string()) names.push_back(each.get<std::string>());
-    if (names.empty() || names.size() != json.size())
-      throw InvalidArgument("SM_HOSTS is not a list of host names", text("it is ", json.dump().substr(0, 200)),
+    const std::size_t count = json_array_size(json.get());  // 0 for what is no array
+    for (std::size_t index = 0; index < count; ++index)
+      if (const json_t* name = json_array_get(json.get(), index); json_is_string(name))
+        names.emplace_back(detail::string_in(name));
+    if (names.empty() || names.size() != count)
+      throw InvalidArgument("SM_HOSTS is not a list of host names",
+                            text("it is ", detail::written_json(json.get()).substr(0, 200)),
                             "Write [\"algo-1\", \"algo-2\"]");
     std::sort(names.begin(), names.end());
     return names;

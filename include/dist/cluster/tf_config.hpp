@@ -42,14 +42,14 @@ class TfConfigReader {
   TfConfigReader(std::string_view source, JobNames names) : source_(source), names_(names) {}
 
   [[nodiscard]] TfConfig read(std::string_view written) const {
-    const nlohmann::json json = parse_json(written, source_);
-    if (!json.is_object())
-      refuse("is not an object", text("it is ", kind(json)), "Write {\"cluster\": {...}, \"task\": {...}}");
+    const Json json = parse_json(written, source_);
+    if (!json_is_object(json.get()))
+      refuse("is not an object", text("it is ", kind_of(json.get())), "Write {\"cluster\": {...}, \"task\": {...}}");
     TfConfig config;
-    const nlohmann::json* cluster = member(json, "cluster");
-    if (cluster == nullptr) cluster = member(json, "sparseCluster");
-    if (cluster != nullptr) config.cluster = read_cluster(*cluster);
-    if (const nlohmann::json* task = member(json, "task")) read_task(*task, config);
+    json_t* cluster = member(json.get(), "cluster");
+    if (cluster == nullptr) cluster = member(json.get(), "sparseCluster");
+    if (cluster != nullptr) config.cluster = read_cluster(cluster);
+    if (const json_t* task = member(json.get(), "task")) read_task(task, config);
     return config;
   }
 
@@ -59,15 +59,12 @@ class TfConfigReader {
   [[noreturn]] void refuse(std::string_view problem, std::string_view why, std::string_view suggestion) const {
     throw InvalidArgument(text(source_, " ", problem), why, suggestion);
   }
-  [[nodiscard]] static std::string kind(const nlohmann::json& json) {
-    return json.is_null() ? "null" : text(json.is_array() || json.is_object() ? "an " : "a ", json.type_name());
-  }
-  [[nodiscard]] static const nlohmann::json* member(const nlohmann::json& object, const char* key) {
-    const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
+  [[nodiscard]] static json_t* member(const json_t* object, const char* key) {
+    json_t* const found = json_object_get(object, key);
+    return json_is_null(found) ? nullptr : found;
   }
 
-  [[nodiscard]] TaskType type_named(const std::string& name, std::string_view where) const {
+  [[nodiscard]] TaskType type_named(std::string_view name, std::string_view where) const {
     const std::optional<TaskType> type = names_.type_named(name);
     if (!type)
       refuse(text("has an unknown task type in '", where, "'"), text("'", name, "'; allowed are ", names_.allowed),
@@ -75,35 +72,39 @@ class TfConfigReader {
     return *type;
   }
 
-  [[nodiscard]] ClusterSpec read_cluster(const nlohmann::json& jobs) const {
-    if (!jobs.is_object())
-      refuse("has a 'cluster' that is not an object", text("it is ", kind(jobs)),
+  [[nodiscard]] ClusterSpec read_cluster(json_t* jobs) const {
+    if (!json_is_object(jobs))
+      refuse("has a 'cluster' that is not an object", text("it is ", kind_of(jobs)),
              "Write {\"worker\": [\"host0:2222\", \"host1:2222\"]}");
     ClusterSpec cluster;
-    for (const auto& [name, tasks] : jobs.items()) {
+    const char* name = nullptr;
+    json_t* tasks = nullptr;
+    json_object_foreach(jobs, name, tasks) {
       const TaskType type = type_named(name, "cluster");
       if (cluster.has(type))
         refuse("lists the chief twice", "'chief' and 'master' are two names of one job", "Keep one of them");
-      if (tasks.is_array())
-        for (std::size_t index = 0; index < tasks.size(); ++index)
-          cluster.add(Task{type, index}, read_address(tasks[index], name, text(index)));
-      else if (tasks.is_object())
-        for (const auto& [index, address] : tasks.items())
-          cluster.add(Task{type, read_index(index, text("cluster.", name))}, read_address(address, name, index));
-      else if (!tasks.is_null())
-        refuse(text("has no list of tasks in 'cluster.", name, "'"), text("it is ", kind(tasks)),
+      if (json_is_array(tasks)) {
+        for (std::size_t index = 0; index < json_array_size(tasks); ++index)
+          cluster.add(Task{type, index}, read_address(json_array_get(tasks, index), name, text(index)));
+      } else if (json_is_object(tasks)) {
+        const char* index = nullptr;
+        const json_t* address = nullptr;
+        json_object_foreach(tasks, index, address)
+            cluster.add(Task{type, read_index(index, text("cluster.", name))}, read_address(address, name, index));
+      } else if (!json_is_null(tasks)) {
+        refuse(text("has no list of tasks in 'cluster.", name, "'"), text("it is ", kind_of(tasks)),
                text("Write \"", name, "\": [\"host0:2222\"]"));
+      }
     }
     return cluster;
   }
 
-  [[nodiscard]] std::string read_address(const nlohmann::json& address, std::string_view job,
-                                         std::string_view index) const {
-    if (!address.is_string() || address.get_ref<const std::string&>().empty())
+  [[nodiscard]] std::string read_address(const json_t* address, std::string_view job, std::string_view index) const {
+    if (!json_is_string(address) || string_in(address).empty())
       refuse(text("has no address for task ", index, " of '", job, "'"),
-             text("it is ", address.is_string() ? "an empty string" : kind(address)),
+             text("it is ", json_is_string(address) ? "an empty string" : kind_of(address)),
              "Write a string such as \"host0:2222\"");
-    return address.get<std::string>();
+    return std::string(string_in(address));
   }
 
   [[nodiscard]] std::size_t read_index(std::string_view digits, std::string_view where) const {
@@ -114,18 +115,18 @@ class TfConfigReader {
     return *index;
   }
 
-  void read_task(const nlohmann::json& task, TfConfig& config) const {
-    if (!task.is_object())
-      refuse("has a 'task' that is not an object", text("it is ", kind(task)),
+  void read_task(const json_t* task, TfConfig& config) const {
+    if (!json_is_object(task))
+      refuse("has a 'task' that is not an object", text("it is ", kind_of(task)),
              "Write {\"type\": \"worker\", \"index\": 0}");
-    if (const nlohmann::json* type = member(task, "type")) {
-      if (!type->is_string())
-        refuse("has a task type that is not a string", text("task.type is ", kind(*type)),
+    if (const json_t* type = member(task, "type")) {
+      if (!json_is_string(type))
+        refuse("has a task type that is not a string", text("task.type is ", kind_of(type)),
                text("Write one of ", names_.allowed));
-      config.type = type_named(type->get<std::string>(), "task.type");
+      config.type = type_named(string_in(type), "task.type");
     }
-    if (const nlohmann::json* index = member(task, "index"))
-      config.index = read_index(index->is_string() ? index->get<std::string>() : index->dump(), "task.index");
+    if (const json_t* index = member(task, "index"))
+      config.index = read_index(json_is_string(index) ? string_in(index) : written_json(index), "task.index");
   }
 
   std::string_view source_;
