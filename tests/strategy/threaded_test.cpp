@@ -12,11 +12,14 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "support/stderr_of.hpp"
 
 using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
@@ -72,6 +75,22 @@ TEST_CASE("without devices the device's type places the replicas; named devices 
   CHECK(places({.replicas = 9}).replicas == 9);
   CHECK(places({.replicas = 9}).devices == Numbers{3, 1, 2, 0});
   CHECK(places({.devices = {"/cpu:0", "/cpu:2", "/cpu:1"}}).devices == Numbers{0, 2, 1});
+}
+
+TEST_CASE("more replicas than devices, asked for by number, are warned of once") {
+  const auto said = [](auto ask) {
+    return testing::stderr_of([&] {
+             unsetenv("DIST_WARNINGS");
+             std::construct_at(&dist::detail::shared_devices);  // whatever was said before
+             for (int call = 0; call < 2; ++call) static_cast<void>(dist::detail::replica_places<FourDevices>(ask));
+           })
+        .stderr_text;
+  };
+  CHECK(said(dist::ThreadedOptions{.replicas = 9}) ==
+        "dist: 9 replicas share 4 devices (cpu), which makes each of them slower. Leave the number out for one replica "
+        "on each device. DIST_WARNINGS=0 silences this.\n");
+  CHECK(said(dist::ThreadedOptions{.replicas = 4}).empty());
+  CHECK(said(dist::ThreadedOptions{}).empty());
 }
 
 TEST_CASE_TEMPLATE("replicas are on the devices that they are placed on, and those are named (spec D11)", S, Shared,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/cluster/lone_process.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/context/input_context.hpp>
@@ -63,7 +64,7 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   }
 
  protected:
-  SingleReplica() = default;
+  SingleReplica() { detail::warn_of_lone_process(); }
   ~SingleReplica() = default;
 
   friend class StrategyInterface<Derived, DeviceType>;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/cluster/lone_process.hpp>
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
@@ -24,6 +25,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
@@ -51,6 +53,8 @@ struct ThreadedOptions {
 
 namespace detail {
 
+inline constinit Warning shared_devices{};
+
 /// The devices of the replicas, by number; fewer than replicas when these share them all.
 struct ReplicaPlaces {
   std::size_t replicas;
@@ -69,6 +73,11 @@ template <class Device>
     return {devices.size(), std::move(devices)};
   }
   const std::size_t replicas = options.replicas.value_or(count);
+  if (replicas > count && !shared_devices.was_given())
+    shared_devices.give(text(replicas, " replicas share ", count, count == 1 ? " device" : " devices", " (",
+                             Device::type,
+                             "), which makes each of them slower. Leave the number out for one replica on ",
+                             "each device. DIST_WARNINGS=0 silences this."));
   return {replicas, Device::placement(replicas)};
 }
 
@@ -217,7 +226,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       : places_(detail::replica_places<Device>(options)),
         communication_(checked(options.communication)),
         threads_(places_.replicas, processors(options.pinned), timeout()),
-        group_(threads_.status(), threads_.spin_budget(), timeout()) {}
+        group_(threads_.status(), threads_.spin_budget(), timeout()) {
+    detail::warn_of_lone_process();
+  }
   ~Threaded() = default;
 
   /// Where other processes have replicas, too: errors are to say which of all it is.

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/launcher.hpp>
+#include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/mpi/hosted_world.hpp>
 #include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
@@ -30,6 +30,7 @@
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/watchdog.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/warning.hpp>
 
 namespace dist {
 
@@ -106,6 +107,7 @@ class WorkerWorld {
   WorkerWorld() = default;
   /// The communicator of a host program, which owns MPI.
   explicit WorkerWorld(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
+    detail::has_joined_others.store(true, std::memory_order_relaxed);
     mpi::require_running();
     task_->index = rank_in(comm_);
     source_ = "the program's communicator";
@@ -122,6 +124,7 @@ class WorkerWorld {
       throw InvalidArgument("The workers have no time to start",
                             text("the start timeout is ", start_timeout.count(), " ms"),
                             "Give a positive one, such as 5 min");
+    detail::has_joined_others.store(true, std::memory_order_relaxed);
     const detail::StartedWorld::Work work{started()};
     constexpr std::chrono::hours longest{24 * 3650};  // what is longer overflows as nanoseconds
     join(resolver, std::min<std::chrono::milliseconds>(start_timeout, longest));
@@ -151,9 +154,7 @@ class WorkerWorld {
   [[nodiscard]] static bool trains(const std::optional<Task>& task) noexcept {
     return !task || task->type == TaskType::chief || task->type == TaskType::worker;
   }
-  static void say(std::string_view note) {
-    std::fprintf(stderr, "dist: %.*s\n", static_cast<int>(note.size()), note.data());
-  }
+  static void say(std::string_view note) { dist::detail::Warning{}.give(note); }
   [[nodiscard]] static std::size_t size_of(MPI_Comm comm) {
     int size = 0;
     mpi::check(MPI_Comm_size(comm, &size), "MPI_Comm_size");

@@ -1,0 +1,55 @@
+/// A process that trains alone although a launcher started it as one of several.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+
+#include <dist/core/text.hpp>
+#include <dist/core/warning.hpp>
+
+namespace dist::detail {
+
+/// What a launcher's variable says of the processes that it started. Null where there is no launcher.
+struct StartedProcesses {
+  const char* variable = nullptr;
+  std::size_t count = 1;
+  bool is_first = true;  ///< or the launcher does not number them
+};
+
+/// What find_launcher looks up, without its messages and the headers that they take: strategies of one process, which
+/// everybody includes, look here.
+[[nodiscard]] inline StartedProcesses started_processes() noexcept {
+  const auto said = [](const char* size, const char* rank) {
+    const char* const number = std::getenv(rank);
+    return StartedProcesses{size, std::strtoull(std::getenv(size), nullptr, 10),
+                            number == nullptr || std::string_view{number} == "0"};
+  };
+  const auto has = [](const char* name) { return std::getenv(name) != nullptr; };
+  if (has("OMPI_COMM_WORLD_SIZE")) return said("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
+  if (has("PMI_SIZE")) return said("PMI_SIZE", "PMI_RANK");
+  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS")) return said("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+  if (has("WORLD_SIZE") && has("RANK")) return said("WORLD_SIZE", "RANK");
+  return {};
+}
+
+/// Whether this process has joined others, as a MultiWorker does: whoever wrote the program knows of them.
+inline constinit std::atomic<bool> has_joined_others{false};
+inline constinit Warning lone_process{};
+
+/// Warns, once and in the first process only, where a strategy of one process is made in a process that a launcher
+/// started as one of several, and no strategy of several was made before.
+inline void warn_of_lone_process() {
+  static std::atomic<bool> looked{false};
+  if (looked.load(std::memory_order_relaxed) || looked.exchange(true, std::memory_order_relaxed)) return;
+  if (has_joined_others.load(std::memory_order_relaxed)) return;
+  const StartedProcesses started = started_processes();
+  if (started.count > 1 && started.is_first)
+    lone_process.give(
+        text("a launcher started ", started.count, " processes (", started.variable, "), and each uses a ",
+             "strategy of one process: they do not train together. Use MultiWorker, or start one process. "
+             "DIST_WARNINGS=0 silences this."));
+}
+
+}  // namespace dist::detail
