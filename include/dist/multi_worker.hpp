@@ -2,13 +2,7 @@
 /// crypto.
 #pragma once
 
-#include <dist/cluster/launcher_resolver.hpp>
-#include <dist/cluster/sage_maker_resolver.hpp>
-#include <dist/cluster/simple_resolver.hpp>
-#include <dist/cluster/slurm_resolver.hpp>
-#include <dist/cluster/tf_config_resolver.hpp>
-#include <dist/cluster/union_resolver.hpp>
-#include <dist/cluster/vertex_resolver.hpp>
+#include <dist/cluster.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>

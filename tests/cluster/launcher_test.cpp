@@ -104,7 +104,8 @@ TEST_CASE("a promise of several processes and a world of one stop, with the righ
       "is for MPICH).");
   refuse(torchrun,
          "torchrun promised 8 processes, and this one is alone (WORLD_SIZE=8, and the size of MPI_COMM_WORLD is 1). "
-         "torchrun starts no MPI: start with mpirun -n 8 PROGRAM, or give every process its TF_CONFIG.");
+         "Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n 8 PROGRAM, or give every process its "
+         "TF_CONFIG.");
 }
 
 TEST_CASE("what was promised, or nothing promised, is accepted") {

@@ -126,3 +126,19 @@ TEST_CASE("ports come from the job's number, or are given (spec M17)") {
          "Slurm's node node09 has more tasks than there are ports (2 tasks from port 65535 on). Choose a lower "
          "port_base.");
 }
+
+TEST_CASE("SLURM_PROCID alone says the place where the others are missing (spec M17)") {
+  for (const std::size_t rank : {0U, 2U}) {
+    Environment::Variables variables = step_of_three(rank, 0, 0);
+    variables.erase("SLURM_NODEID");
+    variables.erase("SLURM_LOCALID");
+    CHECK(resolver(variables).task() == Task{TaskType::worker, rank});
+  }
+  Environment::Variables beyond = step_of_three(3, 0, 0);
+  beyond.erase("SLURM_NODEID");
+  beyond.erase("SLURM_LOCALID");
+  CHECK_THROWS_WITH_AS(static_cast<void>(resolver(beyond).task()),
+                       "This process is not among the tasks of its Slurm step (SLURM_PROCID=3, and the step has 3 "
+                       "tasks). Start with srun, and pass all its variables on.",
+                       InvalidArgument);
+}

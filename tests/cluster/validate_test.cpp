@@ -70,9 +70,20 @@ TEST_CASE("two tasks have two addresses (spec M25)") {
       {{TaskType::chief, {"a:2222"}}, {TaskType::worker, {"b:2222", "A:2222"}}}, worker_0,
       "Two tasks of TF_CONFIG have the address 'A:2222' (chief 0 and worker 1). Give every task a port of its own on "
       "its host.");
-  refuse(workers({"a:2222", ""}), worker_0,
-         "Only some tasks of TF_CONFIG have an address (worker 1 has none, worker 0 has). Write the addresses of all "
-         "tasks.");
+  refuse(workers({"a:2222", "b:2222", ""}), worker_0,
+         "Only some tasks of TF_CONFIG have an address (worker 2 has none, worker 0 has). Write the addresses of all "
+         "tasks, or that of the first one alone.");
+  refuse(workers({"", "b:2222"}), worker_0,
+         "Only some tasks of TF_CONFIG have an address (worker 0 has none, worker 1 has). Write the addresses of all "
+         "tasks, or that of the first one alone.");
+}
+
+TEST_CASE("the first task's address alone says where the others meet it") {
+  CHECK_NOTHROW(validate_multi_worker(workers({"a:2222", "", ""}), worker_0, "MASTER_ADDR"));
+  CHECK(workers({"a:2222", "", ""}).has_meeting_place_only());
+  CHECK_FALSE(workers({"a:2222"}).has_meeting_place_only());
+  CHECK_FALSE(workers({"", ""}).has_meeting_place_only());
+  CHECK_FALSE(workers({"a:2222", "b:2222"}).has_meeting_place_only());
 }
 
 TEST_CASE("localhost is one host only (spec M25)") {

@@ -17,7 +17,8 @@
 namespace dist {
 
 /// The tasks of a job and their addresses, by type and index (spec M06). Indices may have gaps. An empty address means
-/// that whoever started the processes wires them up. No tasks at all: one process on its own.
+/// that whoever started the processes wires them up, or, where the first task alone has an address, that the others
+/// meet it there. No tasks at all: one process on its own.
 ///
 /// The addresses are kept as they were written; `validate_cluster` reads them.
 class ClusterSpec {
@@ -90,6 +91,14 @@ class ClusterSpec {
                                            : text("it has no task of type '", to_string(task.type), "'"),
                             "Ask for a task that the cluster lists");
     return found->second;
+  }
+
+  /// Whether the first task alone has an address, of several: where the others meet it.
+  [[nodiscard]] bool has_meeting_place_only() const {
+    const std::vector<Task> all = tasks();
+    std::size_t addresses = 0;
+    for (const Task task : all) addresses += task_address(task).empty() ? 0U : 1U;
+    return all.size() > 1 && addresses == 1 && !task_address(all.front()).empty();
   }
 
   /// The same number in every process that has the same list, and almost surely another for another list.

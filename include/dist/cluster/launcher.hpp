@@ -58,7 +58,7 @@ inline void require_world_size(const Launcher& launcher, std::size_t world_size)
         return text("Start with srun --mpi=pmix -n ", promised,
                     " PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 is for MPICH)");
       case Launcher::Kind::torchrun:
-        return text("torchrun starts no MPI: start with mpirun -n ", promised,
+        return text("Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n ", promised,
                     " PROGRAM, or give every process its TF_CONFIG");
       default:
         return text("The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n ",

@@ -24,7 +24,8 @@ namespace dist {
 /// Tasks are numbered node by node, in the order of SLURM_STEP_NODELIST; their addresses are the first port plus their
 /// number on the node, though under srun nobody has to listen there. A process finds its own place by SLURM_NODEID and
 /// SLURM_LOCALID, so the list is right for every distribution of ranks (block, cyclic, plane); under a cyclic one
-/// SLURM_PROCID counts in another order.
+/// SLURM_PROCID counts in another order. Where those two are missing, SLURM_PROCID is taken for the place, as
+/// tf.distribute does; that is right for the usual distribution, block.
 class SlurmResolver {
  public:
   struct Options {
@@ -62,16 +63,7 @@ class SlurmResolver {
   /// None for a process beyond the tasks that the options ask for.
   [[nodiscard]] std::optional<Task> task() const {
     const Step step = read_step();
-    const std::size_t node = number("SLURM_NODEID");
-    const std::size_t local = number("SLURM_LOCALID");
-    if (node >= step.hosts.size() || local >= step.tasks[node])
-      throw InvalidArgument(
-          "This process is not among the tasks of its Slurm step",
-          text("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(), " nodes",
-               node < step.hosts.size() ? text(" and ", step.tasks[node], " tasks on this one") : ""),
-          "Start with srun, and pass all its variables on");
-    const auto tasks_before = step.tasks.begin() + static_cast<std::ptrdiff_t>(node);
-    std::size_t place = std::accumulate(step.tasks.begin(), tasks_before, local);
+    std::size_t place = place_in(step);
     for (const auto& [type, count] : jobs(step.size())) {
       if (place < count) return Task{type, place};
       place -= count;
@@ -107,6 +99,26 @@ class SlurmResolver {
                " tasks on ", step.tasks.size(), ", SLURM_STEP_NUM_TASKS is ", announced),
           "Start with srun, and pass all its variables on unchanged");
     return step;
+  }
+
+  /// This process's number in the step's list of tasks.
+  [[nodiscard]] std::size_t place_in(const Step& step) const {
+    if (!environment_.get("SLURM_NODEID") && !environment_.get("SLURM_LOCALID")) {
+      const std::size_t rank = number("SLURM_PROCID");
+      if (rank >= step.size()) refuse_place(text("SLURM_PROCID=", rank, ", and the step has ", step.size(), " tasks"));
+      return rank;
+    }
+    const std::size_t node = number("SLURM_NODEID");
+    const std::size_t local = number("SLURM_LOCALID");
+    if (node >= step.hosts.size() || local >= step.tasks[node])
+      refuse_place(text("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(),
+                        " nodes",
+                        node < step.hosts.size() ? text(" and ", step.tasks[node], " tasks on this one") : ""));
+    return std::accumulate(step.tasks.begin(), step.tasks.begin() + static_cast<std::ptrdiff_t>(node), local);
+  }
+  [[noreturn]] static void refuse_place(const std::string& given) {
+    throw InvalidArgument("This process is not among the tasks of its Slurm step", given,
+                          "Start with srun, and pass all its variables on");
   }
 
   [[nodiscard]] std::size_t port_base() const {

@@ -18,7 +18,8 @@ namespace dist {
 
 namespace detail {
 
-/// Throws InvalidArgument unless every task can be reached where its address says, or no task has an address.
+/// Throws InvalidArgument unless every task can be reached where its address says, or no task has an address, or the
+/// first one alone.
 inline void validate_addresses(const ClusterSpec& cluster, std::string_view source) {
   struct Place {
     Task task;
@@ -45,10 +46,10 @@ inline void validate_addresses(const ClusterSpec& cluster, std::string_view sour
                             "Give every task a port of its own on its host");
     places.push_back(Place{task, address});
   }
-  if (without && !places.empty())
+  if (without && !places.empty() && !cluster.has_meeting_place_only())
     throw InvalidArgument(text("Only some tasks of ", source, " have an address"),
                           text(to_string(*without), " has none, ", to_string(places.front().task), " has"),
-                          "Write the addresses of all tasks");
+                          "Write the addresses of all tasks, or that of the first one alone");
   const Place* here = nullptr;
   const Place* elsewhere = nullptr;
   for (const Place& each : places) (is_loopback(each.address.host) ? here : elsewhere) = &each;

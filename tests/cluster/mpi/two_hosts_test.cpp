@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <dist/cluster/rendezvous/address_exchange.hpp>
+
 #include <cluster/mpi/world_ranks.hpp>
 #include <support/processes.hpp>
 
@@ -109,6 +111,33 @@ TEST_CASE("two tasks on each of two hosts are one world, with shared memory on e
                         MPI_Finalize();
                         world.goodbye();
                         return right ? 0 : 1;
+                      }};
+  CHECK(processes.wait() == std::vector<int>(4, 0));
+}
+
+TEST_CASE("tasks that know the first one's address only are one world over two hosts") {
+  const TwoHosts hosts;
+  Processes processes{4, [&](std::size_t task) {
+                        hosts.enter(task % 2);
+                        dist::HostedOptions options = options_for(task);
+                        dist::rendezvous::MeetingOptions meeting;
+                        meeting.place = options.tasks[0];
+                        meeting.rank = task;
+                        meeting.world = 4;
+                        meeting.secret = options.secret;
+                        meeting.deadline = 20s;
+                        meeting.machine = dist::text("host ", task % 2);  // these hosts see the same processes
+                        options.tasks = exchange_addresses(meeting);
+                        bool right = options.tasks.size() == 4;
+                        for (std::size_t each = 0; right && each < 4; ++each)
+                          right = options.tasks[each].host == TwoHosts::address(each % 2) &&
+                                  options.tasks[each].port == dist::text(23450 + each / 2);
+                        dist::HostedWorld world = join_and_initialise(options);
+                        int one = 1, sum = 0;
+                        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                        MPI_Finalize();
+                        world.goodbye();
+                        return right && sum == 4 ? 0 : 1;
                       }};
   CHECK(processes.wait() == std::vector<int>(4, 0));
 }

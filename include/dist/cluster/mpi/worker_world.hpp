@@ -20,9 +20,11 @@
 #include <dist/cluster/launcher.hpp>
 #include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/mpi/hosted_world.hpp>
+#include <dist/cluster/rendezvous/address_exchange.hpp>
 #include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
@@ -99,7 +101,8 @@ struct StartedWorld {
 /// - A communicator of the host program: its ranks.
 /// - MPI runs already, or a launcher (mpirun, srun) started the process: MPI_COMM_WORLD. Where there is a cluster, it is
 ///   checked against that world, ranks are put into the order of the tasks, and evaluators are left out.
-/// - A cluster alone: a world that the processes host themselves (HostedWorld).
+/// - A cluster alone: a world that the processes host themselves (HostedWorld). The variables of torchrun are a cluster
+///   where the resolver knows of none.
 /// - Nothing of these, or an evaluator: this process alone, without MPI.
 class WorkerWorld {
  public:
@@ -190,6 +193,10 @@ class WorkerWorld {
     const ClusterSpec cluster = resolver.cluster_spec();
     const std::optional<Task> task = resolver.task();
     const Launcher launcher = find_launcher();
+    if (cluster.empty() && launcher.kind == Launcher::Kind::torchrun && !mpi::is_running()) {
+      const TorchrunResolver torchrun;
+      if (!torchrun.cluster_spec().empty()) return join(torchrun, start_timeout);
+    }
     const bool launched = launcher.kind != Launcher::Kind::none && launcher.kind != Launcher::Kind::torchrun;
     source_ = resolver.describe();
     if (mpi::is_running() || launched) {
@@ -262,14 +269,27 @@ class WorkerWorld {
   }
 
   void host(const ClusterSpec& cluster, Task task, std::chrono::milliseconds start_timeout) {
+    const rendezvous::Deadline deadline = rendezvous::Deadline::in(start_timeout);
     HostedOptions options;
-    for (const Task each : sync_tasks(cluster)) {
-      const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source_));
-      options.tasks.push_back({address.host, text(address.port)});
-    }
     options.rank = id_in_cluster(cluster, task);
     options.secret = rendezvous::job_secret();
-    options.deadline = start_timeout;
+    const auto endpoint_of = [&](Task each) -> HostedTask {
+      const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source_));
+      return {address.host, text(address.port)};
+    };
+    const std::vector<Task> tasks = sync_tasks(cluster);
+    if (cluster.has_meeting_place_only()) {
+      rendezvous::MeetingOptions meeting;
+      meeting.place = endpoint_of(tasks.front());
+      meeting.rank = options.rank;
+      meeting.world = tasks.size();
+      meeting.secret = options.secret;
+      meeting.deadline = start_timeout;
+      options.tasks = rendezvous::exchange_addresses(meeting);
+    } else {
+      for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
+    }
+    options.deadline = std::max(deadline.left(), rendezvous::Milliseconds{1});
     started().hosted = std::make_unique<HostedWorld>(HostedWorld::join(options));
     Start{start_timeout, thread_level_}.finish();
     started().hosted->initialised();
