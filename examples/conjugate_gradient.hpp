@@ -40,6 +40,7 @@ struct Rows {
   [[nodiscard]] static bool inside(std::size_t at) { return column(at) != 0 && column(at) != stride - 1; }
 };
 
+// [neighbours]
 /// Fetches the rows above and below those of this replica. Every replica gathers the first and the last row of all.
 void fetch_neighbours(auto& replica, const Rows& rows, std::vector<double>& x) {
   dist::Tensor<double> edges{dist::Shape{2, stride}};
@@ -50,6 +51,7 @@ void fetch_neighbours(auto& replica, const Rows& rows, std::vector<double>& x) {
   if (mine > 0) std::copy_n(all.data() + (mine - 1) * stride, stride, &x[0]);
   if (mine + 2 < all.rows()) std::copy_n(all.data() + (mine + 2) * stride, stride, &x[rows.elements().end]);
 }
+// [/neighbours]
 
 double dot(auto& replica, const Rows& rows, const std::vector<double>& a, const std::vector<double>& b) {
   return replica.all_reduce(

@@ -1,6 +1,6 @@
-/// Code in a Markdown page must be cut from a file that is compiled: each ```cpp block follows a line
-/// `<!-- snippet: path/to/file.cpp#name -->` and equals what stands between `// [name]` and `// [/name]` in that file,
-/// less the common indentation.
+/// Code in a Markdown page must be cut from a file that is compiled: each ```cpp and each ```cmake block follows a line
+/// `<!-- snippet: path/to/file.cpp#name -->` and equals what stands between `// [name]` and `// [/name]` in that file, or
+/// between `# [name]` and `# [/name]`, less the common indentation.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,28 @@ inline std::string trimmed(const std::string& line) {
   return line.substr(first, line.find_last_not_of(" \t") - first + 1);
 }
 
+/// The text of a comment that fills its line: `[sum]` of `// [sum]` and of `# [sum]`.
+inline std::string comment_of(const std::string& line) {
+  const std::string text = trimmed(line);
+  for (const std::string start : {"// ", "# "})
+    if (text.starts_with(start)) return text.substr(start.size());
+  return {};
+}
+
 /// The lines between the two markers without their common indentation and without the markers of other regions;
 /// nothing if a marker is missing.
 inline std::optional<std::vector<std::string>> region(const std::string& text, const std::string& name) {
   const auto lines = lines_of(text);
   const auto marker = [&](const std::string& wanted) {
-    return std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return trimmed(line) == wanted; });
+    return std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return comment_of(line) == wanted; });
   };
-  const auto first = marker("// [" + name + "]");
-  const auto last = marker("// [/" + name + "]");
+  const auto first = marker("[" + name + "]");
+  const auto last = marker("[/" + name + "]");
   if (first == lines.end() || last == lines.end() || last < first) return std::nullopt;
   std::vector<std::string> body;
   for (auto line = first + 1; line != last; ++line) {
-    const auto text_of_line = trimmed(*line);
-    if (!(text_of_line.starts_with("// [") && text_of_line.ends_with("]"))) body.push_back(*line);
+    const auto comment = comment_of(*line);
+    if (!(comment.starts_with("[") && comment.ends_with("]"))) body.push_back(*line);
   }
   auto indent = std::string::npos;
   for (const auto& line : body) indent = std::min(indent, line.find_first_not_of(' '));
@@ -46,7 +54,7 @@ inline std::optional<std::vector<std::string>> region(const std::string& text, c
   return body;
 }
 
-/// One sentence for each ```cpp block of the page that is not cut from a file. `read` gives the text of a file by its
+/// One sentence for each block of code of the page that is not cut from a file. `read` gives the text of a file by its
 /// path, or nothing. `blocks`, if given, counts what was looked at.
 inline std::vector<std::string> snippet_violations(
     const std::string& page, const std::function<std::optional<std::string>(const std::string&)>& read,
@@ -67,7 +75,7 @@ inline std::vector<std::string> snippet_violations(
     const auto start = i + 1;
     std::vector<std::string> block;
     for (++i; i < lines.size() && !trimmed(lines[i]).starts_with("```"); ++i) block.push_back(lines[i]);
-    if (line != "```cpp") {
+    if (line != "```cpp" && line != "```cmake") {
       source.clear();
       continue;
     }
@@ -75,7 +83,7 @@ inline std::vector<std::string> snippet_violations(
     const auto where = "line " + std::to_string(start) + ": ";
     const auto hash = source.find('#');
     if (hash == std::string::npos) {
-      violations.push_back(where + "a cpp block without a comment <!-- snippet: file#name --> above it");
+      violations.push_back(where + "a block of code without a comment <!-- snippet: file#name --> above it");
     } else if (const auto text = read(source.substr(0, hash)); !text) {
       violations.push_back(where + "the file of the snippet " + source + " cannot be read");
     } else if (const auto expected = region(*text, source.substr(hash + 1)); !expected) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "gates/files.hpp"
+#include "gates/links.hpp"
 
 namespace {
 
@@ -29,15 +30,24 @@ TEST_CASE("a block that equals its region, less indentation and other markers") 
   CHECK(check("```sh\ncmake -B build\n```\n") == Sentences{});
 }
 
+TEST_CASE("a block of CMake code, whose comments start with #") {
+  const auto read = [](const std::string&) {
+    return std::optional<std::string>{"# [fetch]\nproject(a)\n# [/fetch]\n"};
+  };
+  const std::string page = "<!-- snippet: CMakeLists.txt#fetch -->\n```cmake\nproject(a)\n```\n";
+  CHECK(gates::snippet_violations(page, read) == Sentences{});
+  CHECK(check("```cmake\nproject(a)\n```\n").size() == 1);
+}
+
 TEST_CASE("a block without a comment") {
   CHECK(check("text\n```cpp\nint a;\n```\n") ==
-        Sentences{"line 2: a cpp block without a comment <!-- snippet: file#name --> above it"});
+        Sentences{"line 2: a block of code without a comment <!-- snippet: file#name --> above it"});
 }
 
 TEST_CASE("a comment serves the next block only") {
   const std::string good = "<!-- snippet: examples/a.cpp#inner -->\n```cpp\nif (a) {\n  ++a;\n}\n```\n";
   CHECK(check(good + "```cpp\nint a;\n```\n") ==
-        Sentences{"line 7: a cpp block without a comment <!-- snippet: file#name --> above it"});
+        Sentences{"line 7: a block of code without a comment <!-- snippet: file#name --> above it"});
   CHECK(check("<!-- snippet: examples/a.cpp#inner -->\ntext\n```cpp\nif (a) {\n  ++a;\n}\n```\n").size() == 1);
 }
 
@@ -55,17 +65,38 @@ TEST_CASE("a file or a region that is not there") {
         Sentences{"line 2: the region of the snippet examples/a.cpp#product does not exist"});
 }
 
-TEST_CASE("the pages of this repository are cut from compiled files") {
+TEST_CASE("links lead to files and headings") {
+  const auto read = [](const std::string& path) -> std::optional<std::string> {
+    if (path != "a.md") return std::nullopt;
+    return "# A\n## What `run` shares: all, or not?\n";
+  };
+  CHECK(gates::link_violations("[a](a.md), [b](a.md#what-run-shares-all-or-not), [c](https://a.b/c)\n", read) ==
+        Sentences{});
+  CHECK(gates::link_violations("# Top\n[a](#top) `[](auto& x) {}` [](auto& x)", read) == Sentences{});
+  CHECK(gates::link_violations("[b](b.md) [c](a.md#b) [d](#a)", read) ==
+        Sentences{"the link to b.md leads to no file", "the link to a.md#b leads to no heading",
+                  "the link to #a leads to no heading"});
+}
+
+TEST_CASE("the code in this repository's pages is cut from compiled files, and their links lead somewhere") {
   const auto root = gates::source_dir();
-  const auto read = [&](const std::string& path) -> std::optional<std::string> {
-    if (!std::filesystem::is_regular_file(root / path)) return std::nullopt;
-    return gates::read_file(root / path);
+  std::map<std::string, std::string> pages{{"README.md", gates::read_file(root / "README.md")}};
+  for (const std::string folder : {"benchmarks", "examples", "include", "tests"})
+    for (const auto& [path, text] : gates::read_tree(root / folder, {".md"})) pages[folder + "/" + path] = text;
+  const auto read_below = [](const std::filesystem::path& folder) {
+    return [folder](const std::string& path) -> std::optional<std::string> {
+      if (std::filesystem::is_directory(folder / path)) return "";
+      if (!std::filesystem::is_regular_file(folder / path)) return std::nullopt;
+      return gates::read_file(folder / path);
+    };
   };
   int blocks = 0;
-  for (const std::string page : {"README.md", "include/dist/README.md"}) {
-    for (const auto& sentence : gates::snippet_violations(gates::read_file(root / page), read, &blocks)) {
-      FAIL_CHECK(page << ", " << sentence);
-    }
+  for (const auto& [path, text] : pages) {
+    for (const auto& sentence : gates::snippet_violations(text, read_below(root), &blocks))
+      FAIL_CHECK(path << ", " << sentence);
+    for (const auto& sentence : gates::link_violations(text, read_below((root / path).parent_path())))
+      FAIL_CHECK(path << ", " << sentence);
   }
+  CHECK(pages.size() >= 4);
   CHECK_MESSAGE(blocks > 0, "no page shows any code");
 }

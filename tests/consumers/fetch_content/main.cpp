@@ -1,7 +1,18 @@
+// [first]
+#include <cstdio>
+
 #include <dist/dist.hpp>
 
 int main() {
-  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
-  auto ids = strategy.run([](auto& replica) { return replica.replica_id(); });
-  return strategy.num_replicas_in_sync() == 2 && strategy.local_results(ids).size() == 2 ? 0 : 1;
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
+  const std::size_t steps = 1'000'000;
+
+  const auto parts = strategy.run([&](auto& replica) {  // called once per replica, in parallel
+    return replica.transform_reduce(dist::sum, replica.shard(steps), [&](std::size_t i) {
+      const double x = (static_cast<double>(i) + 0.5) / steps;
+      return 4 / (1 + x * x) / steps;
+    });
+  });
+  std::printf("%zu replicas: pi is %.9f\n", strategy.num_replicas_in_sync(), strategy.reduce(dist::sum, parts));
 }
+// [/first]

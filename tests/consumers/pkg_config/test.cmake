@@ -25,4 +25,7 @@ get_filename_component(folder "${PROGRAM}" DIRECTORY)
 file(MAKE_DIRECTORY "${folder}")
 execute_process(COMMAND "${CXX}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/../fetch_content/main.cpp" ${flags} -o "${PROGRAM}"
                 COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND "${PROGRAM}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+if(NOT printed MATCHES "^[0-9]+ replicas: pi is 3.141592654\n$")
+  message(FATAL_ERROR "unexpected output: ${printed}")
+endif()
