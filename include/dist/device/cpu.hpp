@@ -13,6 +13,7 @@
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/device/processor_share.hpp>
 #include <dist/device/topology.hpp>
 
 namespace dist {
@@ -28,10 +29,15 @@ struct Cpu {
   [[nodiscard]] static std::size_t count() { return allowed_processors().size(); }
 
   /// The devices of `replicas` replicas when nobody names them, in replica order: one per core, near each other
-  /// (placement_order). Fewer than replicas when these share them all.
+  /// (placement_order), among this process's share of the processors. Fewer than replicas when these share them all.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
-    std::vector<std::size_t> devices = placement_order(read_topology(allowed_processors()));
+    const std::vector<std::size_t> allowed = allowed_processors();
+    const std::vector<std::size_t> share = share_of_processors();
+    std::vector<std::size_t> processors;
+    for (const std::size_t position : share) processors.push_back(allowed[position]);
+    std::vector<std::size_t> devices = placement_order(read_topology(processors));
     devices.resize(std::min(replicas, devices.size()));
+    for (std::size_t& device : devices) device = share[device];
     return devices;
   }
 

@@ -72,13 +72,14 @@ template <class Device>
                             "Give one of the two: each device takes one replica");
     return {devices.size(), std::move(devices)};
   }
-  const std::size_t replicas = options.replicas.value_or(count);
-  if (replicas > count && !shared_devices.was_given())
-    shared_devices.give(text(replicas, " replicas share ", count, count == 1 ? " device" : " devices", " (",
-                             Device::type,
+  std::vector<std::size_t> devices = Device::placement(options.replicas.value_or(count));
+  const std::size_t replicas = options.replicas.value_or(devices.size());
+  if (replicas > devices.size() && !shared_devices.was_given())
+    shared_devices.give(text(replicas, " replicas share ", devices.size(), devices.size() == 1 ? " device" : " devices",
+                             " (", Device::type,
                              "), which makes each of them slower. Leave the number out for one replica on ",
                              "each device. DIST_WARNINGS=0 silences this."));
-  return {replicas, Device::placement(replicas)};
+  return {replicas, std::move(devices)};
 }
 
 }  // namespace detail

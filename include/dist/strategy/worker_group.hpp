@@ -6,12 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,6 +32,7 @@
 #include <dist/core/error.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/device/processor_share.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/topology.hpp>
 #include <dist/device/wait.hpp>
@@ -290,18 +289,8 @@ class WorkerGroup {
     if (bound_by_launcher) return mine.size() >= replicas_of(options);
     if (mine.size() < members * replicas_of(options)) return false;
     if (!options.pinned || members == 1) return true;
-    const std::vector<ProcessorPlace> places = read_topology(mine);
-    std::vector<std::size_t> near_each_other(mine.size());
-    std::iota(near_each_other.begin(), near_each_other.end(), std::size_t{0});
-    std::sort(near_each_other.begin(), near_each_other.end(), [&](std::size_t one, std::size_t other) {
-      const auto key = [&](std::size_t i) {
-        return std::tuple{places[i].package, places[i].node, places[i].cache, places[i].core, i};
-      };
-      return key(one) < key(other);
-    });
-    const std::size_t each = mine.size() / members;
     std::vector<std::size_t> share;
-    for (std::size_t i = 0; i < each; ++i) share.push_back(mine[near_each_other[member * each + i]]);
+    for (const std::size_t position : share_of(read_topology(mine), {member, members})) share.push_back(mine[position]);
     bind_this_thread(share);
     return true;
   }
