@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -18,11 +19,13 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/workers.hpp>
+#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/interface.hpp>
+#include <dist/strategy/mirrored.hpp>
 #include <dist/variable/policies.hpp>
 
 #include <doctest/doctest.h>
@@ -572,11 +575,47 @@ void check_strategy_methods(S& strategy) {
       CHECK(inside([&] { static_cast<void>(strategy.broadcast_to(1)); }).find("strategy.broadcast_to was called") == 0);
     }
   }
+  SUBCASE("another strategy is of no use inside replica functions, only in what they merge (B08)") {
+    dist::Mirrored<dist::SharedMemoryAllReduce> threads{1};
+    dist::Default plain;
+    if constexpr (S::wraps_values) {
+      const auto inside = [&](auto&& call) {
+        return refusal<dist::WrongStrategy>([&] { strategy.run([&](auto&) { call(); }); });
+      };
+      const auto refused = [](std::string_view method) {
+        return dist::text(
+            "strategy.", method, " was called inside a replica function of another strategy (strategies ",
+            "do not nest: each replica would do it for itself). Call it outside run, or use the strategy ",
+            "whose context the replica function got.");
+      };
+      CHECK(inside([&] { threads.run([](auto&) {}); }) == refused("run"));
+      CHECK(inside([&] { plain.run([](auto&) {}); }) == refused("run"));
+      CHECK(inside([&] { static_cast<void>(threads.scope()); }) == refused("scope"));
+      CHECK(inside([&] { static_cast<void>(plain.scope()); }) == refused("scope"));
+      CHECK(inside([&] { static_cast<void>(threads.template variable<float>({2})); }) == refused("variable"));
+      CHECK(inside([&] { static_cast<void>(plain.template variable<float>({2})); }) == refused("variable"));
+      CHECK(inside([&] { static_cast<void>(plain.reduce(dist::max, 1)); }) == refused("reduce"));
+    }
+    strategy.run([&](auto& replica) {
+      replica.merge_call([&](auto&) {
+        threads.run([](auto&) {});
+        plain.run([](auto&) {});
+        static_cast<void>(threads.scope());
+      });
+      replica.barrier();  // still in its replica function
+    });
+    threads.run([](auto&) {});
+  }
   SUBCASE("arguments of another strategy are refused, also inside structures (B08, B14)") {
     const dist::PerReplica<int> other(local_replicas + 1);
     CHECK_THROWS_AS(strategy.run([](auto&, int) {}, other), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::tuple{1, std::pair{other, 2}}), dist::WrongStrategy);
     CHECK_THROWS_AS(strategy.run([](auto&, const auto&) {}, std::optional{other}), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.reduce(dist::max, other), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.reduce(dist::max, std::pair{other, other}), dist::WrongStrategy);
+    const dist::PerReplica<dist::Tensor<float>> tensors(local_replicas + 1, [](std::size_t) { return counting({2}); });
+    CHECK_THROWS_AS(strategy.reduce(dist::max, tensors, {0}), dist::WrongStrategy);
+    CHECK_THROWS_AS(strategy.gather(tensors, 0), dist::WrongStrategy);
   }
 }
 

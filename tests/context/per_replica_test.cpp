@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "support/stderr_of.hpp"
+
 using dist::PerReplica;
 
 namespace {
@@ -75,6 +77,16 @@ TEST_CASE("value i belongs to local replica i (spec F01)") {
     CHECK(values.values().size() == count);
     CHECK(values.values().data() == values.begin());
   }
+}
+
+TEST_CASE("there is no value of a replica that is not there") {
+  const auto ending = testing::stderr_of([] {
+    const dist::PerReplica<int> values(2);
+    static_cast<void>(values[2]);
+  });
+  CHECK(ending.aborted);
+  CHECK(ending.says(": local_replica < size()\n"));
+  CHECK(!testing::stderr_of([] { static_cast<void>(dist::PerReplica<int>(2)[1]); }).aborted);
 }
 
 TEST_CASE("values start value-initialised") {

@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/contract.hpp>
+
 namespace dist {
 
 /// One value per replica of this process, value `i` belonging to local replica `i` (spec F01). What `run` returns and
@@ -40,8 +42,14 @@ class PerReplica {
   ~PerReplica() { destroy(); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] T& operator[](std::size_t local_replica) noexcept { return begin()[local_replica]; }
-  [[nodiscard]] const T& operator[](std::size_t local_replica) const noexcept { return begin()[local_replica]; }
+  [[nodiscard]] T& operator[](std::size_t local_replica) noexcept {
+    DIST_EXPECT(local_replica < size());
+    return begin()[local_replica];
+  }
+  [[nodiscard]] const T& operator[](std::size_t local_replica) const noexcept {
+    DIST_EXPECT(local_replica < size());
+    return begin()[local_replica];
+  }
 
   [[nodiscard]] T* begin() noexcept { return std::launder(static_cast<T*>(storage())); }
   [[nodiscard]] T* end() noexcept { return begin() + size_; }

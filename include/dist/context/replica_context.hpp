@@ -20,11 +20,13 @@
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
@@ -58,7 +60,10 @@ class ReplicaContext {
 
   ReplicaContext(S& strategy, Collectives collectives) : strategy_(&strategy), collectives_(collectives) {}
 
-  [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
+  [[nodiscard]] S& strategy() const noexcept {
+    DIST_EXPECT_INNER(is_in_its_run());
+    return *strategy_;
+  }
   [[nodiscard]] const Collectives& collectives() const noexcept { return collectives_; }
 
   /// 0 to `num_replicas_in_sync() - 1`, over all processes (spec E01).
@@ -289,6 +294,11 @@ class ReplicaContext {
   }
 
  private:
+  /// A context that was kept is not to be used after its run, nor in a thread that is no replica.
+  [[nodiscard]] bool is_in_its_run() const noexcept {
+    if constexpr (requires { typename S::Merging; }) return detail::run_here.strategy == strategy_;
+    return true;
+  }
   /// The group of the replicas of this process, whose threads see each other's memory.
   [[nodiscard]] auto replicas_here() const noexcept {
     if constexpr (requires { collectives_.lower(); })

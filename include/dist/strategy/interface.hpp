@@ -17,6 +17,7 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/context/update_context.hpp>
@@ -126,8 +127,10 @@ class StrategyInterface {
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
-    return together(
-        [&] { return detail::reduce_values(op, value, derived().num_replicas_in_sync(), derived().workers()); });
+    return together([&] {
+      require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
+      return detail::reduce_values(op, value, derived().num_replicas_in_sync(), derived().workers());
+    });
   }
   /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
   /// are equal: the value, under a mean or a maximum (spec C12, E04).
@@ -158,6 +161,7 @@ class StrategyInterface {
   [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return together([&] {
+      require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
       return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync(), derived().workers());
     });
   }
@@ -168,7 +172,10 @@ class StrategyInterface {
   template <class Value>
   [[nodiscard]] auto gather(const Value& value, int axis) const {
     require_outside("gather", "use all_gather");
-    return together([&] { return detail::gather_values(value, axis, derived().workers()); });
+    return together([&] {
+      require_value_per_replica(derived().num_local_replicas(), value, "gather was given");
+      return detail::gather_values(value, axis, derived().workers());
+    });
   }
 
   /// A copy of `value` for each replica of this process (spec D03).
@@ -284,6 +291,11 @@ class StrategyInterface {
   StrategyInterface() = default;
   ~StrategyInterface() = default;
 
+  /// Throws WrongStrategy inside a replica function of another strategy.
+  void require_outside_others(std::string_view method) const {
+    detail::require_outside_other_strategies(&derived(), made_in_, method);
+  }
+
  private:
   [[nodiscard]] Derived& derived() noexcept { return static_cast<Derived&>(*this); }
   [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
@@ -350,12 +362,13 @@ class StrategyInterface {
     }
   }
 
-  /// Throws WrongStrategy inside a replica function.
+  /// Throws WrongStrategy inside a replica function, of this strategy or another.
   void require_outside(std::string_view method, std::string_view instead) const {
     if (derived().is_in_replica_function())
       throw WrongStrategy(text("strategy.", method, " was called inside a replica function"),
                           "it is for the cross-replica context, which sees all replicas at once",
                           text("In a replica function ", instead));
+    require_outside_others(method);
   }
 
   /// Throws CollectiveMismatch unless all workers make a variable of that shape and name.
@@ -395,6 +408,8 @@ class StrategyInterface {
                                    "Make the same variables in the same order on every replica");
     }
   }
+
+  const void* made_in_ = detail::run_here.strategy;
 };
 
 }  // namespace dist

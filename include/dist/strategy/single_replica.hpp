@@ -59,6 +59,7 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
     detail::require_replica_function<Fn, Context, Args...>();
     (require_value_per_replica(num_local_replicas(), args), ...);
+    this->require_outside_others("run");
     Context context{static_cast<Derived&>(*this), Collectives{}};
     return std::forward<Fn>(fn)(context, select_replica(0, args)...);
   }

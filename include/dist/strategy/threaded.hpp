@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -22,6 +21,7 @@
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
+#include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
@@ -102,14 +102,10 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// While it lives, replica 0's thread is outside replica functions although a run is going on: it merges a call.
   class Merging {
    public:
-    explicit Merging(Threaded& strategy) : merging_(strategy.merging_) {
-      merging_.store(true, std::memory_order_relaxed);
-    }
-    Merging(const Merging&) = delete;
-    ~Merging() { merging_.store(false, std::memory_order_relaxed); }
+    explicit Merging(const Derived& strategy) noexcept : guard_({.strategy = &strategy, .is_merging = true}) {}
 
    private:
-    std::atomic<bool>& merging_;
+    detail::RunGuard guard_;
   };
 
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return threads_.size(); }
@@ -142,7 +138,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
     detail::require_replica_function<Fn, Context, Args...>();
     using Result = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
     (require_value_per_replica(num_local_replicas(), args), ...);
+    this->require_outside_others("run");
     const auto call = [&](std::size_t replica) -> decltype(auto) {
+      const detail::RunGuard in_run{{.strategy = &derived()}};
       Context context{static_cast<Derived&>(*this),
                       static_cast<Derived&>(*this).collectives_from(
                           typename Ops::template On<ThreadCommunicator>{ThreadCommunicator{group_, replica}})};
@@ -239,7 +237,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// Whether the calling thread is in a run of this strategy, and in a replica function there.
   [[nodiscard]] bool is_in_run() const noexcept { return threads_.runs_here(); }
   [[nodiscard]] bool is_in_replica_function() const noexcept {
-    return threads_.runs_here() && !merging_.load(std::memory_order_relaxed);
+    return detail::run_here.is_replica_function() && detail::run_here.strategy == &derived();
   }
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
@@ -307,7 +305,6 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   CommunicationOptions communication_;
   ReplicaThreads threads_;
   ThreadGroup group_;
-  std::atomic<bool> merging_{false};
   std::shared_ptr<Background> background_;
 };
 
