@@ -88,6 +88,13 @@ TEST_CASE("a stopped process is not lost") {
   kill(peers[0], SIGSTOP);
   std::this_thread::sleep_for(20ms);
   CHECK_NOTHROW(health.look());
+  CHECK(health.stopped() == dist::text("worker 1 (process ", peers[0], ")"));
+  support::Processes server(1, stay);
+  health.watch_helper("the server", server[0]);
+  kill(server[0], SIGSTOP);
+  kill(peers[0], SIGCONT);
+  std::this_thread::sleep_for(20ms);
+  CHECK(health.stopped() == dist::text("the server (process ", server[0], ")"));
 }
 
 TEST_CASE(
@@ -146,6 +153,24 @@ TEST_CASE("a lifeline says who is lost, and its end says so too") {
   }
   close(ends[0]);
   if (ends[1] >= 0) close(ends[1]);
+}
+
+TEST_CASE("a peer that said goodbye and was lost after all is lost") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  dist::PeerHealth health;
+  std::vector<dist::LostPeer> news{{1, "east", "its process ended", false}, {1, "east", "it had finished", true}};
+  health.watch_lifeline(ends[0], [&]() -> std::optional<dist::LostPeer> {
+    const dist::LostPeer next = news.back();
+    if (news.size() > 1) news.pop_back();
+    return next;
+  });
+  CHECK_NOTHROW(health.look());
+  REQUIRE(write(ends[1], "x", 1) == 1);
+  CHECK_NOTHROW(health.look());
+  CHECK(what_look_says(health).find("Worker 1 on host east is gone (its process ended)") == 0);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_CASE("what somebody else found out counts, and the first loss stays the first") {

@@ -77,15 +77,16 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
   std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
 }
 
-/// The same of workers whose call of MPI nobody can interrupt: they end with the status 70 and print this.
-void check_ended_survivors(const Job& job, std::initializer_list<std::string_view> parts) {
+/// The same of workers that nobody can interrupt, in a call of MPI or at their end: they end with this status and print
+/// this.
+void check_ended_survivors(const Job& job, std::initializer_list<std::string_view> parts, int status = 70) {
   const double fault = job.last(job.plan().victim, "fault").at;
   REQUIRE(fault != 0);
   for (const std::string_view part : parts) CHECK(job.output().find(part) != std::string::npos);
   double longest = 0;
   for (std::size_t child = 0; child < job.statuses().size(); ++child) {
     if (job.start() != Start::tf_config || child == job.plan().victim) continue;
-    CHECK((job.statuses()[child] == 70 || job.statuses()[child] == 3));
+    CHECK((job.statuses()[child] == status || job.statuses()[child] == 3));
     longest = std::max(longest, job.ends()[child] - fault);
   }
   CHECK(longest < 5);
@@ -180,6 +181,26 @@ TEST_CASE("workers that have done their work wait for one that ends later") {
        {Start::mpirun, {.policy = "flat", .ranks = 2, .fault = "late"}}},
       [](const Job& job) {
         for (const int status : job.statuses()) CHECK(status == 0);
+      });
+}
+
+TEST_CASE("a worker that never ends, or whose server a signal has stopped, is named at the end, and ended (spec O01)") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "never_ends", .timeout_ms = 1000}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "stop_at_end", .victim = 0, .timeout_ms = 1000}},
+       {Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "stop_server", .timeout_ms = 1000}},
+       {Start::mpirun, {.policy = "ring", .ranks = 3, .fault = "never_ends", .timeout_ms = 1000}}},
+      [](const Job& job) {
+        const std::string victim = "orker " + std::to_string(job.plan().victim);
+        if (job.plan().fault == "stop_server") {
+          check_ended_survivors(job, {"stuck in MPI_Finalize", "a signal has stopped the server process of this host"},
+                                71);
+          CHECK(job.statuses()[job.plan().victim] == 71);
+        } else {
+          check_ended_survivors(job, {"has finished and waits for w" + victim, "within 1 s"}, 71);
+        }
+        // The server of its node ends it.
+        if (job.start() == Start::tf_config && job.plan().fault != "stop_server")
+          CHECK(job.statuses()[job.plan().victim] == 128 + SIGKILL);
       });
 }
 

@@ -63,6 +63,10 @@ class Fault {
   void between() const {
     if (happens("kill")) strike(SIGKILL);
     if (happens("stop") || happens("pause")) strike(SIGSTOP);
+    if (happens("stop_server")) {
+      Log::write("fault");
+      ::kill(dist::WorkerWorld::started().hosted->server(), SIGSTOP);
+    }
     if (happens("leave")) {
       Log::write("fault");
       _exit(0);
@@ -84,9 +88,10 @@ class Fault {
   }
   /// After the last step, when the strategy is gone.
   void at_end() const {
-    if (!happens("late")) return;
+    if (happens("stop_at_end")) strike(SIGSTOP);
+    if (!happens("late") && !happens("never_ends")) return;
     Log::write("fault");
-    sleep(2);
+    sleep(is("late") ? 2 : 60);
   }
   /// In MPI_Init.
   static void in_init() {

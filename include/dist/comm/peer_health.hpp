@@ -42,6 +42,19 @@ struct LostPeer {
 
 namespace detail {
 
+/// The state of a process of this machine as /proc/PID/stat gives it: 'T' when a signal stopped it, 'Z' when it ended and
+/// its parent has not asked how; a space where that cannot be known.
+[[nodiscard]] inline char process_state(pid_t pid) noexcept {
+  char status[512];
+  const int file = open(text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ' ';
+  const ssize_t length = read(file, status, sizeof(status));
+  close(file);
+  const std::string_view line{status, length < 0 ? 0 : static_cast<std::size_t>(length)};
+  const std::size_t name_end = line.rfind(')');  // "4711 (name) Z ..."
+  return name_end != std::string_view::npos && name_end + 2 < line.size() ? line[name_end + 2] : ' ';
+}
+
 /// Sees the end of a process of this machine, whoever started it.
 class ProcessWatch {
  public:
@@ -77,24 +90,22 @@ class ProcessWatch {
       pollfd entry{descriptor_, POLLIN, 0};
       gone_ = poll(&entry, 1, 0) == 1;
     } else {
-      gone_ = (kill(pid_, 0) != 0 && errno == ESRCH) || is_zombie();
+      gone_ = (kill(pid_, 0) != 0 && errno == ESRCH) || process_state(pid_) == 'Z';
     }
     return gone_;
   }
 
- private:
-  /// Ended, but its parent has not asked how: the number is still taken.
-  [[nodiscard]] bool is_zombie() const noexcept {
-    char status[512];
-    const int file = open(text("/proc/", pid_, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    const ssize_t length = read(file, status, sizeof(status));
-    close(file);
-    const std::string_view line{status, length < 0 ? 0 : static_cast<std::size_t>(length)};
-    const std::size_t name_end = line.rfind(')');  // "4711 (name) Z ..."
-    return name_end != std::string_view::npos && name_end + 2 < line.size() && line[name_end + 2] == 'Z';
+  /// Whether a signal stopped it, so that it does nothing until another one continues it.
+  [[nodiscard]] bool stopped() noexcept { return !ended() && process_state(pid_) == 'T'; }
+  void send(int signal) noexcept {
+    if (ended()) return;
+#ifdef SYS_pidfd_send_signal
+    if (descriptor_ >= 0 && syscall(SYS_pidfd_send_signal, descriptor_, signal, nullptr, 0) == 0) return;
+#endif
+    kill(pid_, signal);
   }
 
+ private:
   pid_t pid_;
   int descriptor_ = -1;
   bool gone_ = false;
@@ -158,6 +169,24 @@ class PeerHealth {
     const std::lock_guard lock{mutex_};
     note({rank, host_of(rank), "it had finished its work", true});
   }
+  /// From now on messages name this process of this machine when a signal has stopped it: `name` is "the server process
+  /// of this host".
+  void watch_helper(std::string_view name, pid_t pid) {
+    const std::lock_guard lock{mutex_};
+    helpers_.push_back({std::string{name}, detail::ProcessWatch{pid}});
+  }
+  /// Those processes of this machine that a signal has stopped, for messages: "worker 1 (process 4711)"; empty where none
+  /// is.
+  [[nodiscard]] std::string stopped() {
+    const std::lock_guard lock{mutex_};
+    std::string names;
+    const auto add = [&](std::string_view name, detail::ProcessWatch& watch) {
+      if (watch.stopped()) names += text(names.empty() ? "" : ", ", name, " (process ", watch.pid(), ")");
+    };
+    for (Process& process : processes_) add(text("worker ", process.rank), process.watch);
+    for (Helper& helper : helpers_) add(helper.name, helper.watch);
+    return names;
+  }
   /// A peer is gone, as somebody else found out.
   void lose(LostPeer peer) {
     const std::lock_guard lock{mutex_};
@@ -198,13 +227,17 @@ class PeerHealth {
     int descriptor;
     Lifeline read;
   };
+  struct Helper {
+    std::string name;
+    detail::ProcessWatch watch;
+  };
 
   /// One system call for all that have descriptors.
   void ask() {
     if (!descriptors_.empty() && poll(descriptors_.data(), static_cast<nfds_t>(descriptors_.size()), 0) > 0) {
       for (std::size_t line = 0; line < lifelines_.size(); ++line)
         if (descriptors_[line].revents != 0)
-          if (std::optional<LostPeer> peer = lifelines_[line].read()) note(std::move(*peer));
+          if (std::optional<LostPeer> peer = lifelines_[line].read()) hear(std::move(*peer));
       ask_processes(true);
     } else if (some_by_number_) {
       ask_processes(false);
@@ -217,6 +250,12 @@ class PeerHealth {
       note({process.rank, process.host, text("its process ", process.watch.pid(), " ended"), false});
     }
     if (all) list_descriptors();
+  }
+  /// A lifeline may tell of a loss after it told of the same peer's orderly end: that did not come to its end.
+  void hear(LostPeer peer) {
+    for (Gone& known : gone_)
+      if (known.peer.rank == peer.rank && known.peer.in_order && !peer.in_order) known.peer = peer;
+    note(std::move(peer));
   }
   void note(LostPeer peer) {
     for (const Gone& known : gone_)
@@ -245,6 +284,7 @@ class PeerHealth {
   std::recursive_mutex mutex_;  // for a lifeline's reader that calls back
   std::vector<Process> processes_;
   std::vector<Line> lifelines_;
+  std::vector<Helper> helpers_;
   std::vector<pollfd> descriptors_;
   std::vector<Gone> gone_;
   bool some_by_number_ = false;

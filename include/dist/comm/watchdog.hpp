@@ -8,9 +8,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/peer_health.hpp>
@@ -30,11 +32,11 @@ class Watchdog {
   static constexpr int exit_late = 71;
 
   /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
-  /// After the loss of a peer the call may take `grace` longer.
+  /// After the loss of a peer the call may take `grace` longer. `before_end` is called before the process is ended.
   /// Throws OutOfMemory when the system gives no thread.
   explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline,
-                    std::chrono::nanoseconds grace = std::chrono::seconds{1})
-      : health_(health), deadline_(deadline), grace_(grace) {}
+                    std::chrono::nanoseconds grace = std::chrono::seconds{1}, std::function<void()> before_end = {})
+      : health_(health), deadline_(deadline), grace_(grace), before_end_(std::move(before_end)) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
@@ -116,19 +118,24 @@ class Watchdog {
     const std::string call = describe(*call_.load(std::memory_order_relaxed));
     try {
       if (status == exit_lost) health_.look();
+      const std::string stopped = health_.stopped();
       throw DeadlineExceeded(text("A call did not end in time: ", call),
-                             text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others"),
-                             "Find out what they wait for, or give the strategy a longer timeout");
+                             text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others",
+                                  stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
+                             stopped.empty() ? "Find out what they wait for, or give the strategy a longer timeout"
+                                             : "Continue what is stopped (kill -CONT), or start all workers again");
     } catch (const Error& error) {
       message = text("dist: stuck in ", call, " and ended with status ", status, ": ", error.what(), "\n");
     }
     static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
+    if (before_end_) before_end_();
     _exit(status);
   }
 
   PeerHealth& health_;
   std::chrono::nanoseconds deadline_;
   std::chrono::nanoseconds grace_;
+  std::function<void()> before_end_;
   std::uint64_t calls_ = 0;
   alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the call that is guarded now, or 0
   std::atomic<const CollectiveCall*> call_{nullptr};

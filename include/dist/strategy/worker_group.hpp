@@ -148,6 +148,7 @@ class WorkerGroup {
     for (const std::unique_ptr<Joined>& joined : joined_) broken = broken || joined->workers->is_broken();
     if (broken) work_.fail();
     WorkerWorld::started().health = health_;
+    if (!world_.is_alone()) WorkerWorld::started().timeout = timeout_;
   }
 
   [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
@@ -202,13 +203,7 @@ class WorkerGroup {
   /// In a hosted world one for all strategies of the process, as the lifeline tells of each loss once.
   [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers() {
     StartedWorld& started = WorkerWorld::started();
-    if (!started.hosted) return std::make_shared<PeerHealth>();
-    if (!started.health) {
-      started.health = std::make_shared<PeerHealth>();
-      started.health->watch_lifeline(started.hosted->lifeline(),
-                                     [hosted = started.hosted.get()] { return hosted->lost_peer(); });
-    }
-    return started.health;
+    return started.hosted ? started.peers() : std::make_shared<PeerHealth>();
   }
   [[nodiscard]] static std::chrono::nanoseconds default_timeout() {
     const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");

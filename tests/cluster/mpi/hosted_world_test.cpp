@@ -170,7 +170,7 @@ TEST_CASE("the loss of a rank ends those that do not end by themselves") {
   for (const std::size_t rank : {0U, 2U}) CHECK((statuses[rank] != 0 && statuses[rank] != 124));
 }
 
-TEST_CASE("a rank that does not leave MPI_Init is named at the deadline") {
+TEST_CASE("a rank that does not come to MPI_Init is named at the deadline") {
   const auto tasks = free_endpoints(2);
   Notes notes{2};
   Processes processes{2, [&](std::size_t rank) {
@@ -183,7 +183,24 @@ TEST_CASE("a rank that does not leave MPI_Init is named at the deadline") {
                         return 0;
                       }};
   processes.wait();
-  CHECK(notes[1] == "0 it has not left MPI_Init within 1 s");
+  CHECK(notes[1] == "0 it has not come to MPI_Init within 1 s");
+}
+
+TEST_CASE("a rank that a signal has stopped is named at the deadline, and ended after the grace") {
+  const auto tasks = free_endpoints(2);
+  Notes notes{2};
+  Processes processes{2, [&](std::size_t rank) {
+                        HostedOptions options = options_for(tasks, rank);
+                        options.deadline = 1s;
+                        options.grace = 200ms;
+                        const HostedWorld world = HostedWorld::join(options);
+                        if (rank == 1) raise(SIGSTOP);
+                        const auto lost = await_loss(world);
+                        notes.write(rank, lost ? dist::text(lost->rank, " ", lost->why) : "nothing");
+                        return 0;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 128 + SIGKILL});
+  CHECK(notes[0] == "1 a signal has stopped it, and it has not left MPI_Init within 1 s");
 }
 
 TEST_CASE("the end of the server is told by the lifeline, and what it left goes with the next world") {

@@ -42,10 +42,14 @@ TEST_CASE("ranks come, start, say goodbye and finalize") {
   CHECK(node.ranks.here(3));
   CHECK_FALSE(node.ranks.here(2));
   CHECK(node.ranks.still_connected() == 2);
-  CHECK(node.ranks.first_not_initialised() == 1);
+  CHECK_FALSE(node.ranks.initialised(1));
   node.say(0, WorldFrame::initialised);
   node.advance();
-  CHECK(node.ranks.first_not_initialised() == 3);
+  CHECK(node.ranks.initialised(1));
+  CHECK_FALSE(node.ranks.initialised(3));
+  CHECK_FALSE(node.ranks.in_mpi(3));
+  node.ranks.enter_mpi(3);
+  CHECK(node.ranks.in_mpi(3));
   node.say(1, WorldFrame::initialised);
   for (const std::size_t index : {0U, 1U}) {
     node.say(index, WorldFrame::goodbye);
@@ -54,7 +58,7 @@ TEST_CASE("ranks come, start, say goodbye and finalize") {
   }
   node.advance();
   node.advance();  // behind the last words comes the end
-  CHECK_FALSE(node.ranks.first_not_initialised());
+  CHECK(node.ranks.initialised(3));
   CHECK(node.left == std::vector<std::size_t>{1, 3});
   CHECK(node.gone.empty());
   CHECK(node.ranks.still_connected() == 0);

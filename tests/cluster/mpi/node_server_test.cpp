@@ -11,6 +11,7 @@
 
 using namespace dist_test;
 using dist::detail::NodeServer;
+using dist::detail::NodeWelcome;
 using dist::detail::WorldFrame;
 using dist::rendezvous::Connection;
 using dist::rendezvous::Descriptor;
@@ -59,8 +60,8 @@ TEST_CASE("a rank gets its variables, works, and leaves: the server ends in orde
   CHECK(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
   support::Processes client{1, [&](std::size_t) {
                               dist::detail::LaunchEnvironment environment;
-                              dist::rendezvous::RecordReader reader{frame.payload};
-                              while (!reader.empty()) environment.set(reader.string());
+                              for (const std::string& variable : NodeWelcome::from(frame.payload).variables)
+                                environment.set(variable);
                               pmix_proc_t me;
                               return PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS && me.rank == 0 &&
                                              PMIx_Finalize(nullptr, 0) == PMIX_SUCCESS
@@ -85,9 +86,7 @@ TEST_CASE("a mute connection to libpmix does not keep the server of a lost rank"
   Served served{1, 20s, 60s};
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::environment));
-  std::vector<std::string> variables;
-  for (dist::rendezvous::RecordReader reader{frame.payload}; !reader.empty();) variables.push_back(reader.string());
-  const Descriptor somebody = mute_connection(variables);
+  const Descriptor somebody = mute_connection(NodeWelcome::from(frame.payload).variables);
   const auto start = std::chrono::steady_clock::now();
   served.rank.close();
   CHECK(served.status() == 1);

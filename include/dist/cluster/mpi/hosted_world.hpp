@@ -16,12 +16,14 @@
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
+#include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_server.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/cluster/rendezvous/dialer.hpp>
 #include <dist/cluster/rendezvous/listen.hpp>
 #include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/peer_health.hpp>
 
 namespace dist {
 
@@ -104,6 +106,13 @@ class HostedWorld {
   }
   /// This rank ends in an orderly way, before or after MPI_Finalize.
   void goodbye() { send(detail::WorldFrame::goodbye); }
+
+  /// The process of this node's server.
+  [[nodiscard]] pid_t server() const { return server_process_.value().pid(); }
+  /// Lets the server go on if a signal has stopped it, so that it sees that this process ends, and does not stay behind.
+  void continue_server() noexcept {
+    if (server_process_ && server_process_->stopped()) server_process_->send(SIGCONT);
+  }
 
  private:
   HostedWorld(std::size_t rank, std::size_t size) : rank_(rank), size_(size) {}
@@ -200,9 +209,13 @@ class HostedWorld {
   /// Takes a frame of the server. Throws what the server says went wrong.
   void take(const rendezvous::Frame& frame) {
     switch (static_cast<detail::WorldFrame>(frame.type)) {
-      case detail::WorldFrame::environment:
-        for (rendezvous::RecordReader reader{frame.payload}; !reader.empty();) environment_.set(reader.string());
+      case detail::WorldFrame::environment: {
+        const detail::NodeWelcome welcome = detail::NodeWelcome::from(frame.payload);
+        for (const std::string& variable : welcome.variables) environment_.set(variable);
+        server_process_.emplace(welcome.server);
+        shown_ = detail::NodeDoor::show(welcome.door, rank_);
         break;
+      }
       case detail::WorldFrame::failed:
         detail::WorldFailure::from(frame.payload).raise();
       case detail::WorldFrame::lost: {
@@ -218,6 +231,8 @@ class HostedWorld {
   std::size_t size_;
   rendezvous::Descriptor lifeline_;
   LostPeer server_;
+  std::optional<detail::ProcessWatch> server_process_;
+  rendezvous::Descriptor shown_;
   detail::LaunchEnvironment environment_;
 };
 

@@ -21,7 +21,7 @@ namespace detail {
 
 /// What the processes of a hosted world and their servers send each other once they are connected.
 enum class WorldFrame : std::uint16_t {
-  environment = 16,   ///< server to rank: variables to set
+  environment = 16,   ///< server to rank: a NodeWelcome
   failed = 17,        ///< server to rank or server: the world does not come to be
   lost = 18,          ///< anywhere: a LostPeer
   initialised = 19,   ///< rank to server: MPI_Init is over
@@ -32,6 +32,29 @@ enum class WorldFrame : std::uint16_t {
   fence = 24,         ///< server to first server: what its ranks contribute
   fence_result = 25,  ///< and what all contributed
   heartbeat = 26,     ///< between servers
+};
+
+/// What a rank gets from its server when all tasks have come.
+struct NodeWelcome {
+  int server = 0;                      ///< the server's process
+  std::string door;                    ///< where the rank shows its process (NodeDoor)
+  std::vector<std::string> variables;  ///< "NAME=value", to be set for MPI_Init
+
+  [[nodiscard]] std::vector<std::byte> record() const {
+    rendezvous::RecordWriter writer;
+    writer.number(static_cast<std::uint32_t>(server)).string(door);
+    for (const std::string& variable : variables) writer.string(variable);
+    return {writer.content().begin(), writer.content().end()};
+  }
+  /// Throws FrameError.
+  [[nodiscard]] static NodeWelcome from(std::span<const std::byte> record) {
+    rendezvous::RecordReader reader{record};
+    NodeWelcome welcome;
+    welcome.server = static_cast<int>(reader.number<std::uint32_t>());
+    welcome.door = reader.string();
+    while (!reader.empty()) welcome.variables.push_back(reader.string());
+    return welcome;
+  }
 };
 
 /// Lifelines and failures carry no longer frames.

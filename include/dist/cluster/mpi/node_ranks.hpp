@@ -59,12 +59,10 @@ class NodeRanks {
   [[nodiscard]] bool said_goodbye(std::size_t rank) { return of(rank).goodbye; }
   [[nodiscard]] bool finalized(std::size_t rank) { return of(rank).finalized; }
   void finalize(std::size_t rank) { of(rank).finalized = true; }
-  /// The lowest rank that has not left MPI_Init.
-  [[nodiscard]] std::optional<std::size_t> first_not_initialised() const {
-    for (const Member& member : members_)
-      if (!member.initialised) return member.rank;
-    return std::nullopt;
-  }
+  /// Whether it has come to MPI_Init, and whether it has left it.
+  [[nodiscard]] bool in_mpi(std::size_t rank) { return of(rank).in_mpi; }
+  [[nodiscard]] bool initialised(std::size_t rank) { return of(rank).initialised; }
+  void enter_mpi(std::size_t rank) { of(rank).in_mpi = true; }
 
   /// Sends and receives what is possible now. `leaves(rank)` is told of goodbyes, `gone(rank, why)` of connections that
   /// ended without one.
@@ -96,6 +94,7 @@ class NodeRanks {
   struct Member {
     std::size_t rank = 0;
     rendezvous::Connection connection{};
+    bool in_mpi = false;
     bool initialised = false;
     bool goodbye = false;
     bool finalized = false;

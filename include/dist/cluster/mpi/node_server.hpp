@@ -1,11 +1,11 @@
 #pragma once
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,12 +16,14 @@
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
+#include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_links.hpp>
 #include <dist/cluster/mpi/node_ranks.hpp>
 #include <dist/cluster/mpi/pmix_server.hpp>
 #include <dist/cluster/mpi/world_directory.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/cluster/rendezvous/reception.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist::detail {
 
@@ -85,12 +87,12 @@ class NodeServer {
   int attend(const WorldStart& start) {
     WorldDirectory directory;
     PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path(), options_.handshake}};
+    const std::string door_path = directory.path() + "/door";
+    NodeDoor door{door_path};
     for (const std::size_t rank : nodes_.ranks(node_)) {
-      std::vector<std::string> variables = pmix.environment(rank);
-      add_launch_variables(variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path());
-      rendezvous::RecordWriter writer;
-      for (const std::string& variable : variables) writer.string(variable);
-      ranks_.send(rank, WorldFrame::environment, writer.content());
+      NodeWelcome welcome{getpid(), door_path, pmix.environment(rank)};
+      add_launch_variables(welcome.variables, nodes_.ranks(node_).size(), nodes_.nodes() == 1, directory.path());
+      ranks_.send(rank, WorldFrame::environment, welcome.record());
     }
     links_.heard_from_all();
     const Deadline initialised = Deadline::in(options_.deadline);
@@ -99,7 +101,9 @@ class NodeServer {
       reception_.add_entries(entries);
       ranks_.add_entries(entries);
       links_.add_entries(entries);
+      door.add_entries(entries);
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(Milliseconds{100}));
+      door.advance();
       reception_.advance([](const rendezvous::Hello& hello) { return refuse(hello); }, [](rendezvous::Guest) {});
       while (std::optional<PmixEvent> event = pmix.next_event()) on_pmix(*event);
       ranks_.advance(
@@ -109,12 +113,11 @@ class NodeServer {
           [&](std::size_t rank, const std::string& why) { lose(rank, why); });
       links_.advance([&](std::size_t node, const rendezvous::Frame& frame) { on_link(node, frame); },
                      [&](std::size_t node, const std::string& why) { lose_node(node, why); });
-      if (const auto late = ranks_.first_not_initialised(); late && initialised.passed() && !lost_)
-        lose(*late, text("it has not left MPI_Init within ", rendezvous::seconds(options_.deadline)));
+      if (initialised.passed() && !lost_) require_initialised(door);
     }
     if (lost_) {
       pmix.abandon();
-      return end_ranks();
+      return end_ranks(door);
     }
     std::this_thread::sleep_for(Milliseconds{300});  // the answers to the last calls of the ranks are on their way
     return 0;
@@ -136,13 +139,28 @@ class NodeServer {
     return true;
   }
 
-  int end_ranks() {
+  /// A rank that others wait for in MPI_Init: one that a signal has stopped, or that has not come to it; where all have,
+  /// the first that has not left it.
+  void require_initialised(NodeDoor& door) {
+    const std::string within = text(" within ", rendezvous::seconds(options_.deadline));
+    for (const std::size_t rank : nodes_.ranks(node_))
+      if (!ranks_.initialised(rank) && door.is_stopped(rank))
+        return lose(rank, text("a signal has stopped it, and it has not left MPI_Init", within));
+    for (const std::size_t rank : nodes_.ranks(node_))
+      if (!ranks_.in_mpi(rank)) return lose(rank, text("it has not come to MPI_Init", within));
+    for (const std::size_t rank : nodes_.ranks(node_))
+      if (!ranks_.initialised(rank)) return lose(rank, text("it has not left MPI_Init", within));
+  }
+
+  /// Ends the processes of this node that are still there. A closed lifeline ends those that run, as libpmix sees it, but
+  /// not one that a signal has stopped.
+  int end_ranks(NodeDoor& door) {
     const std::size_t left = ranks_.still_connected();
     if (left > 0)
-      std::fprintf(
-          stderr,
-          "dist: worker %zu on host %s is gone (%s); ending what is left of the job on this host, %zu processes.\n",
-          lost_peer_.rank, lost_peer_.host.c_str(), lost_peer_.why.c_str(), left);
+      say(text("worker ", lost_peer_.rank, " on host ", lost_peer_.host, " is gone (", lost_peer_.why,
+               "); ending what is left of the job on this host, ", left, left == 1 ? " process" : " processes"));
+    for (const std::size_t rank : nodes_.ranks(node_))
+      if (ranks_.connected(rank) && !(ranks_.said_goodbye(rank) && ranks_.finalized(rank))) door.end(rank);
     return 1;
   }
 
@@ -178,6 +196,7 @@ class NodeServer {
         if (!ranks_.finalized(rank)) lose(rank, "its process ended without MPI_Finalize");
         break;
       case PmixEvent::Kind::connected:
+        ranks_.enter_mpi(rank);
         break;
     }
   }

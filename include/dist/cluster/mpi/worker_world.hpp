@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,6 +23,7 @@
 #include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/mpi/hosted_world.hpp>
 #include <dist/cluster/rendezvous/address_exchange.hpp>
+#include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
@@ -29,9 +32,11 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/farewell.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/watchdog.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/say.hpp>
 #include <dist/core/warning.hpp>
 
 namespace dist {
@@ -43,11 +48,27 @@ namespace detail {
 struct StartedWorld {
   std::unique_ptr<HostedWorld> hosted;
   std::unique_ptr<mpi::Environment> environment;
-  std::shared_ptr<PeerHealth> health;  ///< what the last strategy knew of its peers
+  std::optional<mpi::Farewell> farewell;  ///< where this library finalises MPI
+  std::shared_ptr<PeerHealth> health;     ///< what the last strategy knew of its peers
+  /// The longest that this process waits at its end for the others: the timeout of the last strategy's collectives. 0
+  /// waits as long as it takes, as a process that does not train has to: it may end long before the training.
+  std::chrono::nanoseconds timeout{0};
+
+  /// What is known of the other processes.
+  [[nodiscard]] const std::shared_ptr<PeerHealth>& peers() {
+    if (!health) health = std::make_shared<PeerHealth>();
+    if (hosted && !lifeline_is_watched_) {
+      lifeline_is_watched_ = true;
+      health->watch_lifeline(hosted->lifeline(), [this] { return hosted->lost_peer(); });
+      health->watch_helper("the server process of this host", hosted->server());
+    }
+    return health;
+  }
 
   /// The job is broken: whoever finalised MPI would wait for ever, and this process does not end in order.
   void abandon() noexcept {
     if (environment) environment->abandon();
+    if (hosted) hosted->continue_server();
     hosted.reset();
   }
   /// The work of the processes together, as long as it lives. A process that ends during it, by exit, or after an
@@ -80,16 +101,38 @@ struct StartedWorld {
   ~StartedWorld() {
     if (unfinished_ != 0) abandon();
     if (hosted) hosted->goodbye();
-    if (!environment || !environment->owns_mpi() || !health || unfinished_ != 0) return;
-    // MPI_Finalize waits for all processes, as long as it takes, but not for those that are lost. A peer that was
-    // faster and has ended looks the same: hence the patience.
-    Watchdog watchdog{*health, std::chrono::nanoseconds{0}, std::chrono::seconds{30}};
+    if (environment && environment->owns_mpi() && unfinished_ == 0) part();
+  }
+
+ private:
+  /// Meets the others and finalises MPI, which waits for all of them. Where one does not come the process ends here, with
+  /// the reason.
+  void part() {
+    std::fflush(nullptr);  // an end on the way flushes nothing
+    const std::shared_ptr<PeerHealth> known = peers();
+    try {
+      if (farewell) farewell->meet(timeout, *known);
+    } catch (const DeadlineExceeded& error) {
+      end(Watchdog::exit_late, error);
+    } catch (const std::exception& error) {
+      end(Watchdog::exit_lost, error);
+    }
+    // All have come. A peer that was faster and has ended looks like a lost one: hence the patience.
+    Watchdog watchdog{*known, timeout, std::chrono::seconds{30}, [this] {
+                        if (hosted) hosted->continue_server();
+                      }};
     const CollectiveCall call{.operation = "MPI_Finalize"};
     const Watchdog::Guard guard{&watchdog, call};
     environment.reset();
   }
+  [[noreturn]] void end(int status, const std::exception& error) {
+    say(text("stuck at the end of the process, and ended with status ", status, ": ", error.what()));
+    if (hosted) hosted->continue_server();
+    std::fflush(nullptr);
+    _exit(status);
+  }
 
- private:
+  bool lifeline_is_watched_ = false;
   std::size_t unfinished_ = 0;
 };
 
@@ -173,16 +216,25 @@ class WorkerWorld {
   class Start {
    public:
     Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)
-        : watchdog_(health_, longest), guard_(&watchdog_, call_) {
-      if (const HostedWorld* const hosted = started().hosted.get())
-        health_.watch_lifeline(hosted->lifeline(), [hosted] { return hosted->lost_peer(); });
+        : health_(started().hosted ? *started().peers() : alone_),
+          watchdog_(health_, longest + (started().hosted ? first_word_of_the_server : std::chrono::milliseconds{0})),
+          guard_(&watchdog_, call_) {
       if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);
     }
-    /// Throws Unavailable where a process went, although MPI runs.
-    void finish() { health_.look(); }
+    /// The process is `name` to the others, and worker number `worker` where it is one. Throws Unavailable where a
+    /// process went, although MPI runs.
+    void finish(std::string_view name, std::size_t worker) {
+      detail::StartedWorld& world = started();
+      if (world.environment && world.environment->owns_mpi() && !world.farewell) world.farewell.emplace(name, worker);
+      health_.look();
+    }
 
    private:
-    PeerHealth health_;
+    /// The server keeps the same deadline, and can name who is missing.
+    static constexpr std::chrono::milliseconds first_word_of_the_server{3000};
+
+    PeerHealth alone_;
+    PeerHealth& health_;
     Watchdog watchdog_;
     CollectiveCall call_{.operation = "MPI_Init"};
     Watchdog::Guard guard_;
@@ -213,9 +265,13 @@ class WorkerWorld {
     }
   }
 
+  [[nodiscard]] static std::string name_of(std::string_view role) {
+    return text(role, " on host ", rendezvous::host_name());
+  }
+
   void join_launched(const ClusterSpec& cluster, const std::optional<Task>& task, const Launcher& launcher,
                      std::chrono::milliseconds start_timeout) {
-    const Start start{start_timeout, thread_level_};
+    Start start{start_timeout, thread_level_};
     const std::size_t size = size_of(MPI_COMM_WORLD);
     require_world_size(launcher, size);
     Claim mine{cluster.checksum(), task ? 1U : 0U, task.value_or(Task{}), {}};
@@ -228,6 +284,11 @@ class WorkerWorld {
     mpi::check(MPI_Allgather(&mine, sizeof(Claim), MPI_BYTE, claims.data(), sizeof(Claim), MPI_BYTE, MPI_COMM_WORLD),
                "MPI_Allgather");
     require_agreement(cluster, claims);
+    const bool works = trains(task);
+    const std::size_t worker = cluster.empty() ? rank_in(MPI_COMM_WORLD)
+                               : works         ? id_in_cluster(cluster, *task)
+                                               : mpi::Farewell::no_worker;
+    start.finish(name_of(works ? text("worker ", worker) : to_string(*task)), worker);
     if (cluster.empty()) {
       comm_ = MPI_COMM_WORLD;
       task_ = Task{TaskType::worker, rank_in(comm_)};
@@ -235,8 +296,8 @@ class WorkerWorld {
       return;
     }
     task_ = task;
-    const int number = trains(task) ? static_cast<int>(id_in_cluster(cluster, *task)) : 0;
-    mpi::check(MPI_Comm_split(MPI_COMM_WORLD, trains(task) ? 0 : MPI_UNDEFINED, number, &comm_), "MPI_Comm_split");
+    const int number = works ? static_cast<int>(worker) : 0;
+    mpi::check(MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, number, &comm_), "MPI_Comm_split");
   }
 
   /// Every process sees the claims of all, so all throw or none.
@@ -291,8 +352,11 @@ class WorkerWorld {
     }
     options.deadline = std::max(deadline.left(), rendezvous::Milliseconds{1});
     started().hosted = std::make_unique<HostedWorld>(HostedWorld::join(options));
-    Start{start_timeout, thread_level_}.finish();
-    started().hosted->initialised();
+    {
+      Start start{start_timeout, thread_level_};
+      started().hosted->initialised();
+      start.finish(name_of(text("worker ", options.rank)), options.rank);
+    }
     comm_ = MPI_COMM_WORLD;
   }
 

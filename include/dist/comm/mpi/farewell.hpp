@@ -1,0 +1,127 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/wait.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/say.hpp>
+
+namespace dist::mpi {
+
+/// The meeting of all processes of MPI_COMM_WORLD before MPI_Finalize. MPI_Finalize waits for all of them as long as it
+/// takes and cannot say for whom; this wait has a deadline and names who does not come.
+///
+/// Each process sends every other one a byte, so that each knows who has come.
+class Farewell {
+ public:
+  /// The number of a process that is no worker.
+  static constexpr std::size_t no_worker = std::numeric_limits<std::size_t>::max();
+
+  /// A collective call of all processes. Messages call this one `name`; `worker` is its number in PeerHealth.
+  Farewell(std::string_view name, std::size_t worker) {
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    int number = 0;
+    check(MPI_Comm_rank(comm_, &number), "MPI_Comm_rank");
+    rank_ = static_cast<std::size_t>(number);
+    check(MPI_Comm_size(comm_, &number), "MPI_Comm_size");
+    members_.resize(static_cast<std::size_t>(number));
+    Member mine{worker, {}};
+    std::copy_n(name.data(), std::min(name.size(), mine.name.size() - 1), mine.name.data());
+    check(MPI_Allgather(&mine, sizeof(Member), MPI_BYTE, members_.data(), sizeof(Member), MPI_BYTE, comm_),
+          "MPI_Allgather");
+  }
+  Farewell(const Farewell&) = delete;
+  Farewell& operator=(const Farewell&) = delete;
+  /// What has not come may still be on its way: the communicator stays for the life of the process.
+  ~Farewell() = default;
+
+  /// Returns when all have come here. Throws DeadlineExceeded, naming who has not come within `timeout` (0 waits as long
+  /// as it takes), or Unavailable, where `health` knows that a process is lost. After ten seconds it says for whom it
+  /// waits.
+  void meet(std::chrono::nanoseconds timeout, PeerHealth& health) {
+    if (receives_.empty()) start();
+    const std::int64_t start = dist::detail::monotonic_nanoseconds();
+    bool said = false;
+    detail::poll_until(
+        detail::spins_on_shared_core, dist::detail::longest_wait(timeout), [&] { return is_done(); },
+        [&] {
+          health.look();
+          if (said || dist::detail::monotonic_nanoseconds() - start < patience) return;
+          said = true;
+          say(text(name(rank_), " has finished and waits for ", missing(), ", ",
+                   timeout.count() == 0 ? "as long as it takes" : text("up to ", seconds(timeout), " s")));
+        },
+        [&] {
+          throw DeadlineExceeded(
+              text("Not all processes came to the end of the job within ", seconds(timeout), " s"),
+              text(name(rank_), " has finished and waits for ", missing()),
+              "See what they do after their strategy has ended, or give the strategy a longer timeout");
+        });
+  }
+
+ private:
+  static constexpr std::int64_t patience = 10'000'000'000;
+
+  struct Member {
+    std::uint64_t worker;
+    std::array<char, 288> name;
+  };
+
+  [[nodiscard]] std::string_view name(std::size_t rank) const { return members_[rank].name.data(); }
+  [[nodiscard]] static double seconds(std::chrono::nanoseconds time) {
+    return static_cast<double>(time.count()) * 1e-9;
+  }
+
+  void start() {
+    bytes_.resize(2 * members_.size());
+    receives_.resize(members_.size(), MPI_REQUEST_NULL);
+    sends_.resize(members_.size(), MPI_REQUEST_NULL);
+    for (std::size_t peer = 0; peer < members_.size(); ++peer) {
+      if (peer == rank_) continue;
+      const int number = static_cast<int>(peer);
+      check(MPI_Irecv(&bytes_[2 * peer], 1, MPI_BYTE, number, 0, comm_, &receives_[peer]), "MPI_Irecv");
+      check(MPI_Isend(&bytes_[2 * peer + 1], 1, MPI_BYTE, number, 0, comm_, &sends_[peer]), "MPI_Isend");
+    }
+  }
+  [[nodiscard]] static bool are_done(std::vector<MPI_Request>& requests) {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+  [[nodiscard]] bool is_done() { return are_done(receives_) && are_done(sends_); }
+
+  /// "worker 1 on host east, worker 3 on host west and 12 more".
+  [[nodiscard]] std::string missing() {
+    constexpr std::size_t most = 8;
+    std::string names;
+    std::size_t count = 0;
+    for (std::size_t peer = 0; peer < members_.size(); ++peer) {
+      int done = 0;
+      check(MPI_Test(&receives_[peer], &done, MPI_STATUS_IGNORE), "MPI_Test");
+      if (done == 0 && ++count <= most) names += text(count == 1 ? "" : ", ", name(peer));
+    }
+    if (count > most) names += text(" and ", count - most, " more");
+    return count == 0 ? "what is on its way" : names;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::size_t rank_ = 0;
+  std::vector<Member> members_;
+  std::vector<std::byte> bytes_;
+  std::vector<MPI_Request> receives_;
+  std::vector<MPI_Request> sends_;
+};
+
+}  // namespace dist::mpi
