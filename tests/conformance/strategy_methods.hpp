@@ -4,10 +4,13 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +25,8 @@
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/interface.hpp>
@@ -72,6 +77,9 @@ std::string refusal(Fn&& fn) {
   return "nothing was thrown";
 }
 
+struct Point {
+  float x, y, z;
+};
 struct Sums {
   float loss;
   std::int64_t examples;
@@ -270,6 +278,154 @@ void check_strategy_methods(S& strategy) {
       CHECK(elements_of(value_on(local, tensor)) == std::vector<float>{ids, ids + count, ids + 2 * count});
       CHECK(value_on(local, numbers[1]) == 2 * count);
     }
+  }
+  SUBCASE("contiguous ranges of numbers are reduced in place, values and temporaries are returned (E03)") {
+    const auto right = strategy.run([&](auto& replica) {
+      const auto r = static_cast<float>(replica.replica_id().index());
+      std::vector<float> numbers{r, 1};
+      replica.all_reduce(dist::sum, numbers);
+      replica.all_reduce(dist::max, numbers, {.timeout = std::chrono::minutes{1}});
+      float three[] = {r, -r, 2};
+      replica.all_reduce(dist::mean, three);
+      std::vector<std::complex<float>> waves{{r, 1}, {2, -r}};
+      replica.all_reduce(dist::sum, waves);
+      std::vector<Point> points{{1, 2, 3}, {r, r, -r}};
+      replica.all_reduce(dist::min, points);
+      const std::vector<float> returned = replica.all_reduce(dist::sum, std::vector<float>{3, r});
+      const std::array<float, 2> pair = replica.all_reduce(dist::sum, std::array{r, 2.0f});
+      const std::complex<double> wave = replica.all_reduce(dist::mean, std::complex<double>{r, -2});
+      return numbers == std::vector<float>{ids, count} && three[0] == (count - 1) / 2 && three[1] == (1 - count) / 2 &&
+             three[2] == 2 && waves[0] == std::complex<float>{ids, count} &&
+             waves[1] == std::complex<float>{2 * count, -ids} && points[0].z == 3 && points[1].x == 0 &&
+             points[1].z == 1 - count && returned == std::vector<float>{3 * count, ids} &&
+             pair == std::array{ids, 2 * count} && wave == std::complex<double>{(count - 1.0) / 2, -2};
+    });
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
+  }
+  SUBCASE("plain structs are reduced member by member, whatever their members are (E03)") {
+    struct Mixed {
+      float number;
+      std::int64_t steps;
+      std::complex<float> wave;
+      std::vector<float> numbers;
+      std::pair<dist::Tensor<float>, Point> inside;
+    };
+    const auto right = strategy.run([&](auto& replica) {
+      const auto r = static_cast<float>(replica.replica_id().index());
+      const Mixed all = replica.all_reduce(dist::sum, Mixed{r, 2, {1, r}, {r, 4}, {counting({2}, r), {1, 2, r}}});
+      return all.number == ids && all.steps == 2 * static_cast<std::int64_t>(replicas) &&
+             all.wave == std::complex<float>{count, ids} && all.numbers == std::vector<float>{ids, 4 * count} &&
+             elements_of(all.inside.first) == std::vector<float>{ids, ids + count} &&
+             all.inside.second.y == 2 * count && all.inside.second.z == ids;
+    });
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
+  }
+  SUBCASE("reduce and gather take ranges and complex numbers, too (C07, C14)") {
+    const auto [numbers, wave, points] = strategy.run([](auto& replica) {
+      const auto r = static_cast<float>(replica.replica_id().index());
+      return std::tuple{std::vector<float>{r, 1}, std::complex<float>{r, 2}, std::vector<Point>{{1, r, 2}}};
+    });
+    CHECK(strategy.reduce(dist::sum, numbers) == std::vector<float>{ids, count});
+    CHECK(strategy.reduce(dist::sum, wave) == std::complex<float>{ids, 2 * count});
+    const std::vector<Point> most = strategy.reduce(dist::max, points);
+    REQUIRE(most.size() == 1);
+    CHECK(most[0].y == count - 1);
+    CHECK(strategy.reduce(dist::sum, numbers, 0)[0] == ids + count);
+    const dist::Tensor<float> gathered = strategy.gather(numbers, 0);
+    REQUIRE(gathered.shape() == dist::Shape{2 * replicas});
+    CHECK(gathered[2 * replicas - 2] == count - 1);
+    CHECK(strategy.gather(points, 0).shape() == dist::Shape{replicas, 3});
+    const auto everywhere = strategy.run([](auto& replica) {
+      return replica.all_gather(std::vector<float>{static_cast<float>(replica.replica_id().index())}, 0);
+    });
+    for (std::size_t local = 0; local < local_replicas; ++local)
+      CHECK(elements_of(value_on(local, everywhere)) == elements_of(counting({replicas})));
+    if (replicas > 1) {
+      const auto ragged =
+          strategy.run([](auto& replica) { return std::vector<float>(1 + replica.replica_id().index()); });
+      CHECK_THROWS_AS(static_cast<void>(strategy.reduce(dist::sum, ragged)), dist::ShapeMismatch);
+    }
+  }
+  SUBCASE("functions are reductions, with an explicit identity (E03, H01)") {
+    const auto product = dist::reduction(std::multiplies<>{}, 1);
+    const auto larger = dist::reduction([](auto a, auto b) { return a * a < b * b ? b : a; }, 0);
+    const auto right = strategy.run([&](auto& replica) {
+      const auto r = static_cast<float>(replica.replica_id().index());
+      dist::Tensor<double> tensor{{5}};
+      for (double& element : tensor.elements()) element = 2;
+      std::vector<int> numbers{1, -1 - static_cast<int>(replica.replica_id().index())};
+      replica.all_reduce(larger, numbers);
+      // The identity is what a sum over no elements gives.
+      const auto of_none = replica.transform_reduce(product, {0, 0}, [](std::size_t) { return 2.0f; });
+      return replica.all_reduce(product, 2.0f) == std::exp2(count) &&
+             replica.all_reduce(product, tensor)[4] == std::exp2(count) &&
+             replica.all_reduce(larger, 1 - 3 * r) == (replicas == 1 ? 1 : 4 - 3 * count) && numbers[0] == 1 &&
+             numbers[1] == -static_cast<int>(replicas) && of_none == 1 &&
+             replica.all_reduce(product, dist::Float16{2}) == dist::Float16{std::exp2(count)};
+    });
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
+    const auto twos = strategy.run([](auto&) {
+      dist::Tensor<float> two{{1, 2}};
+      two[0] = two[1] = 2;
+      return std::tuple{2.0f, std::move(two)};
+    });
+    CHECK(strategy.reduce(product, std::get<0>(twos)) == std::exp2(count));
+    CHECK(strategy.reduce(product, std::get<1>(twos), 0)[1] == std::exp2(count));
+  }
+  SUBCASE("indexed slices are reduced to those of all replicas, one after another (E03, C07, H10)") {
+    const auto slices_of = [](std::size_t r) {
+      dist::IndexedSlices<float> slices(1 + r % 2, {4, 1});
+      for (std::size_t row = 0; row < slices.rows(); ++row) {
+        slices.indices()[row] = static_cast<std::int64_t>((r + row) % 4);
+        slices.values()[row] = static_cast<float>(r);
+      }
+      return slices;
+    };
+    std::vector<std::int64_t> indices;
+    std::vector<float> sums;
+    std::vector<float> means;
+    for (std::size_t r = 0; r < replicas; ++r)
+      for (std::size_t row = 0; row < 1 + r % 2; ++row) {
+        indices.push_back(static_cast<std::int64_t>((r + row) % 4));
+        sums.push_back(static_cast<float>(r));
+        means.push_back(static_cast<float>(r) / count);
+      }
+    const auto shows = [&](const dist::IndexedSlices<float>& all, const std::vector<float>& values) {
+      return std::vector(all.indices().begin(), all.indices().end()) == indices &&
+             std::vector<float>(all.values().data(), all.values().data() + all.values().size()) == values;
+    };
+    const auto mine = strategy.run([&](auto& replica) { return slices_of(replica.replica_id().index()); });
+    CHECK(shows(strategy.reduce(dist::sum, mine), sums));
+    CHECK(shows(strategy.reduce(dist::mean, mine), means));
+    const auto right = strategy.run([&](auto& replica) {
+      const auto slices = slices_of(replica.replica_id().index());
+      return shows(replica.all_reduce(dist::sum, slices), sums) &&
+             shows(replica.all_reduce(dist::mean, slices.view()), means) &&
+             shows(std::get<0>(replica.all_reduce(dist::sum, std::tuple{slices, 1})), sums);
+    });
+    for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
+  }
+  SUBCASE("broadcast gives every replica what one of them has") {
+    for (const std::size_t root : {std::size_t{0}, replicas - 1}) {
+      const auto right = strategy.run([&](auto& replica) {
+        const std::size_t me = replica.replica_id().index();
+        const auto r = static_cast<float>(me);
+        std::vector<float> numbers(40, r);
+        replica.broadcast(numbers, root);
+        const auto tensor = replica.broadcast(counting({me + 1, 2}, r), root);
+        const auto [one, two] = replica.broadcast(std::pair{me, std::array{r, r + 1}}, root);
+        const auto given = replica.broadcast(me == root ? std::optional{r} : std::nullopt, root);
+        const auto none = replica.broadcast(me == root ? std::nullopt : std::optional{r}, root);
+        const auto from = static_cast<float>(root);
+        return numbers == std::vector<float>(40, from) && replica.broadcast(2 * me + 1, root) == 2 * root + 1 &&
+               tensor.shape() == dist::Shape{root + 1, 2} && tensor[1] == from + 1 && one == root &&
+               two[1] == from + 1 && given == from && !none.has_value() && replica.broadcast(me == root, root);
+      });
+      for (std::size_t local = 0; local < local_replicas; ++local) CHECK(value_on(local, right));
+    }
+    CHECK(refusal<dist::InvalidArgument>([&] {
+            strategy.run([&](auto& replica) { static_cast<void>(replica.broadcast(1, replicas)); });
+          }).find("There is no replica to broadcast from") != std::string::npos);
   }
   SUBCASE("tensors of different shapes are not reduced, even of as many elements (H09)") {
     if (replicas > 1) {

@@ -9,11 +9,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <span>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using dist::IndexRange;
@@ -278,4 +283,68 @@ TEST_CASE("a gradient of another length than what it is applied to is refused, a
   check(one);
   Mirrored two{2};
   check(two);
+}
+
+TEST_CASE("every collective waits as long as its call's options say (spec H13)") {
+  Mirrored strategy(2);
+  auto variable = strategy.variable<float, dist::OnRead, dist::Sum>({2});
+  const dist::CommunicationOptions soon{.timeout = std::chrono::milliseconds{5}};
+  const auto nothing = [](auto&&...) {};
+  const auto calls = std::tuple{
+      [&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, 1.0f, soon)); },
+      [&](auto& replica) {
+        std::vector<float> values(100);
+        replica.all_reduce(dist::sum, values, soon);
+      },
+      [&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, dist::Tensor<float>{{3}}, soon)); },
+      [&](auto& replica) {
+        static_cast<void>(replica.all_reduce(dist::sum, std::pair{1, 2.5}, soon));
+      },
+      [&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, variable, soon)); },
+      [&](auto& replica) {
+        static_cast<void>(replica.all_reduce(dist::sum, dist::IndexedSlices<float>{1, {3, 2}}, soon));
+      },
+      [&](auto& replica) { static_cast<void>(replica.all_gather(std::vector<int>{1}, 0, soon)); },
+      [&](auto& replica) { static_cast<void>(replica.broadcast(1, 1, soon)); },
+      [&](auto& replica) {
+        std::vector<float> values(100);
+        replica.reduce_and_apply(dist::sum, std::span{values}, std::span{values}, nothing, soon);
+      },
+      [&](auto& replica) {
+        std::vector<float> values(100);
+        replica.reduce_scatter(dist::sum, std::span{values}, nothing, soon);
+      },
+      [&](auto& replica) {
+        std::vector<float> values(100);
+        replica.update_shards(std::span{values}, nothing, soon);
+      },
+      [&](auto& replica) {
+        int mine = 0;
+        replica.share("share", mine, nothing, soon);
+      },
+      [&](auto& replica) { replica.barrier(soon); }};
+  const auto check = [&](const auto& call) {
+    std::atomic<bool> late{false};
+    bool in_time = false;
+    try {
+      strategy.run([&](auto& replica) {
+        if (replica.replica_id().index() == 1)
+          while (!late) std::this_thread::yield();
+        try {
+          call(replica);
+        } catch (const dist::DeadlineExceeded&) {
+          late = true;
+          throw;
+        }
+      });
+    } catch (const dist::ReplicaError& error) {
+      try {
+        std::rethrow_exception(error.cause());
+      } catch (const dist::DeadlineExceeded&) {
+        in_time = true;
+      }
+    }
+    CHECK(in_time);
+  };
+  std::apply([&](const auto&... call) { (check(call), ...); }, calls);
 }

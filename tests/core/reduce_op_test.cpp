@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -299,4 +300,24 @@ TEST_CASE("integers wrap around, also those that are computed in a wider type") 
   CHECK(dist::prod(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}) ==
         std::numeric_limits<std::int64_t>::min());
   CHECK(dist::sum(std::int8_t{127}, std::int8_t{1}) == -128);
+}
+
+TEST_CASE("a function and its identity are an operation (spec H01)") {
+  const auto product = dist::reduction(std::multiplies<>{}, 1);
+  using Product = std::remove_const_t<decltype(product)>;
+  CHECK(product(3, 4) == 12);
+  CHECK(product(dist::Float16{3}, dist::Float16{4}) == 12);
+  CHECK(product.identity_as<double>() == 1);
+  CHECK(Product::finish(7, 3) == 7);
+  CHECK(Product::name.find("multiplies") != std::string_view::npos);
+  static_assert(ReduceOp<Product, float> && ReduceOp<Product, std::int8_t> && ReduceOp<Product, dist::Float16>);
+  static_assert(ReduceOp<dist::detail::Unfinished<Product>, float>);
+  const auto least = dist::reduction([](double a, double b) { return b < a ? b : a; }, 1e300);
+  using Least = std::remove_const_t<decltype(least)>;
+  CHECK(least.identity_as<double>() == 1e300);
+  // No fraction and no range is lost silently.
+  static_assert(ReduceOp<Least, double> && ReduceOp<Least, float> && !ReduceOp<Least, int>);
+  using IntegerSum = decltype(dist::reduction([](int a, int b) { return a + b; }, 0));
+  static_assert(ReduceOp<IntegerSum, int> && !ReduceOp<IntegerSum, float> && !ReduceOp<IntegerSum, double>);
+  CHECK(ReduceOp<decltype(dist::reduction(std::logical_or<>{}, false)), bool>);
 }

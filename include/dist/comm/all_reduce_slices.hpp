@@ -70,17 +70,19 @@ template <class Collectives, class T>
 }  // namespace detail
 
 /// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
-/// gave (spec H10); Mean divides the values by the number of replicas. Replicas may give different numbers of rows,
-/// also none, of one dense shape: throws ShapeMismatch, which names the replicas. A collective call.
+/// gave (spec H10); Mean divides the values by the number of replicas, of which each member may bring several. Replicas
+/// may give different numbers of rows, also none, of one dense shape: throws ShapeMismatch, which names the replicas. A
+/// collective call.
 template <class Collectives, class Op, class T>
-[[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine) {
+[[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine,
+                                                 std::size_t replicas_of_member = 1) {
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
                 "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
   detail::require_reduce_op<Op, T>();
   IndexedSlices<T> all = detail::gather_slices(collectives, mine).slices;
   if constexpr (std::same_as<Op, Mean>) {
-    const std::size_t members = collectives.communicator().size();
-    for (T& value : all.values().elements()) value = Op::finish(value, members);
+    const std::size_t replicas = collectives.communicator().size() * replicas_of_member;
+    for (T& value : all.values().elements()) value = Op::finish(value, replicas);
   }
   return all;
 }

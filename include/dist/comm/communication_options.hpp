@@ -46,4 +46,29 @@ struct CommunicationOptions {
   }
 };
 
+namespace detail {
+
+/// The collectives `Ops`, whose members wait for each other for `timeout`, where they wait at all (spec H13).
+template <class Ops>
+[[nodiscard]] Ops with_timeout(const Ops& ops, [[maybe_unused]] std::chrono::nanoseconds timeout) {
+  if constexpr (requires { ops.with_timeout(timeout); })
+    return ops.with_timeout(timeout);
+  else if constexpr (requires { ops.communicator().with_timeout(timeout); })
+    return Ops{ops.communicator().with_timeout(timeout)};
+  else
+    return ops;
+}
+
+/// What `call` returns for `ops`, which wait as long as `options` say.
+template <class Ops, class Call>
+auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& options, Call&& call) {
+  constexpr bool waits = requires { ops.with_timeout(*options.timeout); }
+  || requires { ops.communicator().with_timeout(*options.timeout); };
+  if constexpr (waits)
+    if (options.timeout) return call(with_timeout(ops, *options.timeout));
+  return call(ops);
+}
+
+}  // namespace detail
+
 }  // namespace dist

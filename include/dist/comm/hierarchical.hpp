@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
@@ -101,8 +102,11 @@ class Hierarchical {
   /// longer, so that those who know best who is missing are the first to say so.
   Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
                std::chrono::nanoseconds timeout)
-      : layout_(&layout), lower_(waiting(lower, timeout)), patient_(waiting(lower, longer(timeout, own_patience))) {
-    if (upper) upper_.emplace(waiting(*upper, upper_is_hierarchical || alone() ? timeout : longer(timeout, 1)));
+      : layout_(&layout),
+        lower_(detail::with_timeout(lower, timeout)),
+        patient_(detail::with_timeout(lower, longer(timeout, own_patience))) {
+    if (upper)
+      upper_.emplace(detail::with_timeout(*upper, upper_is_hierarchical || alone() ? timeout : longer(timeout, 1)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 
@@ -308,15 +312,6 @@ class Hierarchical {
   [[nodiscard]] bool alone() const noexcept { return layout_->groups() == layout_->size(); }
   [[nodiscard]] bool leads() const noexcept { return lower_.communicator().rank() == 0; }
 
-  template <class Ops>
-  [[nodiscard]] static Ops waiting(const Ops& ops, std::chrono::nanoseconds timeout) {
-    if constexpr (requires { ops.with_timeout(timeout); })
-      return ops.with_timeout(timeout);
-    else if constexpr (requires { ops.communicator().with_timeout(timeout); })
-      return Ops{ops.communicator().with_timeout(timeout)};
-    else
-      return ops;
-  }
   template <class Byte, class T>
   [[nodiscard]] static std::span<Byte> bytes_of(std::span<T> values) noexcept {
     return {reinterpret_cast<Byte*>(values.data()), values.size_bytes()};

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
@@ -19,6 +20,7 @@
 #include <dist/comm/share.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
@@ -30,6 +32,8 @@
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_name.hpp>
@@ -72,38 +76,68 @@ class ReplicaContext {
   /// This replica's number among the replicas of its process: the index of its state in a per-process array.
   [[nodiscard]] std::size_t local_index() const noexcept { return replicas_here().rank(); }
 
-  /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call.
+  /// The reduction of all replicas' values, the same on every replica (spec E03). A collective call, as are all of
+  /// this name. What has a name and is a contiguous range of numbers (std::span, std::vector, a matrix of Eigen) is
+  /// reduced in place; everything else is a value, whose reduction is returned: numbers, tensors, structures
+  /// (std::array among them), plain structs, and ranges that are temporary.
+  ///
+  /// `options.timeout` is how long this call waits for other replicas; where it is left out, as long as the strategy's
+  /// calls do (spec H13).
   template <Reducible T, class Op>
-  [[nodiscard]] T all_reduce(Op op, T value) const {
-    detail::require_reduce_op<Op, T>();
-    collectives_.all_reduce(op, std::span<T>{&value, 1});
+  [[nodiscard]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
+    all_reduce(op, std::span<T>{&value, 1}, options);
     return value;
   }
   /// The same element by element, in place. Throws CollectiveMismatch when replicas give different counts.
   template <Reducible T, class Op>
-  void all_reduce(Op op, std::span<T> values) const {
+  void all_reduce(Op op, std::span<T> values, const CommunicationOptions& options = {}) const {
     detail::require_reduce_op<Op, T>();
-    collectives_.all_reduce(op, values);
+    detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+  }
+  /// The same of any contiguous range of numbers, of complex numbers (sum and mean), or of values that consist of
+  /// numbers of one type, such as points. Throws InvalidArgument for a view with gaps between its elements.
+  template <class Range, class Op>
+    requires NumberRange<std::remove_reference_t<Range>>
+  auto all_reduce(Op op, Range&& range, const CommunicationOptions& options = {}) const
+      -> std::conditional_t<std::is_lvalue_reference_v<Range>, void, Range> {
+    reduce_numbers_in(op, range, options);
+    if constexpr (!std::is_lvalue_reference_v<Range>) return std::forward<Range>(range);
   }
 
   /// The same of a tensor. Throws ShapeMismatch when replicas give different shapes (spec H09).
   template <Reducible T, class Op>
-  [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values) const {
+  [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values, const CommunicationOptions& options = {}) const {
     PerReplica<Shape> shapes(num_replicas_in_sync());
-    collectives_.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+    detail::as_asked(collectives_, options, [&](const Collectives& ops) {
+      ops.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+    });
     require_equal_shapes(shapes);
-    all_reduce(op, values.elements());
+    all_reduce(op, values.elements(), options);
     return values;
   }
-  /// The same of every member of a tuple, pair, array or optional, and inside.
-  template <Structure Values, class Op>
-  [[nodiscard]] Values all_reduce(Op op, Values values) const {
-    const auto reduce_member = [&](auto& member) {
-      member = all_reduce(op, std::move(member));
-      return true;
-    };
-    static_cast<void>(map_structure(values, reduce_member));
+  /// The same of a complex number, and of every member of a tuple, pair, array, optional or plain struct, and inside.
+  template <class Values, class Op>
+    requires Structure<Values> || detail::NumbersValue<Values> || Aggregate<Values>
+  [[nodiscard]] Values all_reduce(Op op, Values values, const CommunicationOptions& options = {}) const {
+    if constexpr (detail::NumbersValue<Values>)
+      reduce_numbers_in(op, values, options);
+    else
+      for_each_member(values, [&](auto& member) { member = all_reduce(op, std::move(member), options); });
     return values;
+  }
+  /// The slices of all replicas, one after another in replica order; a mean divides their values by the number of
+  /// replicas (spec H10). Replicas may give different numbers of rows. Throws ShapeMismatch for slices of arrays of
+  /// different shapes.
+  template <class T, class Op>
+  [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlicesView<T>& slices,
+                                            const CommunicationOptions& options = {}) const {
+    return detail::as_asked(collectives_, options,
+                            [&](const Collectives& ops) { return all_reduce_slices(ops, op, slices); });
+  }
+  template <class T, class Op>
+  [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlices<T>& slices,
+                                            const CommunicationOptions& options = {}) const {
+    return all_reduce(op, slices.view(), options);
   }
 
   /// The same of several tensors at once, in place, with the same extents on every replica: packed together as
@@ -113,20 +147,22 @@ class ReplicaContext {
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
     detail::require_reduce_op<Op, T>();
     const CommunicationOptions merged = strategy_->communication().merge(options);
-    const Collectives collectives = waiting(merged.timeout);
-    require_equal_extents(collectives, tensors);
-    batch_all_reduce(collectives, op, tensors, PackByBytes{merged.bytes_per_pack});
+    detail::as_asked(collectives_, merged, [&](const Collectives& ops) {
+      require_equal_extents(ops, tensors);
+      batch_all_reduce(ops, op, tensors, PackByBytes{merged.bytes_per_pack});
+    });
   }
 
   /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
   /// E04, G25).
   template <class Op, class Variable>
     requires requires(const Variable& variable, const ReplicaContext& replica) { variable.component(replica); }
-  [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable) const {
+  [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable,
+                                                              const CommunicationOptions& options = {}) const {
     Tensor<typename Variable::Element> values{variable.shape()};
     const auto mine = variable.component(*this);
     std::copy(mine.begin(), mine.end(), values.data());
-    return all_reduce(op, std::move(values));
+    return all_reduce(op, std::move(values), options);
   }
 
   /// The values of all replicas, behind each other along `axis` in replica order, the same on every replica (spec E06).
@@ -134,18 +170,46 @@ class ReplicaContext {
   /// axis that they do not have. A collective call.
   template <class T>
     requires Reducible<std::remove_const_t<T>>
-  [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis) const {
-    return all_gather_tensors(collectives_, "replica", mine, axis);
+  [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis,
+                                                          const CommunicationOptions& options = {}) const {
+    return detail::as_asked(collectives_, options,
+                            [&](const Collectives& ops) { return all_gather_tensors(ops, "replica", mine, axis); });
   }
   template <Reducible T>
-  [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis) const {
-    return all_gather(mine.view(), axis);
+  [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis, const CommunicationOptions& options = {}) const {
+    return all_gather(mine.view(), axis, options);
+  }
+  /// The same of a range, which has one axis, or two where an element consists of several numbers.
+  template <NumberRange Range>
+  [[nodiscard]] auto all_gather(const Range& mine, int axis, const CommunicationOptions& options = {}) const {
+    return all_gather(detail::view_of_numbers(mine), axis, options);
   }
 
   template <class T>
     requires Reducible<T>
   void all_gather(T, int) const {
     static_assert(!Reducible<T>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
+  }
+
+  /// The value of replica `root`, on every replica. As in `all_reduce`, a contiguous range of numbers that has a name is
+  /// overwritten in place, with as many elements on every replica; everything else is returned: a tensor has the root's
+  /// shape, an optional a value where the root's has one. A collective call, of which every replica names the same root.
+  /// Throws InvalidArgument for a root that there is not.
+  template <class Value>
+  auto broadcast(Value&& value, std::size_t root, const CommunicationOptions& options = {}) const
+      -> std::conditional_t<NumberRange<std::remove_reference_t<Value>> && std::is_lvalue_reference_v<Value>, void,
+                            std::remove_cvref_t<Value>> {
+    if (root >= num_replicas_in_sync())
+      throw InvalidArgument("There is no replica to broadcast from",
+                            text("root ", root, " of ", num_replicas_in_sync(), " replicas"),
+                            "Give a root from 0 to num_replicas_in_sync() - 1");
+    if constexpr (NumberRange<std::remove_reference_t<Value>> && std::is_lvalue_reference_v<Value>) {
+      broadcast_into(value, root, options);
+    } else {
+      std::remove_cvref_t<Value> values = std::forward<Value>(value);
+      broadcast_into(values, root, options);
+      return values;
+    }
   }
 
   /// Brings all replicas of this process together and calls `fn(scope, args...)` once, in the cross-replica context, on
@@ -219,13 +283,15 @@ class ReplicaContext {
   /// values before, and holds the same bits after. Throws ShapeMismatch when `gradient` and `mirror` differ in length.
   /// A collective call.
   template <Reducible T, class Op, class Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update,
+                        const CommunicationOptions& options = {}) const {
     detail::require_reduce_op<Op, T>();
     if (gradient.size() != mirror.size())
       throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
                           text(gradient.size(), " elements for ", mirror.size()),
                           "Give reduce_and_apply one gradient element for each element to change");
-    collectives_.reduce_and_apply(op, gradient, mirror, std::forward<Update>(update));
+    detail::as_asked(collectives_, options,
+                     [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
   }
 
   /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
@@ -236,36 +302,39 @@ class ReplicaContext {
   /// replica, these are its `values` themselves. Leaves `values` as they were.
   template <class T, class Op, class Use>
     requires Reducible<std::remove_const_t<T>>
-  void reduce_scatter(Op op, std::span<T> values, Use&& use) const {
+  void reduce_scatter(Op op, std::span<T> values, Use&& use, const CommunicationOptions& options = {}) const {
     detail::require_reduce_op<Op, std::remove_const_t<T>>();
     const std::span<const T> operands{values};
     if (num_replicas_in_sync() == 1)
       use(std::size_t{0}, operands);
     else
-      collectives_.reduce_scatter(op, operands, std::forward<Use>(use));
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
   }
   /// Calls `update(first, mine)` with consecutive blocks of this replica's share of `mirror`, to be changed in place;
   /// every replica's mirror then holds what the owners made of their shares. All replicas may give the same memory.
   template <Reducible T, class Update>
-  void update_shards(std::span<T> mirror, Update&& update) const {
-    collectives_.update_shards(mirror, std::forward<Update>(update));
+  void update_shards(std::span<T> mirror, Update&& update, const CommunicationOptions& options = {}) const {
+    detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.update_shards(mirror, update); });
   }
 
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
   /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how
   /// messages call it. A collective call, with the same type on every replica.
   template <class T, class Use>
-  void share(std::string_view operation, T& mine, Use&& use) const {
+  void share(std::string_view operation, T& mine, Use&& use, const CommunicationOptions& options = {}) const {
     static_assert(
         ReplicasShareMemory<ReplicaContext>,
         "share needs all replicas in one address space, as under Mirrored and CentralStorage: under a strategy "
         "of several processes, such as MultiWorker, use all_gather or a variable");
     if constexpr (ReplicasShareMemory<ReplicaContext>)
-      dist::share(collectives_.communicator(), operation, mine, std::forward<Use>(use));
+      detail::as_asked(collectives_, options,
+                       [&](const Collectives& ops) { dist::share(ops.communicator(), operation, mine, use); });
   }
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
-  void barrier() const { collectives_.communicator().barrier(); }
+  void barrier(const CommunicationOptions& options = {}) const {
+    detail::as_asked(collectives_, options, [](const Collectives& ops) { ops.communicator().barrier(); });
+  }
 
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must
   /// not depend on each other. Replicas that write parts of one captured array see each other's parts only where they
@@ -313,14 +382,48 @@ class ReplicaContext {
                             text("shapes ", to_string(shapes[0]), " and ", to_string(shapes[rank])),
                             "Give tensors of one shape on every replica");
   }
-  /// The collectives, with a deadline of their own if there is one.
-  [[nodiscard]] Collectives waiting([[maybe_unused]] std::optional<std::chrono::nanoseconds> timeout) const {
-    if constexpr (requires { collectives_.with_timeout(*timeout); }) {
-      if (timeout) return collectives_.with_timeout(*timeout);
-    } else if constexpr (requires { collectives_.communicator().with_timeout(*timeout); }) {
-      if (timeout) return Collectives{collectives_.communicator().with_timeout(*timeout)};
+  template <class Value, class Op>
+  void reduce_numbers_in(Op op, Value& value, const CommunicationOptions& options) const {
+    const auto numbers = detail::numbers_in(value);
+    constexpr bool may_change = !std::is_const_v<typename decltype(numbers)::element_type>;
+    static_assert(may_change, "all_reduce of a range is in place, and these elements are constant: reduce a copy");
+    if constexpr (may_change) {
+      detail::require_reduce_op_of_numbers<Op, std::remove_const_t<Value>>();
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
     }
-    return collectives_;
+  }
+
+  template <class Value>
+  void broadcast_into(Value& value, std::size_t root, const CommunicationOptions& options) const {
+    const auto broadcast_numbers = [&](auto numbers) {
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.broadcast(root, numbers); });
+    };
+    if constexpr (Reducible<Value>) {
+      broadcast_numbers(std::span<Value>{&value, 1});
+    } else if constexpr (detail::owns_tensor<Value>) {
+      PerReplica<Shape> shapes(num_replicas_in_sync());
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) {
+        ops.exchange("broadcast of a tensor", value.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
+      });
+      value.resize(shapes[root]);
+      broadcast_numbers(value.elements());
+    } else if constexpr (NumberRange<Value> || detail::NumbersValue<Value>) {
+      const auto numbers = detail::numbers_in(value);
+      constexpr bool may_change = !std::is_const_v<typename decltype(numbers)::element_type>;
+      static_assert(may_change, "broadcast of a range is in place, and these elements are constant: give a copy");
+      if constexpr (may_change) broadcast_numbers(numbers);
+    } else if constexpr (detail::is_optional<Value>) {
+      bool has_value = value.has_value();
+      broadcast_into(has_value, root, options);
+      if (!has_value) value.reset();
+      if (has_value && !value) value.emplace();
+      if (value) broadcast_into(*value, root, options);
+    } else if constexpr (Structure<Value> || Aggregate<Value>) {
+      for_each_member(value, [&](auto& member) { broadcast_into(member, root, options); });
+    } else {
+      static_assert(detail::never<Value>,
+                    "broadcast takes numbers, tensors, contiguous ranges of numbers, and structures of these");
+    }
   }
 
   template <class T>

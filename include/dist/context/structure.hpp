@@ -138,6 +138,19 @@ template <class T>
   }
 }
 
+/// Calls `fn(member)` for every member of a structure or an aggregate; for an optional's value, if it has one.
+template <class S, class Fn>
+  requires Structure<S> || Aggregate<S>
+constexpr void for_each_member(S& structure, Fn&& fn) {
+  if constexpr (detail::is_optional<std::remove_cv_t<S>>) {
+    if (structure) fn(*structure);
+  } else if constexpr (Structure<S>) {
+    std::apply([&](auto&... members) { (fn(members), ...); }, structure);
+  } else {
+    std::apply([&](auto&... members) { (fn(members), ...); }, members_of(structure));
+  }
+}
+
 /// Per-replica structures become a structure of per-replica values: of PerReplica<std::tuple<A, B>> a
 /// std::tuple<PerReplica<A>, PerReplica<B>>, and so on inside. Anything else stays as it is (spec C03, F05). Throws
 /// ShapeMismatch when an optional has a value on some replicas only.

@@ -52,6 +52,8 @@ class IndexedSlices {
  public:
   using Element = T;
 
+  /// No rows, of an array without rows.
+  IndexedSlices() : IndexedSlices(0, Shape{0}) {}
   /// Room for `rows` rows of an array of shape `dense_shape`, to be filled in. Throws ShapeMismatch for a scalar shape,
   /// InvalidArgument for more elements than can be counted.
   IndexedSlices(std::size_t rows, Shape dense_shape)

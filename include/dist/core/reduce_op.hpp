@@ -10,6 +10,8 @@
 ///     template <dist::Reducible T> static constexpr T finish(T combined, std::size_t) { return combined; }
 ///   };
 ///   const float gradient = replica.all_reduce(LargestMagnitude{}, mine);
+///
+/// A function that combines two values becomes an operation with `reduction`: `reduction(std::multiplies<>{}, 1)`.
 #pragma once
 
 #include <concepts>
@@ -21,6 +23,7 @@
 #include <dist/core/bfloat16.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/core/type_name.hpp>
 
 namespace dist {
 
@@ -173,9 +176,58 @@ inline constexpr BitXor bit_xor{};
 
 namespace detail {
 
+/// Whether what a function of two `T` returns stands for a `T` without loss: a lambda of int does not combine double.
+template <class R, class T>
+concept ResultFor = Reducible<R> &&(Floating<T> ? Floating<R> && sizeof(R) >= sizeof(T) : std::is_integral_v<R>);
+
+}  // namespace detail
+
+/// A function that combines two values, and its identity. Made by `reduction`.
+template <class Fn, Reducible Identity>
+struct ReductionBy : detail::FinishesAsIs {
+  static_assert(std::is_empty_v<Fn> && std::is_default_constructible_v<Fn>,
+                "a reduction's function has no state, as processes combine values by calls of their own: give "
+                "dist::reduction a lambda without captures or a function object without members");
+  static constexpr std::string_view name = detail::type_name<Fn>();
+
+  Identity start{};
+
+  template <Reducible T>
+    requires(std::floating_point<Identity> ? Floating<T> : true)
+  [[nodiscard]] constexpr T identity_as() const { return static_cast<T>(start); }
+  template <Reducible T>
+    requires requires(const Fn combine, T value) {
+      { combine(value, value) } -> detail::ResultFor<T>;
+    }
+  DIST_HD constexpr T operator()(T a, T b) const { return static_cast<T>(Fn{}(a, b)); }
+};
+
+/// The operation that combines values by `fn(a, b)`, such as `std::multiplies<>{}` or a lambda without captures, in rank
+/// order; `identity` is the value that changes no other: `reduction([](auto a, auto b) { return std::hypot(a, b); }, 0)`.
+/// `fn` must be associative up to rounding.
+template <class Fn, Reducible Identity>
+[[nodiscard]] constexpr ReductionBy<Fn, Identity> reduction(Fn, Identity identity) {
+  return {{}, identity};
+}
+
+namespace detail {
+
+/// The value of `T` that changes no other under `op`.
+template <class T, class Op>
+  requires requires { Op::template identity<T>; }
+[[nodiscard]] constexpr T identity_of(const Op&) { return Op::template identity<T>; }
+template <class T, class Op>
+  requires requires(const Op op) { op.template identity_as<T>(); }
+[[nodiscard]] constexpr T identity_of(const Op& op) { return op.template identity_as<T>(); }
+
+/// An operation of which every object is like another, at most with an identity of its own.
+template <class Op, class T>
+concept Stateless = std::is_empty_v<Op> ||
+    (std::is_default_constructible_v<Op>&& requires(const Op op) { op.template identity_as<T>(); });
+
 template <class Op, class T>
 concept Combines = requires(const Op op, T value, std::size_t count) {
-  { Op::template identity<T> } -> std::convertible_to<T>;
+  { identity_of<T>(op) } -> std::convertible_to<T>;
   { op(value, value) } -> std::same_as<T>;
   { Op::finish(value, count) } -> std::same_as<T>;
 };
@@ -185,7 +237,7 @@ concept Combines = requires(const Op op, T value, std::size_t count) {
 /// `Op` combines values of type `T`: it has a name for messages, an identity, a binary call and a `finish`, the last
 /// three for `T` and for its Accumulator.
 template <class Op, class T>
-concept ReduceOp = Reducible<T> && std::is_empty_v<Op> && requires {
+concept ReduceOp = Reducible<T> && detail::Stateless<Op, T> && requires {
   { Op::name } -> std::convertible_to<std::string_view>;
 } && detail::Combines<Op, T> && detail::Combines<Op, Accumulator<T>>;
 
@@ -205,12 +257,20 @@ struct Unfinished {
     return combined;
   }
 };
+template <class Op>
+struct Unfinished<Unfinished<Op>> : Unfinished<Op> {};
+template <class Fn, class Identity>
+struct Unfinished<ReductionBy<Fn, Identity>> : ReductionBy<Fn, Identity> {};
 
 /// The one sentence for a reduction that does not fit its values.
 template <class Op, class T>
 DIST_HD constexpr void require_reduce_op() {
+  constexpr bool is_function = std::is_invocable_v<const Op&, T, T> && !requires { Op::name; };
+  static_assert(!is_function,
+                "a function becomes a reduction together with its identity, the value that changes no other: "
+                "dist::reduction(std::multiplies<>{}, 1)");
   static_assert(
-      ReduceOp<Op, T>,
+      is_function || ReduceOp<Op, T>,
       "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do "
       "not take bool, bitwise reductions need an integer type");
 }

@@ -62,7 +62,7 @@ struct Cpu {
     using Combined = Accumulator<T>;
     constexpr std::size_t lanes = 8;
     Combined partial[lanes];
-    for (Combined& lane : partial) lane = Op::template identity<Combined>;
+    for (Combined& lane : partial) lane = detail::identity_of<Combined>(op);
     std::size_t i = range.begin;
     for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
       for (std::size_t lane = 0; lane < lanes; ++lane)

@@ -13,8 +13,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/context/all_gather_tensors.hpp>
+#include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
@@ -22,6 +24,7 @@
 #include <dist/core/concatenate.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_axes.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -30,17 +33,57 @@ namespace dist::detail {
 
 /// A Tensor, a TensorView, or what converts to one.
 template <class V>
-concept TensorLike = requires(const V& value) {
+concept ConvertsToTensor = requires(const V& value) {
   typename V::Element;
   { value.shape() } -> std::convertible_to<Shape>;
   TensorView<const std::remove_const_t<typename V::Element>>{value};
 };
+/// What can be seen as a tensor, a range of numbers and a complex number among them.
+template <class V>
+concept TensorLike = ConvertsToTensor<V> || NumberRange<V> || NumbersValue<V>;
+/// The same, but no single number.
+template <class V>
+concept HasAxes = ConvertsToTensor<V> || NumberRange<V>;
 template <TensorLike V>
-using ElementOf = std::remove_const_t<typename V::Element>;
-template <TensorLike V>
-[[nodiscard]] TensorView<const ElementOf<V>> view_of(const V& value) {
-  return TensorView<const ElementOf<V>>{value};
+[[nodiscard]] auto view_of(const V& value) {
+  if constexpr (ConvertsToTensor<V>)
+    return TensorView<const std::remove_const_t<typename V::Element>>{value};
+  else
+    return view_of_numbers(value);
 }
+template <TensorLike V>
+using ElementOf = std::remove_const_t<typename decltype(view_of(std::declval<const V&>()))::Element>;
+
+template <class Op, TensorLike V>
+constexpr void require_reduce_op_of() {
+  if constexpr (ConvertsToTensor<V>)
+    require_reduce_op<Op, ElementOf<V>>();
+  else
+    require_reduce_op_of_numbers<Op, V>();
+}
+
+/// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
+template <class V, class T>
+[[nodiscard]] auto in_form_of([[maybe_unused]] const V& one, Tensor<T>&& reduced) {
+  constexpr bool is_view = NumberRange<V> && (std::is_trivially_copyable_v<V> || std::is_array_v<V>);
+  const auto filled = [&](auto made) {
+    std::copy_n(reduced.data(), reduced.size(), numbers_in(made).data());
+    return made;
+  };
+  if constexpr (requires { typename V::PlainObject; })  // Eigen's name for what owns elements in this form
+    return filled(typename V::PlainObject(one));
+  else if constexpr (ConvertsToTensor<V> || is_view)
+    return Tensor<T>{std::move(reduced)};
+  else
+    return filled(V(one));
+}
+
+template <class T>
+inline constexpr bool is_indexed_slices = false;
+template <class T>
+inline constexpr bool is_indexed_slices<IndexedSlices<T>> = true;
+template <class T>
+inline constexpr bool is_indexed_slices<IndexedSlicesView<T>> = true;
 
 template <class T>
 inline constexpr bool is_tensor_view = false;
@@ -97,6 +140,25 @@ template <class Workers>
     }
     return all;
   }
+}
+
+/// The slices of all replicas, one after another in replica order (spec H10).
+template <class Op, class V, class Workers>
+[[nodiscard]] auto reduce_slices(Op op, const PerReplica<V>& values, const Workers& workers) {
+  using T = typename V::Element;
+  std::size_t rows = 0;
+  for (std::size_t replica = 0; replica < values.size(); ++replica) {
+    require_one_dense_shape(replica, values[replica].dense_shape(), values[0].dense_shape());
+    rows += values[replica].rows();
+  }
+  IndexedSlices<T> here(rows, values[0].dense_shape());
+  std::size_t row = 0;
+  for (const V& value : values) {
+    std::copy_n(value.indices().data(), value.rows(), here.indices().data() + row);
+    std::copy_n(value.values().data(), value.values().size(), here.values().rows(row, value.rows()).data());
+    row += value.rows();
+  }
+  return all_reduce_slices(workers, op, here.view(), values.size());
 }
 
 template <class Op, class V, class Workers>
@@ -159,7 +221,10 @@ template <class Op, class Value, class Workers>
     if constexpr (Reducible<Each>) {
       return reduce_numbers(op, value, workers);
     } else if constexpr (TensorLike<Each>) {
-      return reduce_tensors(op, value, workers);
+      require_reduce_op_of<Op, Each>();
+      return in_form_of(value[0], reduce_tensors(op, value, workers));
+    } else if constexpr (is_indexed_slices<Each>) {
+      return reduce_slices(op, value, workers);
     } else {
       static_assert(
           Aggregate<Each>,
@@ -172,7 +237,7 @@ template <class Op, class Value, class Workers>
   } else if constexpr (!std::same_as<Workers, SelfCollectives> && Structure<Value>) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
   } else if constexpr (!std::same_as<Workers, SelfCollectives> &&
-                       (Reducible<Value> || TensorLike<Value> || Aggregate<Value>)) {
+                       (Reducible<Value> || TensorLike<Value> || is_indexed_slices<Value> || Aggregate<Value>)) {
     // Each process gives its own (spec C13).
     return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
                          workers);
@@ -211,7 +276,7 @@ template <class T, class Op, class Parts, class Workers>
   }
   using Wide = AxesAccumulator<Op, T>;
   Tensor<Wide> combined{reduced_shape};
-  for (Wide& element : combined.elements()) element = Op::template identity<Wide>;
+  for (Wide& element : combined.elements()) element = identity_of<Wide>(op);
   for (std::size_t replica = 0; replica < count; ++replica) {
     const TensorView<const T> part = parts(replica);
     reduce_axes(op, part, chosen, combined.view());
@@ -228,7 +293,8 @@ template <class Op, class Value, class Workers>
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
-    if constexpr (TensorLike<Each>) {
+    if constexpr (HasAxes<Each>) {
+      require_reduce_op_of<Op, Each>();
       return reduce_tensors_along<ElementOf<Each>>(
           op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes, workers);
     } else {
@@ -241,12 +307,13 @@ template <class Op, class Value, class Workers>
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
                          [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
-  } else if constexpr (!std::same_as<Workers, SelfCollectives> && TensorLike<Value>) {
+  } else if constexpr (!std::same_as<Workers, SelfCollectives> && HasAxes<Value>) {
+    require_reduce_op_of<Op, Value>();
     return reduce_tensors_along<ElementOf<Value>>(
         op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
   } else {
     static_assert(
-        TensorLike<Value>,
+        HasAxes<Value>,
         "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
     require_reducible_as_is<Op>(replicas, value);
     return reduce_tensors_along<ElementOf<Value>>(
@@ -259,7 +326,7 @@ template <class Value, class Workers>
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
-    if constexpr (TensorLike<Each>) {
+    if constexpr (HasAxes<Each>) {
       const PerReplica<Shape> shapes(value.size(), [&](std::size_t r) { return view_of(value[r]).shape(); });
       static_cast<void>(
           concatenated_shape("replica", shapes_of_all("gather of a tensor", shapes, workers).values(), axis));
@@ -283,7 +350,7 @@ template <class Value, class Workers>
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
   } else {
-    static_assert(TensorLike<Value>,
+    static_assert(HasAxes<Value>,
                   "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
     const TensorView<const ElementOf<Value>> view = view_of(value);
     if constexpr (!std::same_as<Workers, SelfCollectives>) return all_gather_tensors(workers, "worker", view, axis);

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
@@ -117,7 +118,8 @@ class StrategyInterface {
   }
 
   /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor,
-  /// and the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
+  /// contiguous ranges of numbers to one of their type, indexed slices to those of all replicas one after another, and
+  /// the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
   /// what `run` returns where there is one replica, is returned as it is (spec C11); under MultiWorker each process
   /// gives its own, and these become one (spec C13).
   ///
@@ -126,10 +128,15 @@ class StrategyInterface {
   /// throw WrongStrategy inside a replica function.
   template <class Op, class Value>
   [[nodiscard]] auto reduce(Op op, const Value& value) const {
+    return reduce(op, value, CommunicationOptions{});
+  }
+  /// The same, where processes wait for each other as long as `options.timeout` says (spec H13).
+  template <class Op, class Value, std::same_as<CommunicationOptions> Options>
+  [[nodiscard]] auto reduce(Op op, const Value& value, const Options& options) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
-    return together([&] {
+    return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
-      return detail::reduce_values(op, value, derived().num_replicas_in_sync(), derived().workers());
+      return detail::reduce_values(op, value, derived().num_replicas_in_sync(), workers);
     });
   }
   /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
@@ -158,11 +165,11 @@ class StrategyInterface {
   ///
   /// Throws InvalidArgument for an axis that the values do not have, ShapeMismatch for other differences.
   template <class Op, class Value>
-  [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes) const {
+  [[nodiscard]] auto reduce(Op op, const Value& value, Axes axes, const CommunicationOptions& options = {}) const {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
-    return together([&] {
+    return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
-      return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync(), derived().workers());
+      return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync(), workers);
     });
   }
 
@@ -170,11 +177,11 @@ class StrategyInterface {
   /// along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not
   /// have.
   template <class Value>
-  [[nodiscard]] auto gather(const Value& value, int axis) const {
+  [[nodiscard]] auto gather(const Value& value, int axis, const CommunicationOptions& options = {}) const {
     require_outside("gather", "use all_gather");
-    return together([&] {
+    return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "gather was given");
-      return detail::gather_values(value, axis, derived().workers());
+      return detail::gather_values(value, axis, workers);
     });
   }
 
@@ -186,13 +193,15 @@ class StrategyInterface {
   }
   /// `reduce`, and a copy of the result for each replica of this process (spec D01).
   template <class Op, class Value>
-  [[nodiscard]] auto reduce_to(Op op, const Value& value, EveryReplica) const {
-    return broadcast_to(reduce(op, value));
+  [[nodiscard]] auto reduce_to(Op op, const Value& value, EveryReplica,
+                               const CommunicationOptions& options = {}) const {
+    return broadcast_to(reduce(op, value, options));
   }
   /// `reduce`, and the result written to every copy of a variable (spec D01).
   template <class Op, class Value, class T, class Sync, class Agg>
-  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, DeviceType>& destination) {
-    destination.assign(scope(), reduce(op, value));
+  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, DeviceType>& destination,
+                 const CommunicationOptions& options = {}) {
+    destination.assign(scope(), reduce(op, value, options));
   }
   /// `reduce` of each of the values, in their order, as a tuple (spec D02).
   template <class Op, class... Values>
@@ -360,6 +369,12 @@ class StrategyInterface {
     } else {
       return call();
     }
+  }
+
+  /// The same of `call(workers)`, where these wait for each other as long as `options` say.
+  template <class Call>
+  auto together(const CommunicationOptions& options, Call&& call) const {
+    return together([&] { return detail::as_asked(derived().workers(), options, call); });
   }
 
   /// Throws WrongStrategy inside a replica function, of this strategy or another.

@@ -1,0 +1,183 @@
+/// What collectives take besides tensors: contiguous ranges of any library, and values that consist of numbers of one
+/// type. Both are recognised by what they offer, so that no header of theirs is needed.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/structure.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// A complex number: std::complex or another type that lies in memory as its real and its imaginary part.
+template <class T>
+concept ComplexNumber = std::is_trivially_copyable_v<T> && requires(const T& number) {
+  requires Floating<typename T::value_type>;
+  requires sizeof(T) == 2 * sizeof(typename T::value_type);
+  number.real();
+  number.imag();
+};
+
+/// The numbers that values of type `T` consist of, one after another in memory: `count` of `Type`. A count of 0 says
+/// that they are something else.
+template <class T>
+struct NumbersOf {
+  using Type = void;
+  static constexpr std::size_t count = 0;
+  static constexpr bool is_complex = false;
+};
+template <Reducible T>
+struct NumbersOf<T> {
+  using Type = T;
+  static constexpr std::size_t count = 1;
+  static constexpr bool is_complex = false;
+};
+template <class T>
+  requires(!Reducible<T> && ComplexNumber<T>)
+struct NumbersOf<T> {
+  using Type = typename T::value_type;
+  static constexpr std::size_t count = 2;
+  static constexpr bool is_complex = true;
+};
+/// `members` values of type `Member` without padding between or after them, such as the coordinates of a point.
+template <class T, class Member, std::size_t members>
+struct NumbersOfMembers : NumbersOf<Member> {
+  static constexpr std::size_t count = sizeof(T) == members * sizeof(Member) ? members * NumbersOf<Member>::count : 0;
+};
+template <class T, class Members>
+struct NumbersOfAggregate : NumbersOf<void> {};
+template <class T, class First, class... Others>
+  requires(std::same_as<First&, Others&>&&...)
+struct NumbersOfAggregate<T, std::tuple<First, Others...>>
+    : NumbersOfMembers<T, std::remove_reference_t<First>, 1 + sizeof...(Others)> {};
+template <class T, std::size_t size>
+  requires(size > 0)
+struct NumbersOf<std::array<T, size>> : NumbersOfMembers<std::array<T, size>, T, size> {};
+template <class T>
+  requires(!Reducible<T> && !ComplexNumber<T> && std::is_trivially_copyable_v<T> && Aggregate<T>)
+struct NumbersOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>()))> {};
+
+template <class R>
+inline constexpr bool owns_tensor = false;
+template <class T>
+inline constexpr bool owns_tensor<Tensor<T>> = true;
+
+/// Where a range has its elements: std::data finds those of containers, views and C arrays, data_handle is an mdspan's.
+template <class R>
+[[nodiscard]] constexpr auto* first_element(R& range) {
+  if constexpr (requires { range.data_handle(); })
+    return range.data_handle();
+  else
+    return std::data(range);
+}
+template <class R>
+concept HasElements = requires(R& range) {
+  std::size(range);
+  *std::data(range);
+}
+|| requires(R& range) {
+  std::size(range);
+  *range.data_handle();
+};
+template <HasElements R>
+using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()))>;
+
+}  // namespace detail
+
+/// A contiguous range of numbers, or of values that consist of numbers of one type: std::vector, std::span, a C array,
+/// Eigen's matrices and maps, mdspan, TensorView. Not a Tensor or a std::array, which are values, and no text.
+template <class R>
+concept NumberRange =
+    !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> && !requires {
+  typename R::traits_type;
+}
+&&(detail::NumbersOf<detail::ElementIn<R>>::count > 0);
+
+namespace detail {
+
+/// A value that consists of numbers of one type: a complex number, a std::array of numbers, a plain struct of these.
+template <class T>
+concept NumbersValue = !Reducible<T> && !NumberRange<T> && (NumbersOf<T>::count > 0);
+
+/// Throws InvalidArgument for a view whose elements have others between them: a block of a matrix, an mdspan of every
+/// second element.
+template <class R>
+constexpr void require_no_gaps(const R& range) {
+  bool dense = true;
+  if constexpr (requires { range.is_exhaustive(); })
+    dense = range.is_exhaustive();
+  else if constexpr (requires { range.innerStride() + range.outerStride() + range.innerSize() + range.outerSize(); })
+    dense = (range.innerSize() <= 1 || range.innerStride() == 1) &&
+            (range.outerSize() <= 1 || range.outerStride() == range.innerSize());
+  if (!dense)
+    throw InvalidArgument("The elements of a view do not lie one after another",
+                          text("there are gaps between its ", std::size(range), " elements"),
+                          "Copy them to an array of their own first");
+}
+
+template <class T, class E>
+[[nodiscard]] auto* numbers_at(E* first) noexcept {
+  using Number = typename NumbersOf<T>::Type;
+  if constexpr (std::same_as<Number, T>)
+    return first;
+  else
+    return reinterpret_cast<std::conditional_t<std::is_const_v<E>, const Number, Number>*>(first);
+}
+
+/// The numbers of a range, or of a value that consists of numbers, where they lie.
+template <class V>
+  requires NumberRange<V> || NumbersValue<std::remove_const_t<V>>
+[[nodiscard]] auto numbers_in(V& value) {
+  if constexpr (NumberRange<V>) {
+    using Each = ElementIn<V>;
+    require_no_gaps(value);
+    return std::span{numbers_at<Each>(first_element(value)),
+                     static_cast<std::size_t>(std::size(value)) * NumbersOf<Each>::count};
+  } else {
+    using Plain = std::remove_const_t<V>;
+    return std::span{numbers_at<Plain>(&value), NumbersOf<Plain>::count};
+  }
+}
+
+/// The numbers in a value, or in an element of a range.
+template <class V>
+struct OperandNumbers : NumbersOf<V> {};
+template <NumberRange V>
+struct OperandNumbers<V> : NumbersOf<ElementIn<V>> {};
+
+/// The same as a tensor: a range has one axis, and another one where an element consists of several numbers.
+template <class V>
+[[nodiscard]] auto view_of_numbers(const V& value) {
+  using Numbers = OperandNumbers<V>;
+  const auto numbers = numbers_in(value);
+  constexpr std::size_t row = NumberRange<V> ? Numbers::count : 1;
+  const Shape shape = row == 1 ? Shape{numbers.size()} : Shape{numbers.size() / row, row};
+  return TensorView<const typename Numbers::Type>{numbers, shape};
+}
+
+/// The one sentence for a reduction that does not fit the numbers of `V`.
+template <class Op, class V>
+constexpr void require_reduce_op_of_numbers() {
+  if constexpr (OperandNumbers<V>::is_complex)
+    static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
+                  "complex numbers are reduced by sum or mean, part by part: for another reduction combine what "
+                  "all_gather returns");
+  else
+    require_reduce_op<Op, typename OperandNumbers<V>::Type>();
+}
+
+}  // namespace detail
+
+}  // namespace dist

@@ -1,0 +1,109 @@
+#include <dist/context/operand.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+using dist::NumberRange;
+using dist::detail::NumbersOf;
+using dist::detail::NumbersValue;
+
+namespace {
+
+struct Point {
+  float x, y, z;
+};
+struct Segment {
+  Point from, to;
+};
+struct Mixed {
+  float number;
+  int count;
+};
+struct alignas(16) Padded {
+  float x, y, z;
+};
+struct Waves {
+  std::complex<double> one, other;
+};
+
+/// A matrix as Eigen shows one: column-major, with strides.
+struct Matrix {
+  std::ptrdiff_t rows, columns, stride;
+  std::vector<double> memory;
+
+  double* data() { return memory.data(); }
+  const double* data() const { return memory.data(); }
+  std::ptrdiff_t size() const { return rows * columns; }
+  static std::ptrdiff_t innerStride() { return 1; }
+  std::ptrdiff_t outerStride() const { return stride; }
+  std::ptrdiff_t innerSize() const { return rows; }
+  std::ptrdiff_t outerSize() const { return columns; }
+};
+
+/// A view as std::mdspan is one.
+struct MultiView {
+  int* first;
+  std::size_t count;
+  bool dense;
+
+  int* data_handle() const { return first; }
+  std::size_t size() const { return count; }
+  bool is_exhaustive() const { return dense; }
+};
+
+static_assert(NumberRange<std::vector<float>> && NumberRange<const std::vector<float>>);
+static_assert(NumberRange<std::span<const int>> && NumberRange<std::span<bool, 4>> && NumberRange<float[3]>);
+static_assert(NumberRange<dist::TensorView<float>> && NumberRange<Matrix> && NumberRange<MultiView>);
+static_assert(NumberRange<std::vector<Point>> && NumberRange<std::vector<std::array<Segment, 2>>>);
+static_assert(NumberRange<std::vector<std::complex<float>>>);
+// Values, text, and what is not contiguous or no number.
+static_assert(!NumberRange<dist::Tensor<float>> && !NumberRange<std::array<int, 2>> && !NumberRange<int>);
+static_assert(!NumberRange<std::string> && !NumberRange<std::vector<bool>> && !NumberRange<std::vector<std::string>>);
+static_assert(!NumberRange<std::vector<Mixed>> && !NumberRange<std::optional<int>>);
+static_assert(!NumberRange<dist::PerReplica<int>>);
+
+static_assert(NumbersValue<Point> && NumbersValue<std::complex<double>> && NumbersValue<std::array<int, 2>>);
+static_assert(!NumbersValue<float> && !NumbersValue<Mixed> && !NumbersValue<Padded> && !NumbersValue<std::string>);
+static_assert(NumbersOf<Segment>::count == 6 && !NumbersOf<Segment>::is_complex);
+static_assert(NumbersOf<Waves>::count == 4 && NumbersOf<Waves>::is_complex);
+
+}  // namespace
+
+TEST_CASE("the numbers of a range are found where they lie, whatever its elements consist of") {
+  std::vector<Segment> segments{{{0, 1, 2}, {3, 4, 5}}, {{6, 7, 8}, {9, 10, 11}}};
+  const std::span<float> numbers = dist::detail::numbers_in(segments);
+  REQUIRE(numbers.size() == 12);
+  CHECK(static_cast<void*>(numbers.data()) == segments.data());
+  for (std::size_t i = 0; i < 12; ++i) CHECK(numbers[i] == static_cast<float>(i));
+  std::complex<double> wave{1, -2};
+  const auto parts = dist::detail::numbers_in(wave);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[1] == -2);
+  CHECK(dist::detail::view_of_numbers(segments).shape() == dist::Shape{2, 6});
+  CHECK(dist::detail::view_of_numbers(std::vector<int>(3)).shape() == dist::Shape{3});
+}
+
+TEST_CASE("a view with gaps between its elements is refused") {
+  Matrix whole{2, 3, 2, std::vector<double>(6)};
+  CHECK(dist::detail::numbers_in(whole).size() == 6);
+  Matrix block{1, 3, 2, std::vector<double>(6)};
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::numbers_in(block)),
+                       "The elements of a view do not lie one after another (there are gaps between its 3 elements). "
+                       "Copy them to an array of their own first.",
+                       dist::InvalidArgument);
+  Matrix column{2, 1, 5, std::vector<double>(5)};
+  CHECK(dist::detail::numbers_in(column).size() == 2);
+  std::vector<int> memory(4);
+  CHECK(dist::detail::numbers_in(std::as_const(memory)).size() == 4);
+  MultiView view{memory.data(), 4, true};
+  CHECK(dist::detail::numbers_in(view).data() == memory.data());
+  view.dense = false;
+  CHECK_THROWS_AS(static_cast<void>(dist::detail::numbers_in(view)), dist::InvalidArgument);
+}
