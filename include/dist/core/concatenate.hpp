@@ -12,7 +12,7 @@
 
 namespace dist {
 
-/// The shape of arrays of `shapes` behind each other along `axis`. They may differ in that extent only (spec C14):
+/// The shape of arrays of `shapes`, concatenated along `axis`. They may differ in that extent only (spec C14):
 /// throws ShapeMismatch, which names the first two that differ elsewhere as "`what` 0" and so on, for a scalar as well,
 /// and InvalidArgument for an axis that they do not have.
 [[nodiscard]] inline Shape concatenated_shape(std::string_view what, std::span<const Shape> shapes, int axis) {
@@ -36,7 +36,7 @@ namespace dist {
   return Shape(std::span<const std::size_t>{extents, first.rank()});
 }
 
-/// Copies `part` into `whole`, an array of the shape that `concatenated_shape` gave, behind `before` elements of that
+/// Copies `part` into `whole`, an array of the shape that `concatenated_shape` gave, after `before` elements of that
 /// axis.
 template <class T>
 void place_part(TensorView<const T> part, std::size_t axis, std::size_t before, TensorView<T> whole) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/core/text.hpp>  // so that those who throw can compose what they say
+#include <dist/core/text.hpp>  // to compose the parts of a message
 
 namespace dist {
 
@@ -74,7 +74,7 @@ class Unavailable : public Error {
         host_(host),
         why_(why) {}
 
-  /// Of the process that is gone, among the workers.
+  /// The number of the lost process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// How it was noticed.
@@ -96,10 +96,10 @@ class PeerError : public Error {
         host_(host),
         thrown_(what) {}
 
-  /// Of the process that failed, among the workers.
+  /// The number of the failed process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
-  /// What it said of its failure.
+  /// The text of its exception.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
 
  private:
@@ -108,7 +108,7 @@ class PeerError : public Error {
   std::string thrown_;
 };
 
-/// Memory that the operating system would not give.
+/// Memory that the operating system refuses.
 class OutOfMemory : public Error {
  public:
   using Error::Error;

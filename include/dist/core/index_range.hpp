@@ -14,7 +14,7 @@ struct IndexRange {
 };
 
 /// The part `index` of `parts` nearly equal, contiguous parts of `count` indices. Every boundary is a multiple of
-/// `granule` (but for the end), so that parts of one array share no cache line and no vector register.
+/// `granule` (except the end), so that parts of one array share no cache line and no vector register.
 [[nodiscard]] constexpr IndexRange shard_of(std::size_t count, std::size_t index, std::size_t parts,
                                             std::size_t granule = 1) noexcept {
   const std::size_t granules = (count + granule - 1) / granule;

@@ -2,7 +2,7 @@
 
 namespace dist::detail {
 
-/// False, for a static_assert that is to fail once the template around it is used with these arguments.
+/// False, for a static_assert that fails only when the template around it is instantiated with these arguments.
 template <class...>
 inline constexpr bool never = false;
 

@@ -60,7 +60,7 @@ struct ArithmeticOf<T> {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::Type;
 
-/// For operations whose combined values are the result.
+/// For operations that return the combined value as it is.
 struct FinishesAsIs {
   template <class T>
   DIST_HD static constexpr T finish(T combined, std::size_t) {
@@ -243,7 +243,7 @@ concept ReduceOp = Reducible<T> && detail::Stateless<Op, T> && requires {
 
 namespace detail {
 
-/// `Op` of a part of the values, which is finished when those of the other parts have come.
+/// `Op` on a part of the values; the result is finished later, together with the other parts.
 template <class Op>
 struct Unfinished {
   static constexpr std::string_view name = Op::name;

@@ -11,14 +11,14 @@
 
 namespace dist::detail {
 
-/// Whether operands of so many elements are too large to be found in a cache. Smaller ones are fetched a block ahead;
+/// Whether operands of this many elements are too large for a cache. Smaller ones are fetched a block ahead;
 /// of larger ones the processor's own prefetching is better, and copies for others go past the caches.
 template <class T>
 [[nodiscard]] constexpr bool exceeds_caches(std::size_t elements) {
   return elements >= (std::size_t{1} << 20) / sizeof(T);
 }
 
-/// Asks for the memory from `first` to `last` to be brought near, line by line, while other work goes on. Advice only:
+/// Prefetches the memory from `first` to `last`, line by line, while other work goes on. Advice only:
 /// the range may reach beyond what there is.
 DIST_ALWAYS_INLINE void prefetch(const void* first, const void* last) {
   for (auto line = reinterpret_cast<std::uintptr_t>(first); line < reinterpret_cast<std::uintptr_t>(last); line += 64)

@@ -21,7 +21,7 @@
 
 namespace dist {
 
-/// What the threads of this process did when, for those who want to see it: memory for so many events, which any thread
+/// What the threads of this process did, and when: a fixed number of events, which any thread
 /// records without waiting. What can be traced takes a `Trace*`, and costs one comparison where that is null.
 class Trace {
  public:
@@ -41,7 +41,7 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// Of a clock that never goes back, which all processes of a machine share.
+  /// The time of a clock that never goes back and that all processes of a machine share.
   [[nodiscard]] static std::int64_t now() noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -60,7 +60,7 @@ class Trace {
     event.thread = static_cast<int>(gettid());
   }
 
-  /// In the order in which they were recorded, that of their ends within a thread. While nobody records, like all that
+  /// In the order of recording: within a thread, that of their ends. Call it while nobody records, like all that
   /// follows.
   [[nodiscard]] std::span<const Event> events() const noexcept {
     return {events_.data(), std::min(next_.load(std::memory_order_relaxed), events_.size())};

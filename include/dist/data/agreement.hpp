@@ -31,7 +31,7 @@ concept Agreement = std::copy_constructible<A> && requires(const A& agreement) {
   { agreement.begin() } -> AgreementPass;
 };
 
-/// A worker that asks nobody: the only one.
+/// A single worker, which asks nobody.
 struct NoAgreement {
   class Pass {
    public:

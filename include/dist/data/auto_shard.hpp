@@ -17,7 +17,7 @@ namespace dist::data {
 
 /// A source that reads files and can be told to read some of them only (spec I08): `shard_files(n, i)` is the same
 /// source with files i, i + n, i + 2n, … of its `num_files()`. It is found through all steps that have one dataset
-/// before them. Of a list of names that `interleave` opens it is the list that is divided: `files({...}) |
+/// before them. Where `interleave` opens the names of a list, the list is divided: `files({...}) |
 /// interleave(...)`.
 template <class D>
 concept ShardableByFile = Dataset<D> && std::movable<D> && requires(const D& source, std::size_t number) {
@@ -75,7 +75,7 @@ void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
   }
 }
 
-/// Replaces every `shard(shard_hint)` in the dataset. Where there can be none it does not look: a `cache` that
+/// Replaces every `shard(shard_hint)` in the dataset. It looks only where there can be one: a `cache` that
 /// may change is one of its own from then on.
 template <Dataset D>
 void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {

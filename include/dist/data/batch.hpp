@@ -87,7 +87,7 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     const Cardinality rows = dataset_.cardinality();
     return rows.is_known() && rows.count() < batch_size_ ? rows.count() : batch_size_;
   }
-  /// The rows that a batch has room for at first. Where nobody knows how many there will be it grows as they come.
+  /// The rows that a batch has room for at first. Where their number is not known, the batch grows with them.
   [[nodiscard]] std::size_t first_capacity() const {
     constexpr std::size_t guess = 1024;
     const bool is_guessed = dataset_.cardinality() == Cardinality::unknown();

@@ -6,7 +6,7 @@
 
 namespace dist::data {
 
-/// The number of rows that the batches of a dataset have, but for partial ones: what its member `batch_size()` says. 0
+/// The number of rows of every batch of a dataset except partial ones: what its member `batch_size()` says. 0
 /// when it is not known, or there is no such member (spec I02).
 template <class D>
 [[nodiscard]] constexpr std::size_t known_batch_size(const D& dataset) {
@@ -24,7 +24,7 @@ template <class D>
   return PartialBatches::any;
 }
 
-/// The same of batches in another order, or several times: what was the last may be anywhere.
+/// The same for batches in another order, or repeated: the last one may then be anywhere.
 template <class D>
 [[nodiscard]] constexpr PartialBatches reordered_partial_batches_of(const D& dataset) {
   return partial_batches_of(dataset) == PartialBatches::none ? PartialBatches::none : PartialBatches::any;

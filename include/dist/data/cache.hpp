@@ -124,7 +124,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
   [[nodiscard]] Cardinality cardinality() const { return cache_->dataset.cardinality(); }
   [[nodiscard]] std::size_t batch_size() const { return known_batch_size(cache_->dataset); }
   [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(cache_->dataset); }
-  /// What is cached, for one who may change it: from now on with a cache of its own, not that of the copies.
+  /// The dataset that is cached, to be changed: from now on this object has its own cache, not that of its copies.
   [[nodiscard]] D& upstream() requires std::copy_constructible<D> {
     cache_ = std::make_shared<detail::Cache<D>>(D(cache_->dataset));
     return cache_->dataset;

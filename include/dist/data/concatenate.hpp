@@ -53,7 +53,7 @@ class ConcatenateDataset : public DatasetRange<ConcatenateDataset<First, Second>
     if (a.count() > std::numeric_limits<std::size_t>::max() - b.count()) return Cardinality::unknown();
     return Cardinality::known(a.count() + b.count());
   }
-  /// That of both; not known where they differ.
+  /// The batch size of both; not known where they differ.
   [[nodiscard]] std::size_t batch_size() const {
     const std::size_t size = known_batch_size(first_);
     return size == known_batch_size(second_) ? size : 0;

@@ -51,7 +51,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   using Element = Value;
   static constexpr bool lends_elements = true;
 
-  /// For the only worker. Throws InvalidArgument for zero replicas.
+  /// For a single worker. Throws InvalidArgument for zero replicas.
   DistributedDataset(D dataset, std::size_t replicas, const InputOptions& options = {})
       : DistributedDataset(std::move(dataset), replicas, InputContext{1, 0, replicas}, options) {}
   /// For worker `context.input_pipeline_id`. Throws InvalidArgument for zero replicas, when the workers do not all have

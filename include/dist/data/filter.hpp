@@ -51,7 +51,7 @@ class FilterDataset : public DatasetRange<FilterDataset<D, Predicate>> {
 };
 
 /// Keeps the elements for which `predicate`, called as a constant, is true. After `batch` it keeps or drops whole
-/// batches. Of an infinite dataset that never satisfies the predicate, the first element takes for ever.
+/// batches. If an infinite dataset never satisfies the predicate, a pass never gets its first element.
 template <class Predicate>
 [[nodiscard]] auto filter(Predicate predicate) {
   return Pipe{[predicate = std::move(predicate)]<Dataset D>(D dataset) {

@@ -21,7 +21,7 @@ namespace dist::data {
 /// The most elements that the readers of whole files accept unless told otherwise.
 inline constexpr std::size_t idx_default_max_elements = std::size_t{1} << 30;
 
-/// The most elements that are read: a number, and for a caller whose user cannot change it, what else to suggest.
+/// The largest number of elements to read, and what the message about a larger one suggests.
 struct ElementLimit {
   constexpr ElementLimit(std::size_t most, const char* otherwise = "Raise max_elements if the file is sound")
       : elements(most), suggestion(otherwise) {}
@@ -89,7 +89,7 @@ template <io::ByteSource Source>
                     text("rank ", rank, ", expected 1 to ", Shape::max_rank), "Store it with fewer axes");
 
   std::size_t extents[Shape::max_rank];
-  // On the number of elements. An empty axis counts as one, so that no product of extents can overflow.
+  // A limit on the number of elements. An empty axis counts as one, so that no product of extents can overflow.
   std::size_t bound = 1;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     unsigned char bytes[4];

@@ -23,7 +23,7 @@ class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>>
   using Inner = std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>;
 
  public:
-  /// Owns what the elements of the datasets view, as these end before the pass does.
+  /// Owns what the elements of the datasets view, because these end before the pass does.
   using Element = Owned<ElementOf<Inner>>;
   static constexpr bool is_batched = data::is_batched<Inner>;
   static constexpr bool lends_elements = data::lends_elements<Inner> && std::same_as<Element, ElementOf<Inner>>;

@@ -54,7 +54,7 @@ class MapDataset : public DatasetRange<MapDataset<D, Function>> {
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  /// That before the function: rows are joined to batches of this size again when they are distributed.
+  /// The batch size before the function: when distributed, rows are joined to batches of this size again.
   [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(dataset_) : 0; }
   [[nodiscard]] PartialBatches partial_batches() const {
     return rows_ == RowCount::kept ? partial_batches_of(dataset_) : PartialBatches::any;

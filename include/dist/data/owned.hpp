@@ -15,7 +15,7 @@
 namespace dist::data {
 
 /// How an element is kept when what it views may end. A specialisation has the type `Owner` and the function
-/// `copy(owner, element)`, which reuses the owner's memory. An element without one owns all that it holds: a type of
+/// `copy(owner, element)`, which reuses the owner's memory. An element without one owns all that it holds; a type of
 /// the caller's that holds views needs its own.
 template <class Element>
 struct Owning {

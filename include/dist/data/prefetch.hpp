@@ -46,7 +46,7 @@ class Prefetcher {
     const std::uint32_t taken = taken_.load(std::memory_order_relaxed);
     if (made_.load(std::memory_order_acquire) == taken) await_change(made_, taken);
     Slot& slot = ring_[tail_];
-    // The last slot stays where it is: asked again, it says the same again.
+    // The last slot stays, so that asking again gives the same answer.
     if (slot.state != State::element) {
       if (slot.state == State::error) std::rethrow_exception(error_);
       return false;
@@ -83,7 +83,7 @@ class Prefetcher {
     }
   }
 
-  /// False when the consumer has gone.
+  /// False when the consumer no longer exists.
   bool await_room() {
     for (;;) {
       const std::uint32_t taken = taken_.load(std::memory_order_acquire);

@@ -22,15 +22,15 @@
 namespace dist::data {
 
 enum class RebatchRule : unsigned char {
-  /// All rows behind each other, cut by the cycle of `batch_sizes_for_worker` (spec I03, "V2").
+  /// All rows, concatenated and cut by the cycle of `batch_sizes_for_worker` (spec I03, "V2").
   by_cycle,
-  /// Every batch for itself, cut into equal slices (spec I05, "legacy").
+  /// Each batch alone, cut into equal slices (spec I05, "legacy").
   by_slices,
 };
 
 /// How a worker's part of a distributed dataset is cut.
 struct RebatchPlan {
-  /// Of the global batches; 0 when it is not known (spec I02).
+  /// The size of the global batches; 0 when it is not known (spec I02).
   std::size_t batch_size = 0;
   PartialBatches partial_batches = PartialBatches::any;
   std::size_t workers = 1;
@@ -41,7 +41,7 @@ struct RebatchPlan {
   Remainder last_step = Remainder::keep;
 
   /// With one worker only an explicit `data` asks for slices (spec I06). The reference system cuts slices there under
-  /// `automatic` and `hint` as well, which is a mistake of its own (spec I14, 4.3).
+  /// `automatic` and `hint` as well, which is a mistake (spec I14).
   [[nodiscard]] constexpr RebatchRule rule() const noexcept {
     const bool by_element = sharding == AutoShardPolicy::data || (sharding == AutoShardPolicy::hint && workers > 1);
     return batch_size > 0 && !by_element ? RebatchRule::by_cycle : RebatchRule::by_slices;
@@ -157,14 +157,14 @@ class CycledSteps {
   };
   using Copied = Batched<RowOf<Batch>>;
 
-  /// Those of all local replicas: 0 where a global batch has fewer rows than there are replicas.
+  /// The rows of all local replicas: 0 where a global batch has fewer rows than there are replicas.
   [[nodiscard]] std::size_t rows_of_step() const {
     std::size_t rows = 0;
     for (std::size_t replica = 0; replica < joined_.size(); ++replica) rows += sizes_[place_ + replica];
     return rows;
   }
 
-  /// Lets go of the batches that the last step has used up. False when no rows are left.
+  /// Releases the batches that the last step has used up. False when no rows are left.
   bool begin_step() {
     if (head_ < filled_ && offset_ == held_[head_].rows) next_batch();
     for (std::size_t kept = head_; kept < filled_; ++kept) std::swap(held_[kept - head_], held_[kept]);
@@ -173,7 +173,7 @@ class CycledSteps {
     return filled_ > 0 || read_batch();
   }
 
-  /// Reads one more batch, behind those that are held. They may move, their rows stay where they are.
+  /// Reads one more batch, after those that are held. The batches may move; their rows stay where they are.
   bool read_batch() {
     if (ended_) return false;
     if (filled_ == held_.size()) held_.emplace_back();

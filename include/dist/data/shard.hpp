@@ -45,7 +45,7 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
     }
 
    private:
-    /// Reads ahead to the first element of the last shard, so that a worker learns that another one gets nothing before
+    /// Reads ahead to the first element of the last shard, so that a worker learns that another one has no data before
     /// it uses its own.
     void reach_all() {
       Element of_others{};

@@ -9,7 +9,7 @@
 
 namespace dist::data {
 
-/// The elements of `D` but for the first ones. Made by `skip`.
+/// The elements of `D` without the first ones. Made by `skip`.
 template <Dataset D>
 class SkipDataset : public DatasetRange<SkipDataset<D>> {
  public:

@@ -37,7 +37,7 @@ using Batched = typename Stack<Element>::Batch;
 
 namespace detail {
 
-/// Copies `count` elements of type `T` behind each other: the common part of every kind of row.
+/// Copies `count` elements of type `T`, one after another: the common part of every kind of row.
 template <class T>
 struct StackRows {
   using Batch = Tensor<T>;

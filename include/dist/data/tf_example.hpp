@@ -18,7 +18,7 @@ namespace dist::data {
 namespace detail {
 
 /// The fields of one message of protocol buffers, in the order of its bytes. Fields of wire types that are not asked
-/// for are passed over. Throws InvalidArgument where the bytes are none.
+/// for are skipped. Throws InvalidArgument where the bytes are no such message.
 class WireReader {
  public:
   enum class Type : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -110,8 +110,8 @@ class TfExample {
         example.skip();
   }
 
-  /// The list of that name. Throws InvalidArgument when there is none, which the message answers with the names there
-  /// are, and when it holds values of another kind. A feature of no kind is an empty list of any.
+  /// The list of that name. Throws InvalidArgument when there is none (the message lists the names that there
+  /// are), and when it holds values of another kind. A feature of no kind is an empty list of any.
   [[nodiscard]] std::span<const std::string_view> bytes(std::string_view name) const {
     return list(name, Kind::bytes, bytes_);
   }
@@ -156,7 +156,7 @@ class TfExample {
     features_.push_back(feature);
   }
 
-  /// Of several kinds the last counts; lists of the same kind are joined.
+  /// If there are several kinds, the last one counts; lists of the same kind are joined.
   void parse_feature(std::string_view message, Feature& feature) {
     for (Wire field{message}; field.next();)
       if (field.is(1, Type::bytes))
@@ -185,7 +185,7 @@ class TfExample {
     feature.count = values.size() - feature.first;
   }
 
-  /// Of a name that comes several times, the last counts.
+  /// If a name comes several times, the last one counts.
   [[nodiscard]] const Feature* find(std::string_view name) const {
     for (std::size_t i = features_.size(); i-- > 0;)
       if (features_[i].name == name) return &features_[i];

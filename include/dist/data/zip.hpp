@@ -42,13 +42,13 @@ class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  /// That of the shortest dataset.
+  /// The cardinality of the shortest dataset.
   [[nodiscard]] Cardinality cardinality() const {
     Cardinality least = Cardinality::infinite();
     std::apply([&](const Ds&... each) { ((least = shorter(least, each.cardinality())), ...); }, datasets_);
     return least;
   }
-  /// That of all of them; not known where they differ, as such batches cannot be divided.
+  /// The batch size of all; not known where they differ, because such batches cannot be divided.
   [[nodiscard]] std::size_t batch_size() const {
     return std::apply(
         [](const auto& first, const auto&... rest) {

@@ -45,7 +45,7 @@ class Arena {
     free_.push_back({0, capacity_});
   }
   /// In memory that other processes map too (SharedMemory), which is zeroed and outlives the arena: the regions lie
-  /// behind each other in `shared`, which starts at a page.
+  /// one after another in `shared`, which starts at a page.
   Arena(std::size_t replicas, std::span<std::byte> shared)
       : capacity_(shared.size() / std::max<std::size_t>(replicas, 1) / page_size() * page_size()), is_shared_(true) {
     for (std::size_t replica = 0; replica < replicas; ++replica)

@@ -23,7 +23,7 @@
 
 namespace dist {
 
-/// What the replicas of one `run` know of each other: who failed, and who has already returned. A replica that waits
+/// What the replicas of one `run` know of each other: which failed, and which have returned. A replica that waits
 /// for a peer looks here, so that it never waits for one that will not come.
 class RunStatus {
  public:

@@ -156,7 +156,7 @@ class SystemFiles {
   std::vector<ProcessorList> nodes_;
 };
 
-/// Names what the processors share: `members(processor)` says who has a part in the one that is the processor's. One
+/// Names what the processors share: `members(processor)` lists the processors that share the one of `processor`. One
 /// that is not even a member itself keeps the name that it has.
 template <class Members>
 void name_shared(Topology& places, std::size_t ProcessorPlace::*name, Members&& members) {

@@ -43,7 +43,7 @@ struct SpinBudget {
 };
 
 /// An event count: threads sleep here until what they wait for may have come. A notification costs one look at a
-/// shared counter while nobody sleeps. `flags` tell the system who may wait: FUTEX_PRIVATE_FLAG for threads of one
+/// shared counter while nobody sleeps. `flags` tell the system what may wait: FUTEX_PRIVATE_FLAG for threads of one
 /// process, 0 for those of all processes that map its memory, where zeroed memory is one for which nobody waits.
 template <int flags>
 class BasicEventCount {

@@ -91,7 +91,7 @@ class FileSource {
   /// Throws FileError when the file is missing or may not be read.
   explicit FileSource(std::string path) : file_(std::move(path)) {}
 
-  /// Throws FileError when the system cannot read on.
+  /// Throws FileError when reading fails.
   [[nodiscard]] std::size_t read(std::span<std::byte> buffer) {
     return file_.retry([&](int descriptor) { return ::read(descriptor, buffer.data(), buffer.size()); });
   }

@@ -14,7 +14,7 @@ struct Crc32cTables {
   std::uint32_t of[8][256];
 };
 
-/// For eight bytes at a time: table `k` has the checksum of each byte behind which `k` zero bytes follow.
+/// For eight bytes at a time: table `k` has the checksum of each byte followed by `k` zero bytes.
 inline constexpr Crc32cTables crc32c_tables = [] {
   constexpr std::uint32_t polynomial = 0x82F63B78;  // of Castagnoli, its bits reversed
   Crc32cTables tables{};
@@ -43,7 +43,7 @@ inline constexpr Crc32cTables crc32c_tables = [] {
 
 }  // namespace detail
 
-/// The CRC-32C (RFC 3720, appendix B.4) of `bytes` behind those whose checksum is `before`.
+/// The CRC-32C (RFC 3720, appendix B.4) of `bytes` appended to those whose checksum is `before`.
 [[nodiscard]] inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   std::uint32_t checksum = ~before;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8))

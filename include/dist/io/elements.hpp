@@ -47,7 +47,7 @@ template <class T, ByteSource Source>
   return elements;
 }
 
-/// Turns the bytes of every element round.
+/// Reverses the bytes of every element.
 template <class T>
 void reverse_bytes(std::span<T> elements) {
   if constexpr (sizeof(T) > 1)

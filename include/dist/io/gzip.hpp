@@ -31,7 +31,7 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
 
-  /// Decompresses into the front of `buffer` and returns how many bytes came: maybe none, though more may follow. Sets
+  /// Decompresses into the front of `buffer` and returns the number of bytes: maybe 0, though more may follow. Sets
   /// `at_end` where the compressed data end. `part` says for messages what is being decompressed.
   std::size_t inflate_into(std::span<std::byte> buffer, bool& at_end, auto&& part) {
     if (stream_.avail_in == 0) refill();
@@ -70,7 +70,7 @@ class Inflater {
   [[nodiscard]] const std::string& name() const noexcept { return source_.name(); }
 
  private:
-  /// Adds input behind what is left of it.
+  /// Appends input to what is left of it.
   void refill() {
     const std::size_t left = stream_.avail_in;
     if (left > 0) std::memmove(input_.data(), stream_.next_in, left);
@@ -100,7 +100,7 @@ inline constexpr int largest_window = 15;
 /// A ByteSource of what another source holds compressed: one gzip member or several, one after the other.
 ///
 /// Its memory is a fixed buffer and zlib's window, whatever the data claim; a limit on the output is the
-/// reader's, who may stop at any byte. The checksum of a member is checked when its end is read, so only
+/// reader's business: it may stop at any byte. The checksum of a member is checked when its end is read, so only
 /// `read` returning 0 proves that all of the data were sound. Throws FileError for data that are not gzip,
 /// corrupt, truncated, or followed by anything but another member.
 template <ByteSource Source>
@@ -173,7 +173,7 @@ class InflateSource {
   bool ended_ = false;
 };
 
-/// The CRC-32 of gzip and ZIP, of `bytes` behind those whose checksum is `before`.
+/// The CRC-32 of gzip and ZIP, of `bytes` appended to those whose checksum is `before`.
 [[nodiscard]] inline std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0) {
   if (bytes.empty()) return before;  // zlib gives its initial value for a null pointer
   return static_cast<std::uint32_t>(::crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));

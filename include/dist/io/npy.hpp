@@ -137,7 +137,7 @@ class NpyHeaderParser {
   [[nodiscard]] Shape shape() {
     std::size_t extents[Shape::max_rank];
     std::size_t rank = 0;
-    // On the number of elements. An empty axis counts as one, so that no product of extents can overflow.
+    // A limit on the number of elements. An empty axis counts as one, so that no product of extents can overflow.
     std::size_t bound = 1;
     expect('(');
     while (!accept(')')) {

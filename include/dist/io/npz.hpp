@@ -21,7 +21,7 @@ namespace dist::io {
 
 namespace detail {
 
-/// The bytes of a source that must be as many as, and have the checksum that, its archive says.
+/// The bytes of a source, whose number and checksum must be those that its archive says.
 template <ByteSource Source>
 class CheckedSource {
  public:

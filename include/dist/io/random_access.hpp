@@ -32,7 +32,7 @@ class RandomAccessFile {
       : file_(std::move(path)),
         size_(file_.retry([](int descriptor) { return static_cast<ssize_t>(::lseek(descriptor, 0, SEEK_END)); })) {}
 
-  /// Throws FileError when the system cannot read on.
+  /// Throws FileError when reading fails.
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
     std::size_t filled = 0;
     while (filled < buffer.size() && offset + filled < size_) {

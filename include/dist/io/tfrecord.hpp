@@ -1,4 +1,4 @@
-/// TFRecord files: records of bytes behind each other. Each is its length (64 bits, little-endian), the masked CRC-32C
+/// TFRecord files: records of bytes, one after another. Each is its length (64 bits, little-endian), the masked CRC-32C
 /// of the length, the bytes, and the masked CRC-32C of the bytes.
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t tfrecord_default_max_bytes = std::size_t{1} << 30;
 
 namespace detail {
 
-/// A checksum is stored turned by 15 bits and moved, so that the checksum of data with checksums in them is no weaker.
+/// A stored checksum is rotated and offset, so that the checksum of data with checksums in them is no weaker.
 [[nodiscard]] constexpr std::uint32_t masked_crc(std::uint32_t checksum) noexcept {
   return ((checksum >> 15) | (checksum << 17)) + 0xA282EAD8U;
 }
@@ -106,7 +106,7 @@ class TfRecordReader {
     std::size_t taken = 0;
     while (taken < to.size()) {
       if (rest_.empty() && to.size() - taken >= buffer_.size())
-        return taken + read_full(source_, to.subspan(taken));  // past the buffer, which is of no use to it
+        return taken + read_full(source_, to.subspan(taken));  // directly, because the buffer saves nothing here
       if (rest_.empty()) rest_ = {buffer_.data(), source_.read({buffer_.data(), buffer_.size()})};
       if (rest_.empty()) break;
       const std::size_t count = std::min(rest_.size(), to.size() - taken);

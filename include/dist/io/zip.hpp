@@ -28,7 +28,7 @@ struct ZipEntry {
   std::uint64_t header_offset = 0;
 };
 
-/// A ZIP archive in one part (APPNOTE 6.3, with ZIP64). Nothing but its directory is read.
+/// A ZIP archive in one part (APPNOTE 6.3, with ZIP64). Only its directory is read.
 template <RandomAccess R>
 class ZipArchive {
  public:

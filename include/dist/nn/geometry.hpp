@@ -16,7 +16,7 @@ struct Valid {
   [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return 0; }
 };
 
-/// As many zeros around the image as make the output ceil(extent / stride); an odd one goes behind, as in
+/// Zeros around the image, as many as make the output ceil(extent / stride); an odd one goes to the end, as in
 /// TensorFlow.
 struct Same {
   [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t, std::size_t stride) {

@@ -22,9 +22,9 @@
 ///
 /// Two members are for the few layers that do more than compute row by row:
 ///
-/// - `uses_replica`: true when the Operation communicates, or computes another thing in training than in inference.
+/// - `uses_replica`: true when the Operation communicates, or computes something else in training than in inference.
 ///   Its `forward` then gets a LayerCall before the other arguments, its `backward` the replica context. It is called
-///   for a batch without rows too, as the other replicas may have some and wait for it in a collective.
+///   for a batch without rows too, because the other replicas may have some and wait for it in a collective.
 /// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
 ///   Needs `uses_replica`, as it comes with the LayerCall.
 ///

@@ -25,14 +25,14 @@ struct Kept {
   }
 };
 
-/// Where the tensors of one kind of all layers lie behind each other in one array.
+/// Where the tensors of one kind, of all layers, lie in one array, one after another.
 template <class Kind, class Layers>
 struct Layout;
 template <class Kind, class... Layers>
 struct Layout<Kind, std::tuple<Layers...>> {
   static constexpr std::size_t layers = sizeof...(Layers);
 
-  /// Where those of a layer start in `tensors`; for `layers`, how many there are.
+  /// Where the tensors of a layer start in `tensors`; for `layers`, how many there are.
   static constexpr std::array<std::size_t, layers + 1> first = [] {
     std::array<std::size_t, layers + 1> starts{};
     [[maybe_unused]] std::size_t layer = 0;

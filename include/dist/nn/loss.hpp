@@ -78,7 +78,7 @@ template <class T, class Weights>
 
 }  // namespace detail
 
-/// Each row's loss, unscaled, which `compute_average_loss` makes one number of: a loss without reduction (spec P04).
+/// Each row's loss, unscaled, for `compute_average_loss` to make one number: a loss without reduction (spec P04).
 /// Values only: for gradients use `compute_loss`, with sample weights where rows weigh differently. Throws
 /// ShapeMismatch.
 template <class L, Values Outputs, Values Targets, class T>

@@ -92,7 +92,7 @@ class Metric {
     return mean_of(here.total, here.count);
   }
 
-  /// Starts again from nothing, on every replica (spec P18).
+  /// Resets the metric to nothing, on every replica (spec P18).
   void reset(const InCrossReplica auto& context) {
     total_.assign(context, 0);
     count_.assign(context, 0);

@@ -60,7 +60,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
                                !std::same_as<typename Variable::Aggregation, None>) ||
                               stores_centrally<std::remove_cvref_t<decltype(replica)>>;
   if constexpr (kept_equal) {
-    // What is only read is given as what may be written.
+    // reduce_and_apply takes a mutable span, but only reads the operand.
     const std::span<T> operand{const_cast<T*>(value.data()), value.size()};
     replica.reduce_and_apply(mean, operand, copy, [&](std::size_t, std::span<T> elements, std::span<const T> means) {
       for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = moved(elements[i], means[i]);

@@ -179,7 +179,7 @@ class Network {
  private:
   using Workspace = nn::Workspace<Net, Backend, Element, Storage>;
 
-  /// What a replica lends the owners of a kernel.
+  /// What a replica lends to the owners of a kernel.
   struct LentLayer {
     kernels::DenseBatch<Element> batch;
     Element* kernel;

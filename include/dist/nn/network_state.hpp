@@ -67,7 +67,7 @@ class NetworkState {
   std::optional<ReplicaBuffer<Element, Device>> own_;
 };
 
-/// Of a network that keeps nothing.
+/// The state of a network that keeps nothing.
 template <class Net, class T, class Device>
   requires(Net::state_count == 0)
 class NetworkState<Net, T, Device> {

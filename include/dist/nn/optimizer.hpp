@@ -42,7 +42,7 @@ void require_trainable(const Variable& variable) {
                           "it was made with Trainable::no, or OnRead", "Make it with Trainable::yes to train it");
 }
 
-/// What a network says of its gradients; others than nn::Network have them in memory.
+/// Whether a network stores its gradients; networks other than nn::Network do.
 template <class Network>
 inline constexpr bool stores_gradients = true;
 template <class Network>
@@ -164,9 +164,9 @@ class Optimizer {
   /// `reduce_and_apply` throws.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
-  /// Updates this replica's own copy with its own gradients, without communication: what was to be done with the other
-  /// replicas has been done already, by an `all_reduce` of the gradients, or is left to the caller, who then has copies
-  /// that differ (spec P08). Each replica keeps all slots for itself, so that a step of this kind does not go together
+  /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
+  /// replicas is done already, by an `all_reduce` of the gradients, or is left to the caller, whose copies then
+  /// differ (spec P08). Each replica keeps all slots for itself, so a step of this kind cannot be mixed
   /// with one that aggregates. Throws InvalidArgument for such a mixture.
   template <InReplica Replica>
   void apply_gradients(const Replica& replica, SkipAggregation) {
@@ -187,7 +187,7 @@ class Optimizer {
                   "strategy.run to enter one");
   }
 
-  /// Makes the average of the weights the weights, if the optimizer keeps one (nn::AverageWeights); to be called when
+  /// Replaces the weights by their average, if the optimizer keeps one (nn::AverageWeights). Call it when
   /// training ends, as Model::fit does (spec P11).
   void finalize(const InCrossReplica auto& context) {
     if constexpr (has_option<O, AverageWeights>) {
@@ -210,7 +210,7 @@ class Optimizer {
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
 
   [[nodiscard]] float learning_rate() const noexcept { return function_.learning_rate; }
-  /// For the steps that follow; outside replica functions only. Throws InvalidArgument.
+  /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument.
   void set_learning_rate(float rate) {
     O changed = function_;
     changed.learning_rate = rate;

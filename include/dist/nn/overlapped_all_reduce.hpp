@@ -76,7 +76,7 @@ void meet_here(const InReplica auto& replica) {
 /// strategy calls MPI, between nodes, that must have been initialised with MPI_THREAD_MULTIPLE
 /// (MultiWorkerOptions::thread_level): else buckets are reduced in `wait`.
 ///
-/// Worth it where communication takes longer than the optimizer's pass, that is between nodes: the sums go to every
+/// It pays where communication takes longer than the optimizer's pass, that is, between nodes: the sums go to every
 /// replica, which then updates all parameters by itself, while `apply_gradients` without this class shares the update
 /// out among the replicas, in the same pass as the reduction. What changes gradients after `backward`, as
 /// nn::regularization_loss does, comes too late for the sum.
@@ -176,7 +176,7 @@ class OverlappedAllReduce {
   using Background = typename detail::BackgroundOf<S>::Type;
   static constexpr bool reduces = ReducesInBackground<S>;
 
-  /// Of one replica of this process, with the mutex but for what only this replica uses.
+  /// The state of one replica of this process, guarded by the mutex, except what only this replica uses ("its own").
   struct alignas(cache_line) Local {
     std::uint64_t ready = 0;  // buckets of which it has the gradients, counted from the start or the last failure
     std::uint64_t begun = 0;  // those of the steps before, its own
@@ -192,7 +192,7 @@ class OverlappedAllReduce {
       background_->require_whole();
       const std::lock_guard lock{mutex_};
       if (const std::size_t failures = background_->failures(); failures != failures_) {
-        // What the failed step has left: this replica is the first to come to the next one.
+        // The failed step has left this: the replica is the first to begin the next one.
         failures_ = failures;
         for (Local& each : locals_) {
           each.ready = 0;

@@ -55,7 +55,7 @@ struct L1L2 {
   }
 };
 
-/// A function that is added up over weights to keep them small: its value for one weight and the derivative of that.
+/// A function that is summed over weights to keep them small: its value for one weight, and its derivative.
 template <class R>
 concept Regularizer = std::copyable<R> && requires(const R regularizer, float weight) {
   { regularizer.term(weight) } -> std::same_as<float>;

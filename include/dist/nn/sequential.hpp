@@ -27,7 +27,7 @@ struct Prepend<First, std::tuple<Rest...>> {
   using Type = std::tuple<First, Rest...>;
 };
 
-/// The layers in their places, each on what the one before puts out, as a std::tuple.
+/// The layers in their places, each on the output of the one before, as a std::tuple.
 template <class In, class... Layers>
 struct Place {
   using Type = std::tuple<>;
@@ -51,7 +51,7 @@ struct PlaceAll<Input<Extents...>, Layers...> {
 
 }  // namespace detail
 
-/// A network as a type: an Input and the layers behind it, all shapes known at compile time.
+/// A network as a type: an Input and the layers after it, all shapes known at compile time.
 ///
 /// It has no state. `Network` gives it parameters on a strategy; here is what follows from the type alone.
 /// Layers are counted from 0, without the Input.
@@ -69,7 +69,7 @@ struct Sequential {
   template <std::size_t Index>
   using Layer = std::tuple_element_t<Index, typename Places::Type>;
 
-  /// The StaticShape of one row of the input, and of what layer `Index` puts out.
+  /// The StaticShape of one row of the input, and of the output of layer `Index`.
   using InputShape = typename Places::Input;
   template <std::size_t Index>
   using Output = typename Layer<Index>::Output;
@@ -101,7 +101,7 @@ struct Sequential {
  public:
   using OutputShape = typename OfLayers<typename Places::Type>::Output;
 
-  /// Whether a layer communicates, or computes another thing in training than in inference.
+  /// Whether a layer communicates, or computes something else in training than in inference.
   static constexpr bool uses_replica = OfLayers<typename Places::Type>::use_replica;
 
   /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.

@@ -73,7 +73,7 @@ class SlicesOptimizer {
     });
   }
 
-  /// Puts the slices of all replicas behind each other in rank order, adds up the rows of one index, and updates the
+  /// Concatenates the slices of all replicas in rank order, adds up the rows of one index, and updates the
   /// rows that are named, in every copy alike (spec H10, P07, P14). Counts one iteration. Replicas may give different
   /// numbers of rows, also none. A collective call. Throws ShapeMismatch for slices of an array of another shape than
   /// the variable.

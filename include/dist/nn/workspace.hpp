@@ -21,10 +21,10 @@
 
 namespace dist::nn {
 
-/// Of a pass through a network without layers that use the replica.
+/// A pass through a network without layers that use the replica.
 struct NoReplica {};
 
-/// Of a backward pass of which nobody asks when the parts of the gradients are final.
+/// For a backward pass whose caller does not ask when parts of the gradients are final.
 struct IgnoreReady {
   void operator()(IndexRange) const noexcept {}
 };
@@ -62,7 +62,7 @@ struct ForwardPass {
 /// memory between layers, which grows to the largest batch seen and is then used again.
 ///
 /// Forward keeps every layer's output. Backward needs two gradients at a time, that of a layer's output and
-/// that of its input, so all gradients share two buffers in turn; but for layers whose kernel gradient is not stored,
+/// that of its input, so all gradients share two buffers in turn, except layers whose kernel gradient is not stored,
 /// which keep that of their output until it is applied.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
@@ -85,7 +85,7 @@ class Workspace {
     return {output<layers>(), output_gradient<layers>()};
   }
 
-  /// From the gradient that `forward` returned the place of to the gradients of all parameters, which are
+  /// Computes, from the gradient in the place that `forward` returned, the gradients of all parameters, which are
   /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a
   /// part of the gradients is final: of one layer or of several, from the last to the first.
   template <class Replica = NoReplica, class WhenReady = IgnoreReady>
@@ -109,7 +109,7 @@ class Workspace {
     has_batches_ = true;
   }
 
-  /// Of a layer without a stored kernel gradient, what that is made of: there from `backward` to the next `forward`.
+  /// The factors of a kernel gradient that is not stored, valid from `backward` to the next `forward`.
   template <std::size_t Index>
   [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
     static_assert(!stores<Index>);
@@ -134,7 +134,7 @@ class Workspace {
       -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type...>;
   using Operations = decltype(operations_of(std::make_index_sequence<layers>{}));
 
-  /// The operation of a layer; of none, for `layers`, one that does nothing.
+  /// The operation of a layer; for the index `layers`, one that does nothing.
   template <std::size_t Index>
   struct OperationAtOf {
     using Type = std::tuple_element_t<Index, Operations>;
@@ -157,7 +157,7 @@ class Workspace {
   /// Whether the gradients of all parameters of a layer are stored.
   template <std::size_t Index>
   static constexpr bool stores = Storage::template stores<typename Net::template Layer<Index>>;
-  /// How many of the first `Count` layers do not.
+  /// How many of the first `Count` layers do not store all gradients.
   template <std::size_t Count>
   static constexpr std::size_t not_stored = []<std::size_t... Index>(std::index_sequence<Index...>) {
     return (std::size_t{0} + ... + (stores<Index> ? 0 : 1));
@@ -173,7 +173,7 @@ class Workspace {
   }
   (std::make_index_sequence<Count>{});
 
-  /// The first layer behind `Index` that computes something; `layers` if none does.
+  /// The first layer after `Index` that computes something; `layers` if none does.
   template <std::size_t Index>
   static constexpr std::size_t next_computed = []<std::size_t... Other>(std::index_sequence<Other...>) {
     std::size_t next = layers;
@@ -204,7 +204,7 @@ class Workspace {
   }
   (std::make_index_sequence<Count>{});
 
-  /// The StaticShape of one row behind the first `Count` layers.
+  /// The StaticShape of one row after the first `Count` layers.
   template <std::size_t Count>
   [[nodiscard]] static constexpr auto output_shape() {
     if constexpr (Count == 0) {
@@ -214,7 +214,7 @@ class Workspace {
     }
   }
 
-  /// The output of the first `Count` layers: the batch itself where they only look at it differently.
+  /// The output of the first `Count` layers: the batch itself where they only change its shape.
   template <std::size_t Count>
   [[nodiscard]] TensorView<const T> output() {
     const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());

@@ -64,7 +64,7 @@ class Model {
   /// the examples of the epoch, the metrics, and the same of the validation dataset. A replica's loss is the mean over
   /// its rows, over the number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on
   /// where the last one ended, so that its epochs are shuffled in other orders. When training ends the optimizer is
-  /// finalized. `observers` are told of what happens; see Observer.
+  /// finalized. `observers` are called as training goes on; see Observer.
   ///
   /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
   /// throws.
@@ -107,7 +107,7 @@ class Model {
     return evaluate(dataset, EvaluateOptions{});
   }
 
-  /// The same for what `distribute_dataset` returned, in silence but for `observers`.
+  /// The same for what `distribute_dataset` returned. Prints nothing; `observers` are called.
   template <class Distributed, Observer... Watchers>
   Logs evaluate_distributed(Distributed& dataset, Watchers&... observers) {
     Observers<Watchers...> watching{observers...};
@@ -201,7 +201,7 @@ class Model {
     return steps;
   }
 
-  /// None while unknown (spec Q05).
+  /// No number while it is unknown (spec Q05).
   template <class Distributed>
   static std::optional<std::size_t> steps_of(const Distributed& dataset) {
     if constexpr (requires { dataset.cardinality(); }) {

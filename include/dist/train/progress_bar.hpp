@@ -19,7 +19,7 @@ namespace dist::nn {
 /// How much is shown.
 enum class Verbosity { silent = 0, bar = 1, line_per_epoch = 2 };
 
-/// Of Keras' 0, 1, 2. Throws InvalidArgument for another number.
+/// The verbosity that Keras calls 0, 1 or 2. Throws InvalidArgument for another number.
 [[nodiscard]] inline Verbosity verbosity(int verbose) {
   if (verbose < 0 || verbose > 2)
     throw InvalidArgument("verbose is not a verbosity", text("it is ", verbose),
@@ -67,7 +67,7 @@ class ProgressBar {
     if (console_.terminal) draw(current, now, step_time, false);
   }
 
-  /// All is done, after `current` steps: writes the last state and ends the line.
+  /// Ends the bar after `current` steps: writes the last state and ends the line.
   void finish(std::size_t current, const Logs& logs) {
     record(current, logs);
     const double now = console_.clock();

@@ -98,7 +98,7 @@ class DistributedVariable {
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
   /// Whether optimizers may change it (spec G03).
   [[nodiscard]] bool trainable() const noexcept { return trainable_; }
-  /// The memory it is a part of, which tells whose it is.
+  /// The arena that owns the variable; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
   /// The copies in this process: one for each replica, or one for all.
   [[nodiscard]] std::size_t copies() const noexcept { return slice_.replicas(); }
@@ -113,7 +113,7 @@ class DistributedVariable {
         "component(strategy.scope(), replica)");
     return near_copy(context);
   }
-  /// The copy of one replica of this process, for those who see all of them. Throws InvalidArgument when there is no
+  /// The copy of one replica of this process, in contexts that see all of them. Throws InvalidArgument when there is no
   /// such replica.
   [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);

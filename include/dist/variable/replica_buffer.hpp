@@ -40,7 +40,7 @@ class ReplicaBuffer {
     require_same_strategy(replica);
     return slice_.on(replica.local_index());
   }
-  /// That of one replica of this process, for those who see all of them.
+  /// The memory of one replica of this process, in contexts that see all of them.
   [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
     return slice_.on(local_replica);

@@ -33,7 +33,7 @@ struct BatchNormalizationOptions {
   static constexpr double momentum = 0.99;  ///< what a moving statistic keeps in a step, 0 to 1
   static constexpr double epsilon = 1e-3;   ///< added to the variance, above 0
   /// Whether the moving variance follows the sample variance, with n - 1 in the denominator, instead of the variance
-  /// that the batch was normalised with. Keras 3 has the latter everywhere; tf_keras has it too but for images on one
+  /// that the batch was normalised with. Keras 3 has the latter everywhere; so has tf_keras, except for images on one
   /// replica's statistics, where its fused kernel has n - 1.
   static constexpr bool sample_variance = false;
 };
@@ -171,7 +171,7 @@ struct BatchNormalization {
       }
 
       Kernel kernel_;
-      std::array<double, 2 * channels + 1> sums_;  // behind each other, so that one collective call takes them all
+      std::array<double, 2 * channels + 1> sums_;  // in one array, so that one collective call takes them all
       double count_ = 0;
       bool of_batch_ = true;
       Coefficients mean_;

@@ -7,7 +7,7 @@
 
 namespace dist::nn {
 
-/// nn::Relu as a layer of its own, for where no layer before it takes an activation.
+/// nn::Relu as a layer of its own, where the layer before takes no activation.
 struct ReLU {
   template <class In>
   struct On {

@@ -39,7 +39,7 @@ struct FitLoss {
 
 /// A loss with its reduction: `nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}`.
 ///
-/// In a training loop of one's own it is called in a replica function; in Model it takes the loss's place.
+/// In a training loop of your own, call it in a replica function; in Model it takes the loss's place.
 template <class L, class R>
 struct Reduced {
   static_assert(!detail::FitLoss<L>::is_regularized,

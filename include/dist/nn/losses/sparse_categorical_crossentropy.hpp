@@ -69,7 +69,7 @@ struct SparseCategoricalCrossentropy {
   }
 };
 
-/// The loss of this replica's rows of a global batch, in a training loop of one's own (spec P01, P04): writes
+/// The loss of this replica's rows of a global batch, in a training loop of your own (spec P01, P04): writes
 /// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
 /// over the global batch. `sample_weight`, one number per row, weighs the rows.
 template <DifferentiableOutputs Logits, Values Labels, class Weights = Unweighted>

@@ -11,7 +11,7 @@
 
 namespace dist::nn {
 
-/// What a network's forward pass hands on: the values, and the place for the loss's gradient with respect to
+/// The result of a network's forward pass: the values, and the place for the loss's gradient with respect to
 /// them.
 template <class A>
 concept DifferentiableOutputs = requires(const A& outputs) {
@@ -52,8 +52,8 @@ template <class T>
 }
 
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
-/// names who asks. Without examples, targets of shape [0] are those of a dataset that never had one to tell its
-/// extents.
+/// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
+/// example to tell the extents.
 template <class T, class Target>
 void require_targets(std::string_view reader, TensorView<const T> outputs, TensorView<const Target> targets,
                      std::size_t expected) {

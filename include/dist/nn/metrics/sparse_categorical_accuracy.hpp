@@ -13,7 +13,7 @@
 
 namespace dist::nn {
 
-/// How often the largest output is that of the right class; of equal outputs the first counts. Exact: both
+/// How often the largest output is that of the right class; among equal outputs the first counts. Exact: both
 /// counts are integers.
 struct SparseCategoricalAccuracy {
   using Tally = nn::Tally<std::int64_t, std::int64_t>;

@@ -31,10 +31,10 @@ struct OneDnn {
   using Conv2D = onednn::Conv2D<Geometry, T>;
   template <class Geometry, class T>
   using MaxPool2D = onednn::MaxPool2D<Geometry, T>;
-  /// Bound by memory: plain loops are as fast.
+  /// Memory is the limit, so plain loops are as fast.
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
-  /// Works in place as well.
+  /// Also works in place.
   template <class Function, class T>
   using Elementwise = reference::Elementwise<Function, T>;
 };

@@ -115,7 +115,7 @@ class Conv2D {
   }
   [[nodiscard]] static Descriptor plain_kernel() { return tensor(kernel_dims(), Tag::hwio); }
 
-  /// Zeros behind the last row or column, so that the last window ends in them.
+  /// Zeros after the last row or column, so that the last window ends in them.
   [[nodiscard]] static constexpr Dim after(std::size_t extent, std::size_t outputs, std::size_t before) {
     const std::size_t reached = (outputs - 1) * G::stride + G::window;
     return reached > extent + before ? static_cast<Dim>(reached - extent - before) : 0;
