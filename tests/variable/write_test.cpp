@@ -96,6 +96,40 @@ TEST_CASE("writes take no memory") {
   check(central);
 }
 
+TEST_CASE("an integer total that the replicas do not divide is refused, and nothing is written") {
+  Shared strategy{3};
+  const auto scope = strategy.scope();
+  auto total = strategy.variable<std::int64_t, dist::OnRead, dist::Sum>({2}, 0, "total");
+  total.assign(scope, 9);
+  dist::Tensor<std::int64_t> values{dist::Shape{2}};
+  values[0] = 6, values[1] = -7;
+  CHECK_THROWS_WITH_AS(
+      total.assign(scope, values),
+      "Variable 'total' cannot be assigned a total that its replicas do not divide (it is an OnRead sum "
+      "of integers, -7 is not a multiple of 3). Assign a multiple, such as 0, add in a replica function, "
+      "or give the variable a floating-point type.",
+      dist::InvalidArgument);
+  CHECK_THROWS_AS(total.assign(scope, 10), dist::InvalidArgument);
+  CHECK(total.read(scope)[0] == 9);
+  CHECK(total.read(scope)[1] == 9);
+  values[1] = -3;
+  total.assign(scope, values);
+  CHECK(total.read(scope)[1] == -3);
+
+  auto bytes = strategy.variable<std::uint8_t, dist::OnRead, dist::Sum>({}, 0);
+  CHECK_THROWS_AS(bytes.assign(scope, 255 - 1), dist::InvalidArgument);
+  bytes.assign(scope, 255);
+  CHECK(bytes.value(scope) == 255);
+
+  auto fraction = strategy.variable<double, dist::OnRead, dist::Sum>({});
+  fraction.assign(scope, 10);
+  CHECK(fraction.value(scope) == doctest::Approx(10.0));
+  Central central{3};
+  auto whole = central.variable<std::int64_t, dist::OnRead, dist::Sum>({}, 0);
+  whole.assign(central.scope(), 10);  // one copy has all of it
+  CHECK(whole.value(central.scope()) == 10);
+}
+
 TEST_CASE("a number on one replica and a tensor on another are not the same write") {
   Shared strategy{2};
   auto variable = strategy.variable<float, dist::OnWrite, dist::Sum>(dist::Shape{100});

@@ -63,7 +63,8 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 /// same. Aggregating writes are collective calls, in which all replicas give a number or all give a tensor. They rely
 /// on copies that are equal, as an element may be calculated for all copies from one of them. Nothing is returned: read
 /// afterwards (spec G24). Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch or
-/// InvalidArgument for a value that does not fit; all name the variable.
+/// InvalidArgument for a value that does not fit, or a total of integers that the replicas do not divide; all name the
+/// variable.
 template <class T, class Sync, class Agg, class Device = Cpu>
 class DistributedVariable {
   static_assert((detail::require_variable_policies<T, Sync, Agg>(), true));

@@ -10,6 +10,7 @@
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/update_context.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/element_update.hpp>
@@ -47,6 +48,22 @@ void update_every_copy(Variable& variable, const Context& context, IndexRange ra
   }
 }
 
+/// Throws InvalidArgument unless so many replicas can have equal shares of every element: of integers a remainder would
+/// be lost.
+template <class T, class Values, class Wide>
+void require_divisible([[maybe_unused]] const Values& given, [[maybe_unused]] const auto& variable,
+                       [[maybe_unused]] Wide replicas) {
+  if constexpr (!Floating<T>) {
+    const std::size_t different = std::same_as<Values, Uniform<T>> ? 1 : variable.size();
+    for (std::size_t i = 0; i < different; ++i)
+      if (static_cast<Wide>(T{given[i]}) % replicas != Wide{0})
+        throw InvalidArgument(
+            text("Variable '", variable.name(), "' cannot be assigned a total that its replicas do not divide"),
+            text("it is an OnRead sum of integers, ", +given[i], " is not a multiple of ", replicas),
+            "Assign a multiple, such as 0, add in a replica function, or give the variable a floating-point type");
+  }
+}
+
 /// Outside replica functions: every copy takes the value; that of an OnRead sum is shared out among the copies.
 template <class Variable, InCrossReplica Context, class Values, class Update>
 void write(Variable& variable, const Context& context, const Values& given, Update update) {
@@ -63,6 +80,7 @@ void write(Variable& variable, const Context& context, const Values& given, Upda
     using Wide = std::conditional_t<Floating<T>, Accumulator<T>,
                                     std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
     const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
+    require_divisible<T>(given, variable, replicas);
     update_every_copy(variable, context, all, given,
                       [&](T, T total) { return static_cast<T>(static_cast<Wide>(total) / replicas); });
   } else {
