@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/ring_all_reduce.hpp>
@@ -24,6 +26,7 @@
 #include <doctest/doctest.h>
 
 #include "support/allocations.hpp"
+#include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
 
@@ -163,15 +166,70 @@ TEST_CASE("activations that are gone are not applied: backward comes before appl
     }
     return message;
   };
-  constexpr const char* problem =
-      "A network's gradients were to be applied, but what they are computed from is not there";
-  CHECK(refusal([&](auto& replica) { optimizer.apply_gradients(replica); }).find(problem) != std::string::npos);
   CHECK(refusal([&](auto& replica) {
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
           net.backward(replica, 0);
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}, nn::inference));
           optimizer.apply_gradients(replica);
         }).find("has called no backward since its last forward") != std::string::npos);
+}
+
+TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::StoredGradients, Owned) {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<Net, nn::Reference, double, Storage> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{}};
+  const dist::Tensor<double> x{dist::Shape{2, 40}};
+  const auto compute = [&](auto& replica) {
+    static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
+    net.backward(replica, 0);
+  };
+  const auto refusal = [&](auto&& step) {
+    return support::what_throws<dist::ReplicaError>([&] { strategy.run(step); });
+  };
+  CHECK(refusal([&](auto& replica) {
+          optimizer.apply_gradients(replica);
+        }).find("A network's gradients were to be applied, and there are none (replica ") != std::string::npos);
+  CHECK(refusal([&](auto& replica) {
+          static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
+          optimizer.apply_gradients(replica);
+        }).find("has called no backward yet). Call forward, a loss and backward before each apply_gradients.") !=
+        std::string::npos);
+  const auto twice = refusal([&](auto& replica) {
+    compute(replica);
+    optimizer.apply_gradients(replica);
+    optimizer.apply_gradients(replica);
+  });
+  CHECK(twice.find("has applied those of its last backward already") != std::string::npos);
+  for (int step = 0; step < 2; ++step)
+    strategy.run([&](auto& replica) {
+      compute(replica);
+      optimizer.apply_gradients(replica);
+    });
+}
+
+TEST_CASE("gradients that are written by hand are applied as they are") {
+  dist::Default strategy;
+  nn::Network<Net, nn::Reference, double> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 1.0f}};
+  strategy.run([&](auto& replica) {
+    const double before = net.parameters().component(replica)[0];
+    net.gradients().component(replica)[0] = 0.25;
+    optimizer.apply_gradients(replica);
+    optimizer.apply_gradients(replica);
+    CHECK(net.parameters().component(replica)[0] == before - 0.5);
+  });
+}
+
+TEST_CASE("an optimizer whose network has ended says so") {
+  dist::Default strategy;
+  std::optional<nn::Network<Net, nn::Reference, double>> net{std::in_place, strategy};
+  nn::Optimizer optimizer{strategy, *net, nn::SGD{}};
+  net.reset();
+  CHECK_THROWS_WITH_AS(
+      strategy.run([&](auto& replica) { optimizer.apply_gradients(replica); }),
+      "Optimizer SGD was used after its network had ended (it refers to the network). Keep the network "
+      "as long as the optimizer.",
+      dist::InvalidArgument);
 }
 
 TEST_CASE("a kernel that exceeds the caches reaches every mirror whole") {

@@ -111,13 +111,12 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
-/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
-/// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
-/// gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
-/// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch.
+namespace detail {
+
+/// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`.
 template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
-[[nodiscard]] auto compute_loss(const L& loss, const InReplica auto&, const Outputs& outputs, const Targets& given,
-                                GlobalBatchSize global_batch, const Weights& sample_weight = {}) {
+[[nodiscard]] auto divided_loss(const L& loss, const Outputs& outputs, const Targets& given, std::size_t divisor,
+                                const Weights& sample_weight = {}) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
   using T = std::remove_const_t<typename decltype(values)::Element>;
@@ -125,17 +124,33 @@ template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights 
   static_assert(LossFunction<L, T, Target>, "this loss does not work on outputs and targets of these types");
   DIST_EXPECT(outputs.gradient.size() == values.size());
   loss.check(values, targets);
-  const auto weight = detail::row_weights(L::name, sample_weight, values);
+  const auto weight = row_weights(L::name, sample_weight, values);
   const std::size_t values_size = values.row_size();
   const std::size_t targets_size = targets.row_size();
-  const T scale = global_batch.value() == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(global_batch.value()));
+  const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
   double total = 0;
   for (std::size_t row = 0; row < values.rows(); ++row)
     total += static_cast<double>(
         weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
                                        weight(row) * scale,
                                        std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
-  return Loss<T>{total, values.rows(), global_batch.value()};
+  return Loss<T>{total, values.rows(), divisor};
+}
+
+}  // namespace detail
+
+/// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
+/// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
+/// gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
+/// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch, and
+/// InvalidArgument when this replica has more rows than the global batch.
+template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
+[[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
+                                const Targets& targets, GlobalBatchSize global_batch,
+                                const Weights& sample_weight = {}) {
+  detail::require_global_batch_size(global_batch, values_of(outputs).rows(), replica.replica_id().index(),
+                                    replica.num_replicas_in_sync());
+  return detail::divided_loss(loss, outputs, targets, global_batch.value(), sample_weight);
 }
 
 }  // namespace dist::nn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -82,12 +83,29 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] Parameters& parameters() noexcept { return parameters_; }
+  /// Whoever takes them may write them: from then on `take_gradients` does not ask for a `backward`.
   [[nodiscard]] Gradients& gradients() noexcept {
-    static_assert(stores_gradients,
-                  "a network with nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients to "
-                  "look at them, change them or keep them");
+    require_stored_gradients();
+    if (!may_be_written_.load(std::memory_order_relaxed)) may_be_written_.store(true, std::memory_order_relaxed);
     return gradients_;
   }
+  [[nodiscard]] const Gradients& gradients() const noexcept {
+    require_stored_gradients();
+    return gradients_;
+  }
+
+  /// For an optimizer that applies this replica's gradients, once for each `backward`: they are what the last one left,
+  /// and none where they are not stored. Throws InvalidArgument when they were taken before, or there was no `backward`.
+  [[nodiscard]] std::span<Element> take_gradients(const InReplica auto& replica) {
+    const std::span<Element> gradients = gradients_.component(replica);
+    Slot& slot = slots_[replica.local_index()];
+    if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed)) refuse_gradients(replica, slot);
+    slot.has_gradients = false;
+    return stores_gradients ? gradients : std::span<Element>{};
+  }
+
+  /// Expires with the network, for those that refer to it.
+  [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
   /// Name, shape and offset of every parameter in both variables.
   [[nodiscard]] static constexpr std::span<const Parameter> layout() noexcept { return Net::parameters; }
@@ -189,6 +207,8 @@ class Network {
   struct alignas(cache_line) Slot {
     std::unique_ptr<Workspace> workspace;
     std::vector<kernels::DenseBatch<Element>> batches;  // of all replicas, kept for its memory
+    bool has_computed = false;                          // a backward was called
+    bool has_gradients = false;                         // of the last backward, which nobody took yet
   };
 
   template <std::size_t Layer>
@@ -207,6 +227,22 @@ class Network {
     } else {
       workspace->backward(parameters, gradients_.component(replica), NoReplica{}, when_ready);
     }
+    Slot& slot = slots_[replica.local_index()];
+    slot.has_computed = slot.has_gradients = true;
+  }
+
+  static constexpr void require_stored_gradients() {
+    static_assert(stores_gradients,
+                  "a network with nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients to "
+                  "look at them, change them or keep them");
+  }
+
+  [[noreturn]] static void refuse_gradients(const InReplica auto& replica, const Slot& slot) {
+    throw InvalidArgument(
+        "A network's gradients were to be applied, and there are none",
+        text("replica ", replica.replica_id().index(),
+             slot.has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
+        "Call forward, a loss and backward before each apply_gradients");
   }
 
   void require_batches(const InReplica auto& replica) const {
@@ -290,6 +326,8 @@ class Network {
   Gradients gradients_;
   [[no_unique_address]] State state_;
   std::vector<Slot> slots_;
+  std::atomic<bool> may_be_written_{false};
+  std::shared_ptr<const void> lifetime_ = std::make_shared<char>();
 };
 
 }  // namespace dist::nn

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -136,6 +137,7 @@ class Optimizer {
                                                                                         text(O::name, "/iterations"))),
         progress_(strategy.template buffer<std::int64_t>(Shape{2}, text(O::name, "/progress"))) {
     detail::require_trainable(network.parameters());
+    if constexpr (knows_lifetime) network_alive_ = network.lifetime();
     const std::size_t parameters = network.parameters().size();
     function_.template with_update<Element>(1, [&](auto update) {
       slots_.reserve(update.slots.size());
@@ -160,8 +162,8 @@ class Optimizer {
 
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
   /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call.
-  /// Throws InvalidArgument when gradients were applied without aggregation before, and what the network's
-  /// `reduce_and_apply` throws.
+  /// Throws InvalidArgument when gradients were applied without aggregation before, when the network has ended or has no
+  /// gradients of a `backward` that were not applied yet, and what the network's `reduce_and_apply` throws.
   void apply_gradients(const InReplica auto& replica) { apply<true>(replica); }
 
   /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
@@ -192,6 +194,7 @@ class Optimizer {
   void finalize(const InCrossReplica auto& context) {
     if constexpr (has_option<O, AverageWeights>) {
       if (iterations(context) == 0) return;
+      require_network();
       auto& parameters = network_->parameters();
       if (progress_.component(context, 0)[applied] == as_given) {
         for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local) {
@@ -226,6 +229,8 @@ class Optimizer {
 
  private:
   static constexpr bool has_norm = has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>;
+  /// Whether the network tells when it ends; others than nn::Network need not.
+  static constexpr bool knows_lifetime = requires(const Network& network) { network.lifetime(); };
   static constexpr bool has_segments = has_norm || has_option<O, WeightDecay>;
 
   /// What `progress_` counts: calls since the last update, and how updates were applied.
@@ -241,10 +246,10 @@ class Optimizer {
 
   template <bool aggregate, class Replica>
   void apply(const Replica& replica) {
+    require_network();
     const std::span<std::int64_t> progress = progress_.component(replica);
     require_one_kind(replica, progress[applied], aggregate ? aggregated : as_given);
-    std::span<Element> gradient{};
-    if constexpr (stored) gradient = gradient_of_call(replica, progress[pending]);
+    const std::span<Element> gradient = gradient_of_call(replica, progress[pending]);
     if (progress[pending] != 0) return;
     const std::span<Element> mirror = network_->parameters().component(replica);
     std::span<double> squares{};
@@ -292,7 +297,11 @@ class Optimizer {
   /// `pending_calls` counts them, and is 0 when there is something to apply.
   [[nodiscard]] std::span<Element> gradient_of_call(const InReplica auto& replica,
                                                     [[maybe_unused]] std::int64_t& pending_calls) const {
-    const std::span<Element> gradient = network_->gradients().component(replica);
+    std::span<Element> gradient;
+    if constexpr (requires { network_->take_gradients(replica); })
+      gradient = network_->take_gradients(replica);
+    else
+      gradient = network_->gradients().component(replica);
     if constexpr (has_option<O, AccumulateGradients>) {
       const std::int64_t steps = function_.template get<AccumulateGradients>().steps;
       if (steps == 1) return gradient;
@@ -338,6 +347,13 @@ class Optimizer {
       add_squares(0, gradient);
       return gradient;
     }
+  }
+
+  void require_network() const {
+    if constexpr (knows_lifetime)
+      if (network_alive_.expired())
+        throw InvalidArgument(text("Optimizer ", O::name, " was used after its network had ended"),
+                              "it refers to the network", "Keep the network as long as the optimizer");
   }
 
   /// Aggregated steps keep each slot on one replica, others on all of them.
@@ -388,6 +404,7 @@ class Optimizer {
 
   O function_;
   Network* network_;
+  std::weak_ptr<const void> network_alive_;
   decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
                                                                                          std::string{})) iterations_;
   Buffer<std::int64_t> progress_;

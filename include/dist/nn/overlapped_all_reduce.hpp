@@ -109,7 +109,7 @@ class OverlappedAllReduce {
       end = buckets_.back().begin;
     }
     for (std::size_t replica = 0; replica < locals_.size(); ++replica)
-      copies_.push_back(network.gradients().component(strategy.scope(), replica).data());
+      copies_.push_back(std::as_const(network).gradients().component(strategy.scope(), replica).data());
     if (trace_ != nullptr)
       for (const Parameter& parameter : layout)
         labels_.push_back(parameter.ordinal == 0 ? text("backward of ", parameter.layer)

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <dist/context/replica_context.hpp>
 #include <dist/nn/losses/average_loss.hpp>
@@ -91,7 +92,7 @@ template <Regularizer R, class Network, class Which = KernelsOnly>
 template <Regularizer R, class Network, class Which = KernelsOnly>
 auto regularization_loss(const InReplica auto& replica, Network& network, const R& regularizer, Which&& which = {}) {
   const auto weights = network.parameters().component(replica);
-  const auto gradients = network.gradients().component(replica);
+  const auto gradients = std::as_const(network).gradients().component(replica);
   using T = typename decltype(weights)::value_type;
   const T scale = scale_regularization_loss(replica, T{1});
   for (const Parameter& parameter : network.layout()) {

@@ -20,7 +20,9 @@ TEST_CASE(
     CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 12}) == 0.5f);
     CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights, .global_batch_size = 7}) == 1.0f);
     CHECK(nn::compute_average_loss(replica, mine, {.sample_weight = weights}) == doctest::Approx(7.0 / 6));
-    CHECK(nn::compute_average_loss(replica, mine, {.global_batch_size = 0}) == 0.0f);
+    CHECK_THROWS_AS(nn::compute_average_loss(replica, mine, {.global_batch_size = 0}), dist::InvalidArgument);
+    CHECK_THROWS_AS(nn::compute_average_loss(replica, mine, {.global_batch_size = 2}), dist::InvalidArgument);
+    CHECK(nn::compute_average_loss(replica, mine.first(0), {.global_batch_size = 0}) == 0.0f);
     CHECK(nn::compute_average_loss(replica, mine.first(0)) == 0.0f);
   });
 }
@@ -65,7 +67,12 @@ TEST_CASE("outside replica functions the global batch size must be given (spec P
   const std::vector<float> losses{1, 2, 3};
   const std::span<const float> all{losses};
   CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 12}) == 0.5f);
-  CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 0}) == 0.0f);
+  CHECK(nn::compute_average_loss(strategy.scope(), all.first(0), {.global_batch_size = 0}) == 0.0f);
+  CHECK_THROWS_WITH_AS(
+      nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 0}),
+      "A loss was given a global batch size that is too small (it is 0, and there are 3 examples). Give "
+      "the number of examples of all replicas together, which is what distribute_dataset divides.",
+      dist::InvalidArgument);
   const std::vector<float> weights{1, 0, 2};
   CHECK_THROWS_WITH_AS(nn::compute_average_loss(strategy.scope(), all, {.sample_weight = weights}),
                        "compute_average_loss was called outside a replica function without a global batch size (the "

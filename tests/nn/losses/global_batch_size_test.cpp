@@ -1,10 +1,16 @@
 #include <dist/nn/losses/global_batch_size.hpp>
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
 
 #include <doctest/doctest.h>
 
+#include "support/stderr_of.hpp"
+
 using dist::nn::GlobalBatchSize;
+using dist::nn::detail::require_global_batch_size;
 
 namespace {
 std::size_t size_of(GlobalBatchSize size) { return size.value(); }
@@ -19,4 +25,35 @@ TEST_CASE("any integer is a number of examples, unless it is negative (spec P01)
       size_of(-3),
       "The global batch size is negative (it is -3). Give the number of examples of all replicas together.",
       dist::InvalidArgument);
+}
+
+TEST_CASE("no replica has more examples than all of them together") {
+  CHECK_NOTHROW(require_global_batch_size(8, 4, 1, 2));
+  CHECK_NOTHROW(require_global_batch_size(8, 8, 0, 1));
+  CHECK_NOTHROW(require_global_batch_size(0, 0, 1, 2));
+  CHECK_THROWS_WITH_AS(
+      require_global_batch_size(8, 9, 1, 2),
+      "A loss was given a global batch size that is too small (it is 8, and replica 1 of 2 alone has 9 "
+      "examples). Give the number of examples of all replicas together, which is what "
+      "distribute_dataset divides.",
+      dist::InvalidArgument);
+  CHECK_THROWS_AS(require_global_batch_size(0, 1, 0, 2), dist::InvalidArgument);
+}
+
+TEST_CASE("the size of one replica's batch in place of the global one is warned of, by the last replica") {
+  const auto said = [](std::size_t examples, std::size_t rank, std::size_t replicas) {
+    return testing::stderr_of([&] {
+             unsetenv("DIST_WARNINGS");
+             std::construct_at(&dist::nn::detail::batch_size_of_one_replica);  // whatever was said before
+             for (int step = 0; step < 2; ++step) require_global_batch_size(8, examples, rank, replicas);
+           })
+        .stderr_text;
+  };
+  CHECK(
+      said(8, 1, 2) ==
+      "dist: replica 1 of 2 has all 8 examples of the global batch: if every replica has as many, a loss was given the "
+      "size of one replica's batch, and gradients are 2 times too large. DIST_WARNINGS=0 silences this.\n");
+  CHECK(said(8, 0, 2).empty());  // a small batch, all of it on the first replica
+  CHECK(said(7, 1, 2).empty());
+  CHECK(said(8, 0, 1).empty());
 }

@@ -41,17 +41,21 @@ template <std::floating_point T>
 }  // namespace detail
 
 /// The sum of this replica's weighted per-example losses over the global batch size; 0 for a global batch of
-/// 0 (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch.
+/// no examples (spec P01). Summed over the replicas it is the mean loss. Throws ShapeMismatch, and InvalidArgument when
+/// this replica has more examples than the global batch.
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(const InReplica auto& replica, std::span<T> per_example,
                                                           AverageLossOptions<std::remove_const_t<T>> options = {}) {
   const GlobalBatchSize local = per_example.size() * replica.num_replicas_in_sync();
+  if (options.global_batch_size)
+    detail::require_global_batch_size(*options.global_batch_size, per_example.size(), replica.replica_id().index(),
+                                      replica.num_replicas_in_sync());
   return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
                                                       options.global_batch_size.value_or(local).value());
 }
 
 /// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has
-/// is not known there. Throws InvalidArgument without it.
+/// is not known there. Throws InvalidArgument without it, and when it is less than these losses.
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(const InCrossReplica auto&, std::span<T> per_example,
                                                           AverageLossOptions<std::remove_const_t<T>> options) {
@@ -59,6 +63,7 @@ template <std::floating_point T>
     throw InvalidArgument("compute_average_loss was called outside a replica function without a global batch size",
                           "the number of examples of each replica is not known there",
                           "Give .global_batch_size, or call it in a replica function");
+  detail::require_global_batch_size(*options.global_batch_size, per_example.size(), 0, 1);
   return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
                                                       options.global_batch_size->value());
 }

@@ -5,6 +5,8 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/warning.hpp>
 
 namespace dist::nn {
 
@@ -27,5 +29,31 @@ class GlobalBatchSize {
  private:
   std::size_t value_;
 };
+
+namespace detail {
+
+inline constinit dist::detail::Warning batch_size_of_one_replica{};
+
+/// Throws InvalidArgument when one replica, `rank` of `replicas`, has more examples than all replicas together are said to
+/// have. Warns, once, when the last replica has as many as all: our datasets give the rows of a small batch to the first
+/// replicas, so the size is probably that of each replica.
+inline void require_global_batch_size(GlobalBatchSize global, std::size_t examples, std::size_t rank,
+                                      std::size_t replicas) {
+  if (examples < global.value() || examples == 0) return;
+  if (examples > global.value())
+    throw InvalidArgument(
+        "A loss was given a global batch size that is too small",
+        replicas == 1 ? text("it is ", global.value(), ", and there are ", examples, " examples")
+                      : text("it is ", global.value(), ", and replica ", rank, " of ", replicas, " alone has ",
+                             examples, " examples"),
+        "Give the number of examples of all replicas together, which is what distribute_dataset divides");
+  if (replicas > 1 && rank == replicas - 1 && !batch_size_of_one_replica.was_given())
+    batch_size_of_one_replica.give(text(
+        "replica ", rank, " of ", replicas, " has all ", examples, " examples of the global batch: if every replica ",
+        "has as many, a loss was given the size of one replica's batch, and gradients are ", replicas,
+        " times too large. DIST_WARNINGS=0 silences this."));
+}
+
+}  // namespace detail
 
 }  // namespace dist::nn
