@@ -11,6 +11,7 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/context/input_context.hpp>
+#include <dist/context/lasting.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
@@ -54,14 +55,20 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
     return make(InputContext{});
   }
 
-  /// Calls `fn(context, args...)` and returns what it returns, unwrapped (spec C02). Exceptions pass as they are.
+  /// Calls `fn(context, args...)` and returns what it returns, unwrapped (spec C02); a view is returned as `lasting`.
+  /// Exceptions pass as they are.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
     detail::require_replica_function<Fn, Context, Args...>();
     (require_value_per_replica(num_local_replicas(), args), ...);
     this->require_outside_others("run");
     Context context{static_cast<Derived&>(*this), Collectives{}};
-    return std::forward<Fn>(fn)(context, select_replica(0, args)...);
+    using Returned = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
+    using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
+    if constexpr (std::same_as<Result, Returned>)
+      return std::forward<Fn>(fn)(context, select_replica(0, args)...);
+    else
+      return Result(std::forward<Fn>(fn)(context, select_replica(0, args)...));
   }
 
  protected:

@@ -18,6 +18,7 @@
 #include <dist/comm/self.hpp>
 #include <dist/comm/thread.hpp>
 #include <dist/context/input_context.hpp>
+#include <dist/context/lasting.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
@@ -129,14 +130,15 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// inside tuples, pairs, arrays and optionals; anything else is handed to all replicas, which must not change it
   /// without care. What `fn` captures is one object for the replicas of a process, and another one in every other process
   /// of the strategy: what all are to see is a variable, or goes through a collective. Returns the replicas' results as a PerReplica, a tuple of results as a tuple of PerReplicas and so
-  /// on (spec C03), or nothing when `fn` returns nothing.
+  /// on (spec C03), or nothing when `fn` returns nothing. A view is returned as `lasting`.
   ///
   /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of
   /// another process as a PeerError, and the loss of one as Unavailable.
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
     detail::require_replica_function<Fn, Context, Args...>();
-    using Result = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
+    using Returned = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
+    using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
     (require_value_per_replica(num_local_replicas(), args), ...);
     this->require_outside_others("run");
     const auto call = [&](std::size_t replica) -> decltype(auto) {
