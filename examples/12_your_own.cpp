@@ -1,10 +1,11 @@
-// A reduction, a dataset and a layer of your own: each is a type or a function that models what the library's own ones model.
+// Reductions, a dataset and a layer of your own: each is a type or a function that models what the library's own ones model.
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <dist/data.hpp>
 #include <dist/dist.hpp>
@@ -113,6 +114,16 @@ int main() {
     return replica.all_reduce(LargestMagnitude{}, mine);
   });
   check(strategy.local_results(deviations)[2] == -5.0f, "every replica gets the value of largest magnitude");
+
+  // [function]
+  const auto norms = strategy.run([](auto& replica) {
+    std::vector<double> values{3, static_cast<double>(replica.replica_id().index())};
+    const auto hypotenuse = dist::reduction([](auto a, auto b) { return std::hypot(a, b); }, /*identity=*/0);
+    replica.all_reduce(hypotenuse, values);  // in place, element by element
+    return values[0];
+  });
+  // [/function]
+  check(std::abs(strategy.local_results(norms)[1] - 3 * std::sqrt(3.0)) < 1e-12, "three times 3 squared is 27");
 
   dist::Default alone;
   const float serial = train(alone), parallel = train(strategy);
