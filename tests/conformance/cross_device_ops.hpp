@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include <conformance/elements.hpp>
 #include <conformance/workers.hpp>
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/packing.hpp>
@@ -60,50 +61,11 @@ inline constexpr std::size_t many = 100003;
 // None, one, both sides of a cache line and of what travels with an announcement, and many.
 inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, many};
 
-inline std::int64_t small_number(std::size_t rank, std::size_t i) {
-  return static_cast<std::int64_t>((i * 7 + rank * 3) % 5 + 1);
-}
-
-template <class Op>
-std::int64_t combined(std::int64_t a, std::int64_t b) {
-  if constexpr (std::same_as<Op, dist::Min>) {
-    return std::min(a, b);
-  } else if constexpr (std::same_as<Op, dist::Max>) {
-    return std::max(a, b);
-  } else if constexpr (std::same_as<Op, dist::Prod>) {
-    return a * b;
-  } else if constexpr (std::same_as<Op, dist::BitAnd>) {
-    return a & b;
-  } else if constexpr (std::same_as<Op, dist::BitOr>) {
-    return a | b;
-  } else if constexpr (std::same_as<Op, dist::BitXor>) {
-    return a ^ b;
-  } else {
-    return a + b;
-  }
-}
-
-/// A replica's element before a reduction: a small number, and of bool a mix of both values.
-template <class T>
-std::int64_t element(std::size_t rank, std::size_t i) {
-  return std::same_as<T, bool> ? small_number(rank, i) / 3 : small_number(rank, i);
-}
-
-template <class T, class Op>
-T expected_reduction(std::size_t members, std::size_t i) {
-  std::int64_t total = element<T>(0, i);
-  for (std::size_t rank = 1; rank < members; ++rank) total = combined<Op>(total, element<T>(rank, i));
-  if constexpr (std::same_as<Op, dist::Mean>)
-    return static_cast<T>(static_cast<double>(total) / static_cast<double>(members));
-  else
-    return static_cast<T>(total);  // of integers: modulo 2^bits, as the reduction itself
-}
-
 /// This replica's elements after their reduction.
 template <class T, class Op>
 dist::Tensor<T> all_reduced(auto& replica, Op op, std::size_t count) {
   dist::Tensor<T> values(dist::Shape{count});
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(element<T>(replica.replica_id().index(), i));
+  for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
   replica.collectives().all_reduce(op, values.elements());
   return values;
 }
@@ -148,6 +110,40 @@ void check_all_operations(S& strategy) {
     else
       check_all_reduces<T>(strategy, count, sum, min, max, prod, mean);
   }
+}
+
+/// NaN, zeros of both signs and infinities: the same bits under every policy, in tensors, scalars and outside `run`.
+template <class T, class S>
+void check_extremes(S& strategy, std::size_t count) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  if (replicas == 1) return;
+  CAPTURE(dist::dtype_name<T>);
+  CAPTURE(count);
+  const auto check = [&]<class Op>(Op op) {
+    CAPTURE(Op::name);
+    std::vector<T> expected(count);
+    for (std::size_t i = 0; i < count; ++i) expected[i] = expected_extremum<T, Op>(replicas, i);
+    const auto wrong = strategy.run([&](auto& replica) {
+      const std::size_t rank = replica.replica_id().index();
+      std::vector<T> values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = special_element<T>(replicas, rank, i);
+      replica.all_reduce(op, std::span<T>{values});
+      std::size_t mistakes = 0;
+      for (std::size_t i = 0; i < count; ++i) mistakes += !same_bits(values[i], expected[i]);
+      for (std::size_t i = 0; i < 16; ++i)
+        mistakes += !same_bits(replica.all_reduce(op, special_element<T>(replicas, rank, i)),
+                               expected_extremum<T, Op>(replicas, i));
+      return mistakes;
+    });
+    for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+    for (std::size_t i = 0; i < 16; ++i) {
+      const auto each =
+          strategy.run([&](auto& replica) { return special_element<T>(replicas, replica.replica_id().index(), i); });
+      CHECK(same_bits(strategy.reduce(op, each), expected_extremum<T, Op>(replicas, i)));
+    }
+  };
+  check(dist::max);
+  check(dist::min);
 }
 
 /// Numbers whose sum depends on the order of additions.
@@ -384,7 +380,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
     const std::size_t rank = replica.replica_id().index();
     Result result{dist::Tensor<T>(dist::Shape{count}), dist::Tensor<T>(dist::Shape{count})};
     for (std::size_t i = 0; i < count; ++i) {
-      result.values[i] = static_cast<T>(element<T>(rank, i));
+      result.values[i] = element<T>(rank, i);
       result.mirror[i] = static_cast<T>(i % 2);
     }
     const auto take = [&](std::vector<std::atomic<int>>& takers, std::size_t i) {
@@ -430,7 +426,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
     std::size_t changed_values = 0;
     for (std::size_t i = 0; i < count; ++i) {
       wrong_mirrors += results[local].mirror[i] != expected_reduction<T, Op>(replicas, i);
-      changed_values += results[local].values[i] != static_cast<T>(element<T>(rank, i));
+      changed_values += results[local].values[i] != element<T>(rank, i);
     }
     CHECK(results[local].wrong == 0);
     CHECK(wrong_mirrors == 0);
@@ -646,6 +642,21 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
         check_all_operations<dist::Float16>(strategy);
         check_all_operations<std::int8_t>(strategy);
         check_all_operations<std::int16_t>(strategy);
+        check_all_operations<std::uint16_t>(strategy);
+        check_all_operations<std::uint32_t>(strategy);
+        check_all_operations<std::uint64_t>(strategy);
+      }
+    }
+  }
+  SUBCASE("max and min propagate NaN from any replica, and tell zeros apart") {
+    for (const std::size_t replicas : Groups::sizes) {
+      CAPTURE(replicas);
+      Strategy strategy{replicas};
+      for (const std::size_t count : {std::size_t{7}, std::size_t{1000}, many}) check_extremes<float>(strategy, count);
+      check_extremes<dist::BFloat16>(strategy, 1000);
+      if constexpr (!has_workers<Subject>) {
+        check_extremes<double>(strategy, 1000);
+        check_extremes<dist::Float16>(strategy, 1000);
       }
     }
   }

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include <conformance/elements.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
@@ -53,24 +54,6 @@ inline constexpr bool every_type = true;
 
 namespace process {
 
-/// A member's element before a reduction: small enough that all results are exact in every type.
-template <class T>
-T element(std::size_t rank, std::size_t i) {
-  const std::size_t number = (i * 7 + rank * 3) % 5 + 1;
-  if constexpr (std::same_as<T, bool>)
-    return number > 2;
-  else
-    return static_cast<T>(static_cast<float>(number));
-}
-
-template <class T, class Op>
-T reduction(std::size_t members, std::size_t i) {
-  using Wide = dist::Accumulator<T>;
-  Wide total = static_cast<Wide>(element<T>(0, i));
-  for (std::size_t rank = 1; rank < members; ++rank) total = Op{}(total, static_cast<Wide>(element<T>(rank, i)));
-  return static_cast<T>(Op::finish(total, members));
-}
-
 /// Plain memory of `count` elements; a std::vector of bool has none.
 template <class T>
 class Values {
@@ -98,7 +81,7 @@ void check_all_reduce(const Ops& ops, Op op, std::size_t count, Findings& found)
   Values<T> values(comm.rank(), count);
   ops.all_reduce(op, values.span());
   std::size_t wrong = 0;
-  for (std::size_t i = 0; i < count; ++i) wrong += values.view()[i] != reduction<T, Op>(comm.size(), i);
+  for (std::size_t i = 0; i < count; ++i) wrong += values.view()[i] != expected_reduction<T, Op>(comm.size(), i);
   found.expect(wrong == 0, "all_reduce(", Op::name, ") of ", count, " ", dist::dtype_name<T>, ": ", wrong, " wrong");
 }
 
@@ -115,12 +98,33 @@ void check_operations(const Ops& ops, Findings& found) {
   }
 }
 
+/// NaN, zeros of both signs and infinities.
+template <class T, class Ops>
+void check_extremes(const Ops& ops, Findings& found) {
+  const auto comm = ops.communicator();
+  if (comm.size() == 1) return;
+  const auto check = [&]<class Op>(Op op, std::size_t count) {
+    Values<T> values(count);
+    for (std::size_t i = 0; i < count; ++i) values.span()[i] = special_element<T>(comm.size(), comm.rank(), i);
+    ops.all_reduce(op, values.span());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      wrong += !conformance::same_bits(values.view()[i], expected_extremum<T, Op>(comm.size(), i));
+    found.expect(wrong == 0, "all_reduce(", Op::name, ") of ", count, " special ", dist::dtype_name<T>, ": ", wrong,
+                 " wrong");
+  };
+  for (const std::size_t count : process_counts) {
+    check(dist::max, count);
+    check(dist::min, count);
+  }
+}
+
 /// With an operation that no library knows.
 template <class Ops>
 void check_own_operations(const Ops& ops, Findings& found) {
   for (const std::size_t count : process_counts) {
     check_all_reduce<float>(ops, support::LargestMagnitude{}, count, found);
-    check_all_reduce<std::int32_t>(ops, support::LargestMagnitude{}, count, found);
+    check_all_reduce<std::int8_t>(ops, support::LargestMagnitude{}, count, found);
     check_all_reduce<dist::BFloat16>(ops, support::LargestMagnitude{}, count, found);
   }
 }
@@ -230,8 +234,8 @@ void check_reduce_and_apply(const Ops& ops, Op op, std::size_t count, Findings& 
                        });
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i)
-    wrong +=
-        mirror.view()[i] != static_cast<T>(element<T>(0, i) + reduction<T, Op>(comm.size(), i) + static_cast<T>(i % 3));
+    wrong += mirror.view()[i] !=
+             static_cast<T>(element<T>(0, i) + expected_reduction<T, Op>(comm.size(), i) + static_cast<T>(i % 3));
   found.expect(wrong == 0, "reduce_and_apply(", Op::name, ") of ", count, " ", dist::dtype_name<T>, ": ", wrong,
                " wrong");
   found.expect(same_bits<T>(gradient.view(), before.view()), "reduce_and_apply changed gradients");
@@ -247,7 +251,7 @@ void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   ops.reduce_scatter(op, values.view(), [&](std::size_t first, std::span<const T> reduced) {
     for (std::size_t i = 0; i < reduced.size(); ++i) {
       ++seen[first + i];
-      wrong += reduced[i] != reduction<T, Op>(comm.size(), first + i);
+      wrong += reduced[i] != expected_reduction<T, Op>(comm.size(), first + i);
     }
   });
   const std::vector<std::uint8_t> mine = seen;
@@ -256,13 +260,12 @@ void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   ops.update_shards(mirror.span(), [&](std::size_t first, std::span<T> shard) {
     for (std::size_t i = 0; i < shard.size(); ++i) {
       elsewhere += mine[first + i] != 1;
-      shard[i] = static_cast<T>(shard[i] + shard[i]);
+      shard[i] = element<T>(1, first + i);
     }
   });
   ops.all_reduce(dist::sum, std::span<std::uint8_t>{seen});
   const auto once = static_cast<std::size_t>(std::count(seen.begin(), seen.end(), std::uint8_t{1}));
-  for (std::size_t i = 0; i < count; ++i)
-    wrong += mirror.view()[i] != static_cast<T>(element<T>(0, i) + element<T>(0, i));
+  for (std::size_t i = 0; i < count; ++i) wrong += mirror.view()[i] != element<T>(1, i);
   found.expect(wrong == 0 && elsewhere == 0 && once == count, "halves(", Op::name, ") of ", count, " ",
                dist::dtype_name<T>, ": ", wrong, " wrong, ", elsewhere, " elsewhere, ", once, " once");
 }
@@ -501,6 +504,12 @@ TEST_CASE_TEMPLATE_DEFINE("what every policy between processes does (spec C07, E
         check_operations<std::uint32_t>(ops, found);
         check_operations<std::int64_t>(ops, found);
         check_operations<std::uint64_t>(ops, found);
+      }
+      check_extremes<float>(ops, found);
+      check_extremes<dist::BFloat16>(ops, found);
+      if constexpr (conformance::every_type && Fixture::every_type) {
+        check_extremes<double>(ops, found);
+        check_extremes<dist::Float16>(ops, found);
       }
       check_own_operations(ops, found);
     });

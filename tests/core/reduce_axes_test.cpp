@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 using dist::Axes;
@@ -66,4 +68,21 @@ TEST_CASE("floating-point elements are combined in double precision, so that man
   combined[0] = 0;
   dist::reduce_axes(dist::sum, dist::TensorView<const float>{floats}, Axes{0}.of(floats.shape()), combined.view());
   CHECK(combined[0] == 16777217);
+}
+
+TEST_CASE("a NaN is the minimum and the maximum of its row, and of no other") {
+  for (std::size_t at = 0; at < 3; ++at) {
+    Tensor<float> values{{2, 3}};
+    values[at] = std::numeric_limits<float>::quiet_NaN();
+    const Axes::Chosen chosen = Axes{1}.of(values.shape());
+    const auto check = [&]<class Op>(Op op) {
+      Tensor<double> combined{{2}};
+      for (double& element : combined.elements()) element = Op::template identity<double>;
+      dist::reduce_axes(op, dist::TensorView<const float>{values}, chosen, combined.view());
+      CHECK(std::isnan(combined[0]));
+      CHECK(combined[1] == 0);
+    };
+    check(dist::max);
+    check(dist::min);
+  }
 }

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <span>
@@ -76,6 +77,38 @@ TEST_CASE_TEMPLATE("identities keep infinities", T, DIST_TEST_FLOATS) {
   CHECK(dist::min(dist::Min::identity<T>, infinity) == infinity);
   CHECK(dist::max(dist::Max::identity<T>, -infinity) == -infinity);
   CHECK(dist::mean(dist::Mean::identity<T>, infinity) == infinity);
+}
+
+TEST_CASE_TEMPLATE("min and max are NaN where any value is, and do not depend on the order", T, DIST_TEST_FLOATS) {
+  using Limits = std::numeric_limits<T>;
+  const auto same_bits = [](T a, T b) { return std::memcmp(&a, &b, sizeof(T)) == 0; };
+  const T nan = Limits::quiet_NaN();
+  const T values[] = {T(-0.0F),
+                      T(0.0F),
+                      T{1},
+                      T{-1},
+                      Limits::max(),
+                      Limits::lowest(),
+                      nan,
+                      -Limits::infinity(),
+                      Limits::infinity(),
+                      Limits::denorm_min(),
+                      -nan};
+  for (const T a : values)
+    for (const T b : values) {
+      CHECK(same_bits(dist::max(a, b), dist::max(b, a)));
+      CHECK(same_bits(dist::min(a, b), dist::min(b, a)));
+      const bool has_nan = std::isnan(static_cast<double>(a)) || std::isnan(static_cast<double>(b));
+      CHECK(same_bits(dist::max(a, b), nan) == has_nan);
+      CHECK(same_bits(dist::min(a, b), nan) == has_nan);
+      if (has_nan) continue;
+      CHECK(dist::max(a, b) == std::max(a, b));
+      CHECK(dist::min(a, b) == std::min(a, b));
+    }
+  CHECK(same_bits(dist::max(T(0.0F), T(-0.0F)), T(0.0F)));
+  CHECK(same_bits(dist::min(T(0.0F), T(-0.0F)), T(-0.0F)));
+  CHECK(same_bits(dist::max(dist::Max::identity<T>, -nan), nan));
+  static_assert(dist::max(1.0F, 2.0F) == 2 && dist::min(-0.5, 2.0) == -0.5);
 }
 
 TEST_CASE_TEMPLATE("mean divides once, by the number of values", T, DIST_TEST_FLOATS) {

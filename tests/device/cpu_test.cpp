@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -102,6 +103,16 @@ TEST_CASE_TEMPLATE("16-bit floating-point values are combined as floats and roun
   CHECK(Cpu::transform_reduce(dist::max, {0, 50}, [](std::size_t i) { return T(i); }) == 49);
   CHECK(Cpu::transform_reduce(dist::min, {3, 50}, [](std::size_t i) { return T(i); }) == 3);
   CHECK(std::isnan(float{Cpu::transform_reduce(dist::mean, {4, 4}, one)}));
+}
+
+TEST_CASE("a NaN at any index is the minimum and the maximum") {
+  for (std::size_t at = 0; at < 19; ++at) {
+    const auto body = [&](std::size_t i) {
+      return i == at ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(i);
+    };
+    CHECK(std::isnan(Cpu::transform_reduce(dist::max, {0, 19}, body)));
+    CHECK(std::isnan(Cpu::transform_reduce(dist::min, {0, 19}, body)));
+  }
 }
 
 TEST_CASE("bool values are combined logically") {

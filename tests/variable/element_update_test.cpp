@@ -1,5 +1,6 @@
 #include <dist/variable/element_update.hpp>
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -20,6 +21,14 @@ TEST_CASE("an update makes the new element from the old one and the one given") 
   CHECK(Minimum{}(2.0f, 7.0f) == 2.0f);
   CHECK(Maximum{}(7.0f, 2.0f) == 7.0f);
   CHECK(Maximum{}(2.0f, 7.0f) == 7.0f);
+}
+
+TEST_CASE("minimum and maximum with a NaN are NaN") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(Minimum{}(nan, 2.0f)));
+  CHECK(std::isnan(Minimum{}(2.0f, nan)));
+  CHECK(std::isnan(Maximum{}(nan, 2.0f)));
+  CHECK(std::isnan(Maximum{}(2.0f, nan)));
 }
 
 TEST_CASE("the result has the type of the element, where C++ would widen it") {

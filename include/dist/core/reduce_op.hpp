@@ -16,6 +16,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -60,6 +61,21 @@ struct ArithmeticOf<T> {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::Type;
 
+/// For Min and Max: NaN where `a` or `b` is one; where they are equal the bits that `merge` makes of both, which tells -0
+/// from +0; else `chosen`. There is one NaN for all, so the order of the values, which differs between policies, does
+/// not show. Without branches, so that loops are vectorised.
+template <std::floating_point T, class Merge>
+DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T chosen, Merge merge) {
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  T of_equals = chosen;
+  if constexpr (sizeof(T) <= 8) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    of_equals = bits_as<T>(merge(bits_as<Bits>(a), bits_as<Bits>(b)));
+  }
+  const T number = a == b ? of_equals : chosen;
+  return static_cast<bool>((a == a) & (b == b)) ? number : nan;
+}
+
 /// For operations that return the combined value as it is.
 struct FinishesAsIs {
   template <class T>
@@ -98,6 +114,7 @@ struct Mean {
   }
 };
 
+/// The least value. NaN if any value is NaN, as in numpy.minimum and tf.minimum; -0 is less than +0.
 struct Min : detail::FinishesAsIs {
   static constexpr std::string_view name = "min";
   template <Reducible T>
@@ -105,10 +122,16 @@ struct Min : detail::FinishesAsIs {
                                                                      : std::numeric_limits<T>::max();
   template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
-    return b < a ? b : a;
+    if constexpr (std::floating_point<T>)
+      return detail::extremum(a, b, b < a ? b : a, [](auto one, auto other) { return one | other; });
+    else if constexpr (Floating<T>)
+      return T((*this)(float{a}, float{b}));
+    else
+      return b < a ? b : a;
   }
 };
 
+/// The greatest value. NaN if any value is NaN, as in numpy.maximum and tf.maximum; +0 is greater than -0.
 struct Max : detail::FinishesAsIs {
   static constexpr std::string_view name = "max";
   template <Reducible T>
@@ -116,7 +139,12 @@ struct Max : detail::FinishesAsIs {
                                                                      : std::numeric_limits<T>::lowest();
   template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
-    return a < b ? b : a;
+    if constexpr (std::floating_point<T>)
+      return detail::extremum(a, b, a < b ? b : a, [](auto one, auto other) { return one & other; });
+    else if constexpr (Floating<T>)
+      return T((*this)(float{a}, float{b}));
+    else
+      return a < b ? b : a;
   }
 };
 

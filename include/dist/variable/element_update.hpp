@@ -46,16 +46,17 @@ struct Divide {
     return static_cast<T>(old / given);
   }
 };
+/// As the reductions Min and Max.
 struct Minimum {
   template <class T>
   constexpr T operator()(T old, T given) const {
-    return given < old ? given : old;
+    return min(old, given);
   }
 };
 struct Maximum {
   template <class T>
   constexpr T operator()(T old, T given) const {
-    return old < given ? given : old;
+    return max(old, given);
   }
 };
 

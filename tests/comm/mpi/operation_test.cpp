@@ -27,20 +27,40 @@ struct Digits : dist::detail::FinishesAsIs {
 
 }  // namespace
 
-TEST_CASE("MPI's own operations stand for ours") {
+TEST_CASE("MPI's own operations stand for ours where they compute the same for all values") {
   using namespace dist;
   CHECK(mpi::operation<Sum, float>() == MPI_SUM);
   CHECK(mpi::operation<Mean, float>() == MPI_SUM);
   CHECK(mpi::operation<detail::Unfinished<Mean>, float>() == MPI_SUM);
   CHECK(mpi::operation<Prod, BFloat16>() == MPI_PROD);
   CHECK(mpi::operation<Min, std::int8_t>() == MPI_MIN);
-  CHECK(mpi::operation<Max, double>() == MPI_MAX);
+  CHECK(mpi::operation<Max, std::int64_t>() == MPI_MAX);
   CHECK(mpi::operation<BitAnd, std::uint64_t>() == MPI_BAND);
   CHECK(mpi::operation<BitOr, std::uint64_t>() == MPI_BOR);
   CHECK(mpi::operation<BitXor, std::uint64_t>() == MPI_BXOR);
   CHECK(mpi::operation<Min, bool>() == MPI_LAND);
   CHECK(mpi::operation<Max, bool>() == MPI_LOR);
   CHECK(mpi::operation<BitXor, bool>() == MPI_LXOR);
+}
+
+TEST_CASE("what MPI leaves undefined, and what Open MPI computes wrong, goes to operations of ours") {
+  using namespace dist;
+  const auto ours = [](MPI_Op operation, bool expected_to_commute) {
+    int commutes = -1;
+    MPI_Op_commutative(operation, &commutes);
+    return operation != MPI_SUM && operation != MPI_PROD && operation != MPI_MIN && operation != MPI_MAX &&
+           (commutes != 0) == expected_to_commute;
+  };
+  CHECK(ours(mpi::operation<Sum, std::int8_t>(), true));
+  CHECK(ours(mpi::operation<Sum, std::uint16_t>(), true));
+  CHECK(ours(mpi::operation<Sum, std::int64_t>(), true));
+  CHECK(ours(mpi::operation<Prod, std::int32_t>(), true));
+  CHECK(ours(mpi::operation<Min, std::uint32_t>(), true));
+  CHECK(ours(mpi::operation<Max, std::uint64_t>(), true));
+  CHECK(ours(mpi::operation<Min, float>(), true));
+  CHECK(ours(mpi::operation<Max, double>(), true));
+  CHECK(ours(mpi::operation<Max, Float16>(), true));
+  CHECK(ours(mpi::operation<Digits, std::int64_t>(), false));
 }
 
 TEST_CASE("an operation of one's own is made once and combines in rank order") {
