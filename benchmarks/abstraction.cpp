@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include <dist/dist.hpp>
+
+#include "support/arguments.hpp"
 
 namespace {
 
@@ -93,8 +96,12 @@ __attribute__((noinline)) Result with(Strategy& strategy, const Data& data, int 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 2, "[hand|default [STEPS]]",
+                                   "One way alone, for callgrind; without arguments, whether both compute the same."};
   const Data data;
-  const int steps = argc > 2 ? std::atoi(argv[2]) : 100;
+  const int steps = arguments.number(1, 100);
+  if (argc > 1 && std::strcmp(argv[1], "hand") != 0 && std::strcmp(argv[1], "default") != 0)
+    arguments.refuse(std::string{"there is no way '"} + argv[1] + "'");
   dist::Default strategy;
   if (argc > 1 && std::strcmp(argv[1], "hand") == 0) return by_hand(data, steps).loss >= 0 ? 0 : 1;
   if (argc > 1 && std::strcmp(argv[1], "default") == 0) return with(strategy, data, steps).loss >= 0 ? 0 : 1;

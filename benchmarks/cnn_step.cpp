@@ -15,6 +15,7 @@
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
 
+#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/rounds.hpp"
 
@@ -89,7 +90,7 @@ constexpr Quotient quotients[] = {
     {"owners compute: central, 8 over mirrored 2, same work in all (0.9)", "eight_central", "mirrored_owners"},
 };
 
-int run_all(int rounds, const char* json_file) {
+void run_all(int rounds, std::FILE* json) {
   Mirrored both{2};  // for the gate
   bench::Rounds measured{"CNN training step, SGD, (goal)", "images"};
   std::vector<std::string_view> names{"limit"};
@@ -108,16 +109,7 @@ int run_all(int rounds, const char* json_file) {
     measured.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator));
   measured.run(rounds, 0.1, bench::quiet_cores(both));
   measured.print_table();
-  if (json_file != nullptr) {
-    std::FILE* json = std::fopen(json_file, "w");
-    if (json == nullptr) {
-      std::fprintf(stderr, "%s cannot be written\n", json_file);
-      return 1;
-    }
-    measured.print_json(json);
-    std::fclose(json);
-  }
-  return measured.measured() ? 0 : 1;
+  if (json != nullptr) measured.print_json(json);
 }
 
 /// Images per second in windows of a quarter of a second, for `duration` seconds; prints the median.
@@ -147,7 +139,7 @@ int run_only(std::string_view name, double duration) {
   } while (now - start < duration);
   const bench::Distribution rate = bench::distribution(std::move(rates));
   std::printf("{\"contender\": \"%s\", \"images_per_second\": %.6g, \"min\": %.6g, \"max\": %.6g}\n", contender->title,
-              rate.median, rate.low, rate.high);
+              rate.median, rate.least, rate.greatest);
   return 0;
 }
 
@@ -155,5 +147,8 @@ int run_only(std::string_view name, double duration) {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "--only") return run_only(argv[2], argc > 3 ? std::atof(argv[3]) : 2);
-  return run_all(argc > 1 ? std::atoi(argv[1]) : 40, argc > 2 ? argv[2] : nullptr);
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]",
+                                   "The training step of the CNN, all contenders in turns, or one of them alone."};
+  const bench::JsonFile json{arguments.text(1)};
+  run_all(arguments.number(0, 40), json.get());
 }

@@ -15,6 +15,10 @@
 #include "support/collective_table.hpp"
 #include "support/collective_timing.hpp"
 
+#ifdef DIST_BENCH_POLICY_HEADER  // a policy of the user's; benchmarks/CMakeLists.txt
+#include DIST_BENCH_POLICY_HEADER
+#endif
+
 namespace {
 
 template <class Replica, class T, class Op>
@@ -60,6 +64,9 @@ int measure(const bench::CollectiveOptions& options) {
 
 int main(int argc, char** argv) {
   const bench::CollectiveOptions options = bench::parse_collective_options(argc, argv);
+#ifdef DIST_BENCH_POLICY
+  if (options.policy == DIST_BENCH_POLICY::name) return measure<DIST_BENCH_POLICY>(options);
+#endif
   if (options.policy == dist::SharedMemoryAllReduce::name) return measure<dist::SharedMemoryAllReduce>(options);
   if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
   if (options.policy == dist::RingAllReduce::name) return measure<dist::RingAllReduce>(options);

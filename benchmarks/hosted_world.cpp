@@ -12,6 +12,8 @@
 #include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 
+#include "support/arguments.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,7 +40,9 @@ double one_way(MPI_Comm comm, int rank, std::size_t bytes, int repetitions) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 0, "",
+                                   "Start-up, latency and bandwidth of a world of several processes."};
   const auto start = Clock::now();
   const dist::WorkerWorld world{dist::TfConfigResolver{}, std::chrono::seconds{60}};
   if (world.is_alone()) {

@@ -1,12 +1,13 @@
 // What including a header costs: the front end's time for a file that holds nothing else, medians of repeated runs, and the
 // same for an empty file, which is what starting the compiler costs.
 //
-//   bench_include_cost <compiler> <include folder> [runs]
+//   bench_include_cost COMPILER INCLUDE_FOLDER [RUNS]
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "support/arguments.hpp"
 #include "support/rounds.hpp"
 
 namespace {
@@ -28,12 +29,11 @@ std::string include(const std::string& header) { return "#include <" + header + 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: %s <compiler> <include folder> [runs]\n", argv[0]);
-    return 2;
-  }
+  const bench::Arguments arguments{argc, argv, 3, "COMPILER INCLUDE_FOLDER [RUNS]",
+                                   "What including each header costs the compiler's front end."};
+  if (argc < 3) arguments.refuse("a compiler and a folder are needed");
   const std::string compiler = argv[1], includes = argv[2];
-  const int runs = argc > 3 ? std::atoi(argv[3]) : 9;
+  const int runs = arguments.number(2, 9);
   std::string core;
   for (const char* name : {"aligned_buffer", "config", "contract", "dtype", "error", "ids", "index_range", "random",
                            "reduce_op", "shape", "static_shape", "tensor", "text"})

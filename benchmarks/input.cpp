@@ -18,6 +18,7 @@
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
 
+#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/rounds.hpp"
 
@@ -130,7 +131,7 @@ double first_batch(auto& distributed, std::uint64_t epoch) {
   return bench::seconds() - start;
 }
 
-int measure(int rounds, const char* json_file) {
+void measure(int rounds, std::FILE* json) {
   Mirrored strategy{2};
   std::vector<double> reading, all;
   for (int i = 0; i < 3; ++i) {
@@ -147,8 +148,8 @@ int measure(int rounds, const char* json_file) {
   auto to_begin = input(strategy, images);
   for (std::uint64_t epoch = 0; epoch < 9; ++epoch) beginnings.push_back(1e3 * first_batch(to_begin, epoch));
   const bench::Distribution beginning = bench::distribution(beginnings);
-  std::printf("First batch of an epoch after %.3g ms (%.3g to %.3g)\n", beginning.median, beginning.low,
-              beginning.high);
+  std::printf("First batch of an epoch after %.3g ms (%.3g to %.3g)\n", beginning.median, beginning.least,
+              beginning.greatest);
 
   Mirrored single{1};
   const bench::Images in_memory{2 * batch_per_replica};
@@ -199,12 +200,7 @@ int measure(int rounds, const char* json_file) {
   for (const Waiting& each : waiting)
     std::printf("  %-52s %9.3g us %6.2f %%\n", each.name, each.wait, 100 * each.wait / each.step);
 
-  if (json_file != nullptr) {
-    std::FILE* json = std::fopen(json_file, "w");
-    if (json == nullptr) {
-      std::fprintf(stderr, "%s cannot be written\n", json_file);
-      return 1;
-    }
+  if (json != nullptr) {
     std::fprintf(json, "{\"from_files_images_per_second\": %.6g, \"first_batch_ms\": %.6g, \"waits\": [", from_files,
                  beginning.median);
     for (const Waiting& each : waiting)
@@ -213,15 +209,16 @@ int measure(int rounds, const char* json_file) {
     std::fprintf(json, "], \"rounds\": ");
     measured.print_json(json);
     std::fprintf(json, "}\n");
-    std::fclose(json);
   }
-  return measured.measured() ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  return measure(argc > 1 ? std::atoi(argv[1]) : 20, argc > 2 ? argv[2] : nullptr);
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
+                                   "The input pipeline alone, and what the training step waits for it."};
+  const bench::JsonFile json{arguments.text(1)};
+  measure(arguments.number(0, 20), json.get());
 } catch (const dist::FileError& missing) {
   std::printf("input pipeline: not measured. %s\n", missing.what());
   return 0;

@@ -119,8 +119,11 @@ int main(int argc, char** argv) {
   const std::string_view flag = argc > 1 ? argv[1] : "";
   if (argc == 2 && flag == "--gate") return gate();
   if (argc != 1 && !(argc == 3 && flag == "--json")) {
-    std::fprintf(stderr, "usage: bench_limits [--json FILE | --gate]\n");
-    return 2;
+    const bool asked = argc == 2 && (flag == "--help" || flag == "-h");
+    std::fprintf(asked ? stdout : stderr,
+                 "usage: bench_limits [--json FILE | --gate]\n"
+                 "The limits of this machine; --gate only says whether it is quiet, also by the exit status.\n");
+    return asked ? 0 : 2;
   }
   const Rates fma = fma_rates();
   const double cached = copy_bandwidth(copy_cached);

@@ -7,7 +7,6 @@
 // A network is slower than this machine's memory: mpirun --mca btl tcp,self --mca btl_tcp_if_include lo -n 2 ...
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include <dist/multi_worker.hpp>
 #include <dist/nn/overlapped_all_reduce.hpp>
 
+#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/machine.hpp"
 #include "support/rounds.hpp"
@@ -60,6 +60,18 @@ class Training {
   nn::OverlappedAllReduce<Strategy, Net> overlap_;
 };
 
+/// Whether every worker has a core to itself now: together they compute as often as one alone, times their number. The
+/// same on all.
+bool quiet(Strategy& strategy) {
+  const auto& workers = strategy.workers();
+  double alone = strategy.is_chief() ? bench::fma_rate(0.02) : 0;
+  workers.broadcast(0, std::span{&alone, 1});
+  double together = bench::fma_rate(0.02);
+  workers.all_reduce(dist::sum, std::span{&together, 1});
+  const double expected = alone * static_cast<double>(strategy.num_workers());
+  return together >= 0.95 * expected && together <= 1.05 * expected;
+}
+
 void measure(bool in_memory, int rounds, const char* trace_path) {
   constexpr int steps = 10;
   dist::MultiWorkerOptions options;
@@ -77,12 +89,15 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
     return 1e3 * (bench::seconds() - start) / steps;
   };
   std::vector<double> times[3], gains;
-  for (int round = 0; round < rounds; ++round) {
+  bench::Marks marks;
+  while (static_cast<int>(marks.quiet()) < rounds && static_cast<int>(marks.rounds()) < 2 * rounds) {
+    const bool quiet_before = quiet(strategy);
     times[0].push_back(milliseconds(fused));
     times[1].push_back(milliseconds(summed));
     trace.clear();
     times[2].push_back(milliseconds(overlapped));
     gains.push_back(times[1].back() / times[2].back());
+    marks.add(quiet(strategy) && quiet_before);
   }
   std::int64_t communication = 0;
   for (const dist::Trace::Event& event : trace.events())
@@ -90,12 +105,14 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
   if (trace_path != nullptr)
     trace.write_chrome_json(dist::text(trace_path, ".", strategy.worker(), ".json"), strategy.worker());
   if (!strategy.is_chief()) return;
-  const bench::Distribution gain = bench::distribution(gains);
+  const bench::Distribution gain = bench::distribution(marks.counted(gains));
   std::printf(
       "%s, ms a step: reduced and applied in one pass %.2f, summed after backward %.2f, during it %.2f\n"
-      "  summed after over during: %.2f (%.2f to %.2f); %.0f%% of the communication went on during backward\n",
-      in_memory ? "in the node's memory" : "through MPI", bench::distribution(times[0]).median,
-      bench::distribution(times[1]).median, bench::distribution(times[2]).median, gain.median, gain.low, gain.high,
+      "  summed after over during: %.2f (min %.2f, 10 %% %.2f, 90 %% %.2f, max %.2f%s), %s\n"
+      "  %.0f %% of the communication went on during backward\n",
+      in_memory ? "in the node's memory" : "through MPI", bench::median(marks.counted(times[0])),
+      bench::median(marks.counted(times[1])), bench::median(marks.counted(times[2])), gain.median, gain.least,
+      gain.tenth, gain.ninetieth, gain.greatest, marks.effect(gains).c_str(), marks.describe().c_str(),
       communication == 0 ? 0.0
                          : 100.0 * static_cast<double>(trace.overlap("backward of", "all_reduce of bucket")) /
                                static_cast<double>(communication));
@@ -104,9 +121,12 @@ void measure(bool in_memory, int rounds, const char* trace_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [TRACE]]",
+                                   "Gradients summed during the backward pass against after it: mpirun -n 2 "
+                                   "bench_overlap."};
   const dist::mpi::Environment environment{dist::mpi::ThreadLevel::multiple};
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
-  const char* const trace = argc > 2 ? argv[2] : nullptr;
+  const int rounds = arguments.number(0, 20);
+  const char* const trace = arguments.text(1);
   measure(true, rounds, nullptr);
   measure(false, rounds, trace);
 }

@@ -5,7 +5,6 @@
 //   bench_scaling [ROUNDS [JSON]]
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
 
+#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/rounds.hpp"
 
@@ -84,7 +84,10 @@ void compare_updates(std::vector<bench::Rounds>& tables, const char* name, int r
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
+                                   "The training step of the CNN and its update for 1 to 8 replicas."};
+  const int rounds = arguments.number(0, 15);
+  const bench::JsonFile json{arguments.text(1)};
   std::vector<bench::Rounds> tables;
 
   std::printf("The same work for each replica: 64 images\n");
@@ -109,21 +112,11 @@ int main(int argc, char** argv) {
       compare<Central>(tables, "CentralStorage", rounds, replicas, total / replicas, total / reference_replicas);
     }
 
-  bool measured = true;
-  for (const bench::Rounds& table : tables) measured = measured && table.measured();
-  if (argc > 2) {
-    std::FILE* json = std::fopen(argv[2], "w");
-    if (json == nullptr) {
-      std::fprintf(stderr, "%s cannot be written\n", argv[2]);
-      return 1;
-    }
-    std::fprintf(json, "[");
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-      if (i > 0) std::fprintf(json, ",");
-      tables[i].print_json(json);
-    }
-    std::fprintf(json, "]\n");
-    std::fclose(json);
+  if (json.get() == nullptr) return 0;
+  std::fprintf(json.get(), "[");
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (i > 0) std::fprintf(json.get(), ",");
+    tables[i].print_json(json.get());
   }
-  return measured ? 0 : 1;
+  std::fprintf(json.get(), "]\n");
 }

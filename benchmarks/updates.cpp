@@ -2,7 +2,7 @@
 // parameters as the guide's CNN has. Every replica writes its gradient anew before each call, which is not timed; the
 // slowest replica counts.
 //
-//   bench_updates [ROUNDS [JSON_FILE]]
+//   bench_updates [ROUNDS [JSON]]
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -24,6 +24,7 @@
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
+#include "support/arguments.hpp"
 #include "support/rounds.hpp"
 
 namespace {
@@ -225,26 +226,15 @@ class Program {
     }
     measured.run(rounds_, 0.05, bench::quiet_cores(mirrored_));
     measured.print_table();
-    measured_ = measured_ && measured.measured();
     results_.push_back(std::move(measured));
   }
 
-  /// What main returns.
-  [[nodiscard]] int finish(const char* path) const {
-    if (path != nullptr) {
-      std::FILE* json = std::fopen(path, "w");
-      if (json == nullptr) {
-        std::fprintf(stderr, "%s cannot be written\n", path);
-        return 1;
-      }
-      for (std::size_t i = 0; i < results_.size(); ++i) {
-        std::fputs(i == 0 ? "[\n" : ",\n", json);
-        results_[i].print_json(json);
-      }
-      std::fputs("]\n", json);
-      if (std::fclose(json) != 0) return 1;
+  void write(std::FILE* json) const {
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      std::fputs(i == 0 ? "[\n" : ",\n", json);
+      results_[i].print_json(json);
     }
-    return measured_ ? 0 : 1;
+    std::fputs("]\n", json);
   }
 
  private:
@@ -262,18 +252,20 @@ class Program {
   Mirrored mirrored_{replicas};
   CentralStorage central_{replicas};
   std::vector<bench::Rounds> results_;
-  bool measured_ = true;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Program program{argc > 1 ? std::atoi(argv[1]) : 20};
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
+                                   "Gradients reduced and applied in one pass against several passes, by optimizer."};
+  const bench::JsonFile json{arguments.text(1)};
+  Program program{arguments.number(0, 20)};
   program.measure("SGD", nn::SGD{}, " (goal 1.7)", " (goal 3)", true);
   program.measure("SGD with momentum", nn::SGD{.momentum = 0.9f});
   program.measure("RMSprop", nn::RMSprop{});
   program.measure("Adam", nn::Adam{}, " (goal 1.8)", " (goal 2.4)");
   program.measure("AdamW", nn::AdamW{});
   program.measure("Adam, clipped by global norm", nn::With{nn::Adam{}, nn::GlobalClipNorm{.norm = 1.0f}});
-  return program.finish(argc > 2 ? argv[2] : nullptr);
+  if (json.get() != nullptr) program.write(json.get());
 }

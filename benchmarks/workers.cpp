@@ -18,6 +18,7 @@
 #include <dist/multi_worker.hpp>
 #include <dist/strategy/one_device.hpp>
 
+#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/collective_timing.hpp"
 #include "support/machine.hpp"
@@ -50,6 +51,11 @@ bool quiet() {
   double together = bench::fma_rate(0.02);
   MPI_Allreduce(MPI_IN_PLACE, &together, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return same_on_all(together >= 0.95 * ranks * alone && together <= 1.05 * ranks * alone);
+}
+
+/// Until `wanted` rounds were quiet, at most twice as many. All ranks have the same marks.
+bool more_rounds(const bench::Marks& marks, int wanted) {
+  return static_cast<int>(marks.quiet()) < wanted && static_cast<int>(marks.rounds()) < 2 * wanted;
 }
 
 /// An all-reduce of this rank, as `bench::time_all_reduce` wants it.
@@ -113,50 +119,52 @@ int collectives(int rounds, std::FILE* json) {
   constexpr std::size_t count = std::size(contenders);
   if (rank == 0) {
     std::printf(
-        "All-reduce of floats by %d processes, us (median of the rounds), and ratios within the rounds\n"
+        "All-reduce of floats by %d processes, us (median of the rounds that count), and ratios within the rounds: "
+        "median "
+        "(10th to 90th percentile)\n"
         "%10s",
         ranks, "bytes");
     for (const Contender& each : contenders) std::printf(" %12s", each.name.c_str());
-    std::printf(" | %10s %10s %10s %10s | %6s\n", "MpiAR/MPI*", "MPI/window", "MPI*/window", "check ns", "rounds");
+    std::printf(" | %17s %17s %17s %10s | %s\n", "MpiAR/MPI*", "MPI/window", "MPI*/window", "check ns", "rounds");
     if (json != nullptr) std::fprintf(json, "{\"collectives\": [");
   }
   std::size_t wrong = 0;
   for (const std::size_t bytes : sizes) {
     std::vector<double> times[count];
-    int valid = 0;
-    for (int attempt = 0; attempt < 3 * rounds && valid < rounds; ++attempt) {
-      if (!quiet()) continue;
-      double seconds[count];
+    bench::Marks marks;
+    while (more_rounds(marks, rounds)) {
+      const bool quiet_before = quiet();
       for (std::size_t i = 0; i < count; ++i) {
         const std::span<float> values = contenders[i].memory.first(bytes / sizeof(float));
         Rank self{contenders[i], contenders[i].out_of_place ? input.first(values.size()) : values, values};
         const bench::Timing timing = bench::time_all_reduce(self, bytes, 0.03);
-        seconds[i] = timing.seconds;
+        times[i].push_back(timing.seconds);
         wrong += timing.wrong;
       }
-      if (!quiet()) continue;
-      ++valid;
-      for (std::size_t i = 0; i < count; ++i) times[i].push_back(seconds[i]);
+      marks.add(quiet() && quiet_before);
     }
-    if (rank != 0 || valid == 0) continue;
+    if (rank != 0) continue;
     const auto ratio = [&](std::size_t numerator, std::size_t denominator) {
       std::vector<double> values;
       for (std::size_t round = 0; round < times[0].size(); ++round)
         values.push_back(times[numerator][round] / times[denominator][round]);
-      return bench::median(values);
+      const bench::Distribution value = bench::distribution(marks.counted(values));
+      char text[48];
+      std::snprintf(text, sizeof text, "%.2f (%.2f-%.2f)", value.median, value.tenth, value.ninetieth);
+      return std::string{text};
     };
     std::vector<double> check;
     for (std::size_t round = 0; round < times[0].size(); ++round)
       check.push_back(1e9 * (times[3][round] - times[2][round]));
     std::printf("%10zu", bytes);
-    for (const auto& each : times) std::printf(" %12.3f", 1e6 * bench::median(each));
-    std::printf(" | %10.3f %10.2f %10.2f %10.0f | %6d\n", ratio(2, 1), ratio(0, 4), ratio(1, 4), bench::median(check),
-                valid);
+    for (const auto& each : times) std::printf(" %12.3f", 1e6 * bench::median(marks.counted(each)));
+    std::printf(" | %17s %17s %17s %10.0f | %s\n", ratio(2, 1).c_str(), ratio(0, 4).c_str(), ratio(1, 4).c_str(),
+                bench::median(marks.counted(check)), marks.describe().c_str());
     std::fflush(stdout);
     if (json == nullptr) continue;
     std::fprintf(json, "%s{\"bytes\": %zu", bytes == sizes[0] ? "" : ", ", bytes);
     for (std::size_t i = 0; i < count; ++i)
-      std::fprintf(json, ", \"%s\": %.6g", contenders[i].name.c_str(), 1e6 * bench::median(times[i]));
+      std::fprintf(json, ", \"%s\": %.6g", contenders[i].name.c_str(), 1e6 * bench::median(marks.counted(times[i])));
     std::fprintf(json, "}");
   }
   if (rank == 0) {
@@ -188,8 +196,9 @@ void training(int rounds, std::FILE* json) {
   bench::Training<dist::OneDevice<dist::Cpu>> training_of_one{one};
   bench::Training<dist::MultiWorker<dist::RingAllReduce>> training_of_all{workers};
   std::vector<double> ratios, rates_of_one, rates_of_all;
-  for (int attempt = 0; attempt < 3 * rounds && static_cast<int>(ratios.size()) < rounds; ++attempt) {
-    if (!quiet()) continue;
+  bench::Marks marks;
+  while (more_rounds(marks, rounds)) {
+    const bool quiet_before = quiet();
     double alone = 0;
     if (rank == 0) alone = rate([&] { training_of_one(images_of_one); }, 64, 0.5);
     meet_asleep();
@@ -200,38 +209,38 @@ void training(int rounds, std::FILE* json) {
     const double start = bench::seconds();
     for (int step = 0; step < steps; ++step) training_of_all(images);
     const double together = 64.0 * ranks * steps / (bench::seconds() - start);
-    if (!quiet()) continue;
-    ratios.push_back(same_on_all(true) ? together / std::max(alone, 1.0) : 0);
+    marks.add(quiet() && quiet_before);
+    ratios.push_back(together / std::max(alone, 1.0));
     rates_of_one.push_back(alone);
     rates_of_all.push_back(together);
-    int enough = static_cast<int>(ratios.size());
-    MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
-  if (rank != 0 || ratios.empty()) return;
-  const bench::Distribution ratio = bench::distribution(ratios);
+  if (rank != 0) return;
+  const bench::Distribution ratio = bench::distribution(marks.counted(ratios));
+  const double rate_of_one = bench::median(marks.counted(rates_of_one));
+  const double rate_of_all = bench::median(marks.counted(rates_of_all));
   std::printf(
       "The CNN, batch 64 each, images per second: 1 worker %.0f, %d workers %.0f\n"
-      "  %d workers over 1: %.2f (%.2f to %.2f), %zu rounds\n",
-      bench::median(rates_of_one), ranks, bench::median(rates_of_all), ranks, ratio.median, ratio.low, ratio.high,
-      ratios.size());
+      "  %d workers over 1: %.2f (min %.2f, 10 %% %.2f, 90 %% %.2f, max %.2f%s), %s\n",
+      rate_of_one, ranks, rate_of_all, ranks, ratio.median, ratio.least, ratio.tenth, ratio.ninetieth, ratio.greatest,
+      marks.effect(ratios).c_str(), marks.describe().c_str());
   if (json != nullptr)
     std::fprintf(json, ", \"cnn\": {\"one\": %.6g, \"all\": %.6g, \"ratio\": %.4g, \"min\": %.4g, \"max\": %.4g}",
-                 bench::median(rates_of_one), bench::median(rates_of_all), ratio.median, ratio.low, ratio.high);
+                 rate_of_one, rate_of_all, ratio.median, ratio.least, ratio.greatest);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]]",
+                                   "All-reduce and the CNN's step by several processes: mpirun -n 2 bench_workers."};
   const dist::mpi::Environment environment;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
-  std::FILE* const json = rank == 0 && argc > 2 ? std::fopen(argv[2], "w") : nullptr;
+  const int rounds = arguments.number(0, 20);
+  const bench::JsonFile file{rank == 0 ? arguments.text(1) : nullptr};
+  std::FILE* const json = file.get();
   const int status = collectives(rounds, json);
   training(rounds, json);
-  if (json != nullptr) {
-    std::fprintf(json, "}\n");
-    std::fclose(json);
-  }
+  if (json != nullptr) std::fprintf(json, "}\n");
   return status;
 }

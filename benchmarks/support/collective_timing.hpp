@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clock.hpp"
+#include "distribution.hpp"
 
 /// One way to time an all-reduce, for ours and for the peers.
 namespace bench {
@@ -35,12 +36,6 @@ struct Timing {
   std::size_t wrong = 0;
 };
 
-inline double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// Up to here a call is shorter than what it takes to read the clock twice, and calls are timed in a row.
 constexpr std::size_t largest_in_a_row = 1024;
 
@@ -52,12 +47,13 @@ constexpr std::size_t largest_in_a_row = 1024;
 ///   rank.barrier()
 ///   rank.max(values)          in place, element by element, over all ranks
 ///
-/// Up to 1 KiB many pairs of write_input and all_reduce in a row, and their average; the median over such rows. Above,
-/// each call by itself after a barrier, the slowest rank's time, and the median over the calls. What decides how many
-/// are made is the same on all ranks.
+/// Up to 1 KiB many pairs of write_input and all_reduce in a row, and their average; the median over such rows. The
+/// shortest of three rows decides how long a row is, and there are enough of them, so that a time slice that the system
+/// takes away is an outlier and not the median. Above, each call by itself after a barrier, the slowest rank's time, and
+/// the median over the calls. What decides how many are made is the same on all ranks.
 template <class Rank>
 Timing time_all_reduce(Rank& rank, std::size_t bytes, double duration) {
-  constexpr std::size_t fewest = 5;
+  constexpr std::size_t fewest = 15;
   std::vector<double> times;
   std::size_t wrong = 0;
   unsigned round = 0;
@@ -69,7 +65,7 @@ Timing time_all_reduce(Rank& rank, std::size_t bytes, double duration) {
   double spent = 0;
   std::size_t calls = 1;
   if (bytes <= largest_in_a_row) {
-    while (spent < duration || times.size() < fewest) {
+    const auto row = [&] {
       rank.barrier();
       const double start = seconds();
       for (std::size_t i = 0; i < calls; ++i) {
@@ -78,11 +74,13 @@ Timing time_all_reduce(Rank& rank, std::size_t bytes, double duration) {
       }
       double elapsed = seconds() - start;
       rank.max(std::span{&elapsed, 1});
+      return elapsed;
+    };
+    while (std::min({row(), row(), row()}) < duration / 50) calls *= 2;
+    while (spent < duration || times.size() < fewest) {
+      const double elapsed = row();
       spent += elapsed;
-      if (elapsed < duration / 50)
-        calls *= 2;
-      else
-        times.push_back(elapsed / static_cast<double>(calls));
+      times.push_back(elapsed / static_cast<double>(calls));
     }
   } else {
     while (spent < duration || times.size() < fewest) {

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "distribution.hpp"
 #include "machine.hpp"
 
 /// Ratios that hold on a shared machine: contenders take turns in rounds, each round gives one value of every ratio,
-/// and the median over the rounds counts.
+/// and the median over the quiet rounds counts.
 namespace bench {
 
 struct Contender {
@@ -25,15 +25,6 @@ struct Ratio {
   std::size_t numerator;    ///< index of a contender
   std::size_t denominator;  ///< index of a contender
 };
-
-struct Distribution {
-  double low, median, high;
-};
-
-inline Distribution distribution(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
-}
 
 class Rounds {
  public:
@@ -54,61 +45,54 @@ class Rounds {
     ratios_.push_back({std::move(name), numerator, denominator});
   }
 
-  /// Runs `count` rounds in which `gate()` holds before and after each contender, at most three times as many in all.
-  /// Each contender works for at least `duration` seconds a round, and again, a few times, where the gate did not hold.
+  /// Runs rounds until `count` were quiet, at most twice as many. A round is quiet when `gate()` holds before and after
+  /// each contender. Each contender works for at least `duration` seconds a round, and again, a few times, where the
+  /// gate did not hold.
   void run(int count, double duration, const std::function<bool()>& gate) {
     for (const Contender& contender : contenders_) static_cast<void>(contender.work());  // warm
-    for (int attempt = 0; attempt < 3 * count && valid_ < count; ++attempt) {
-      std::vector<double> rates;
+    for (int round = 0; round < 2 * count && marks_.quiet() < static_cast<std::size_t>(count); ++round) {
+      bool round_is_quiet = true;
       bool quiet = gate();
-      for (const Contender& contender : contenders_) {
+      for (std::size_t i = 0; i < contenders_.size(); ++i) {
         double rate = 0;
-        for (int again = 0; again == 0 || (!quiet && again < 5); ++again) {
-          if (!quiet && !gate()) continue;
-          rate = rate_of(contender, duration);
-          quiet = gate();
+        for (int again = 0; again == 0 || (!quiet && again < 3); ++again) {
+          const bool before = quiet || gate();
+          rate = rate_of(contenders_[i], duration);
+          quiet = gate() && before;
         }
-        if (!quiet) break;
-        rates.push_back(rate);
+        round_is_quiet = round_is_quiet && quiet;
+        rates_[i].push_back(rate);
       }
-      if (!quiet) {
-        ++noisy_;
-        continue;
-      }
-      ++valid_;
-      for (std::size_t i = 0; i < rates.size(); ++i) rates_[i].push_back(rates[i]);
+      marks_.add(round_is_quiet);
     }
   }
 
-  [[nodiscard]] bool measured() const { return valid_ > 0; }
-
   void print_table(std::FILE* out = stdout) const {
-    std::fprintf(out, "%s: %d rounds, %d discarded as noisy\n", title_.c_str(), valid_, noisy_);
-    if (!measured()) return;
+    std::fprintf(out, "%s: %s\n", title_.c_str(), marks_.describe().c_str());
+    std::fprintf(out, "  %-58s %12s      %10s %10s %10s %10s\n", "", "median", "min", "10 %", "90 %", "max");
     for (std::size_t i = 0; i < contenders_.size(); ++i) {
-      const auto rate = distribution(rates_[i]);
-      if (contenders_[i].times_itself) {
-        std::fprintf(out, "  %-58s %12.1f us  (%.1f to %.1f)\n", contenders_[i].name.c_str(), 1e6 / rate.median,
-                     1e6 / rate.high, 1e6 / rate.low);
-        continue;
-      }
-      std::fprintf(out, "  %-58s %12.4g %s/s  (%.4g to %.4g)\n", contenders_[i].name.c_str(), rate.median,
-                   unit_.c_str(), rate.low, rate.high);
+      const Distribution rate = distribution(marks_.counted(rates_[i]));
+      if (contenders_[i].times_itself)
+        std::fprintf(out, "  %-58s %12.1f us   %10.1f %10.1f %10.1f %10.1f\n", contenders_[i].name.c_str(),
+                     1e6 / rate.median, 1e6 / rate.greatest, 1e6 / rate.ninetieth, 1e6 / rate.tenth, 1e6 / rate.least);
+      else
+        std::fprintf(out, "  %-58s %12.4g %s/s  %10.4g %10.4g %10.4g %10.4g\n", contenders_[i].name.c_str(),
+                     rate.median, unit_.c_str(), rate.least, rate.tenth, rate.ninetieth, rate.greatest);
     }
     for (const Ratio& ratio : ratios_) {
-      const auto value = distribution(values_of(ratio));
-      std::fprintf(out, "  %-58s %12.3f x  (%.3f to %.3f)\n", ratio.name.c_str(), value.median, value.low, value.high);
+      const std::vector<double> values = values_of(ratio);
+      const Distribution value = distribution(marks_.counted(values));
+      std::fprintf(out, "  %-58s %12.3f x    %10.3f %10.3f %10.3f %10.3f%s\n", ratio.name.c_str(), value.median,
+                   value.least, value.tenth, value.ninetieth, value.greatest, marks_.effect(values).c_str());
     }
   }
 
   void print_json(std::FILE* out) const {
-    std::fprintf(out, "{\"title\": \"%s\", \"unit\": \"%s/s\", \"rounds\": %d, \"noisy\": %d, \"contenders\": [",
-                 title_.c_str(), unit_.c_str(), valid_, noisy_);
-    for (std::size_t i = 0; measured() && i < contenders_.size(); ++i)
-      print_entry(out, i, contenders_[i].name, rates_[i]);
+    std::fprintf(out, "{\"title\": \"%s\", \"unit\": \"%s/s\", \"rounds\": %zu, \"noisy\": %zu, \"contenders\": [",
+                 title_.c_str(), unit_.c_str(), marks_.rounds(), marks_.noisy());
+    for (std::size_t i = 0; i < contenders_.size(); ++i) print_entry(out, i, contenders_[i].name, rates_[i]);
     std::fprintf(out, "], \"ratios\": [");
-    for (std::size_t i = 0; measured() && i < ratios_.size(); ++i)
-      print_entry(out, i, ratios_[i].name, values_of(ratios_[i]));
+    for (std::size_t i = 0; i < ratios_.size(); ++i) print_entry(out, i, ratios_[i].name, values_of(ratios_[i]));
     std::fprintf(out, "]}\n");
   }
 
@@ -123,7 +107,7 @@ class Rounds {
       if (contender.times_itself) times.push_back(result);
       now = seconds();
     }
-    return contender.times_itself ? 1 / distribution(std::move(times)).median : done / (now - start);
+    return contender.times_itself ? 1 / median(std::move(times)) : done / (now - start);
   }
 
   [[nodiscard]] std::vector<double> values_of(const Ratio& ratio) const {
@@ -133,11 +117,12 @@ class Rounds {
     return values;
   }
 
-  static void print_entry(std::FILE* out, std::size_t index, const std::string& name,
-                          const std::vector<double>& values) {
-    const auto value = distribution(values);
-    std::fprintf(out, "%s{\"name\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g}", index == 0 ? "" : ", ",
-                 name.c_str(), value.median, value.low, value.high);
+  void print_entry(std::FILE* out, std::size_t index, const std::string& name,
+                   const std::vector<double>& values) const {
+    const Distribution value = distribution(marks_.counted(values));
+    std::fprintf(
+        out, "%s{\"name\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"p10\": %.6g, \"p90\": %.6g, \"max\": %.6g}",
+        index == 0 ? "" : ", ", name.c_str(), value.median, value.least, value.tenth, value.ninetieth, value.greatest);
   }
 
   std::string title_;
@@ -145,8 +130,7 @@ class Rounds {
   std::vector<Contender> contenders_;
   std::vector<Ratio> ratios_;
   std::vector<std::vector<double>> rates_;
-  int valid_ = 0;
-  int noisy_ = 0;
+  Marks marks_;
 };
 
 /// The round is quiet when two cores together compute nearly twice what one does.
