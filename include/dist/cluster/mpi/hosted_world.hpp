@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +26,7 @@
 #include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist {
 
@@ -154,30 +157,40 @@ class HostedWorld {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    keep_only(listening, own);
     int status = 1;
-    {
+    try {
+      keep_only(listening, own);
       detail::NodeServer server{options, std::move(listening), std::move(own)};
       status = server.run();
+    } catch (const std::exception& error) {
+      say(error.what());
     }
     _exit(status);
   }
 
   /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
-  /// standard error that all share.
+  /// standard error that all share. Throws RendezvousError.
   static void keep_only(rendezvous::Descriptor& listening, rendezvous::Descriptor& own) {
-    listening.reset(fcntl(listening.get(), F_DUPFD_CLOEXEC, 64));
-    own.reset(fcntl(own.get(), F_DUPFD_CLOEXEC, 64));
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(nowhere, 0);
-    dup2(nowhere, 1);
+    for (rendezvous::Descriptor* const kept : {&listening, &own}) {
+      if (kept->get() > STDERR_FILENO) continue;
+      rendezvous::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+      if (!moved)
+        throw RendezvousError("The server of this node does not start", rendezvous::system_text(), "Check ulimit -n");
+      *kept = std::move(moved);
+    }
     const int low = std::min(listening.get(), own.get());
     const int high = std::max(listening.get(), own.get());
+    close_all(STDERR_FILENO + 1, low - 1);
+    close_all(low + 1, high - 1);
+    close_all(high + 1, std::numeric_limits<int>::max());
+    const rendezvous::Descriptor nowhere{open("/dev/null", O_RDWR | O_CLOEXEC)};
+    dup2(nowhere.get(), STDIN_FILENO);
+    dup2(nowhere.get(), STDOUT_FILENO);
+  }
+  static void close_all(int first, int last) {
+    if (first > last || close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0) return;
     const long most = std::min(sysconf(_SC_OPEN_MAX), 1L << 20);
-    if (close_range(static_cast<unsigned>(high) + 1, ~0U, 0) != 0)
-      for (long other = high + 1; other < most; ++other) close(static_cast<int>(other));
-    for (int other = 3; other < high; ++other)
-      if (other != low) close(other);
+    for (long each = first; each <= std::min<long>(last, most); ++each) close(static_cast<int>(each));
   }
 
   /// Waits for the variables of this rank, and sets them. Leaves the lifeline empty when the server went without a
