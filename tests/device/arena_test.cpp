@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <support/processes.hpp>
 
 using dist::Arena;
 
@@ -100,9 +103,10 @@ TEST_CASE("slices next to a released one keep their elements") {
 TEST_CASE("an arena that is full says how much was asked for and how much it holds") {
   Arena arena(1, 4 * page());
   static_cast<void>(arena.allocate(3 * page()));
-  const std::string expected =
-      dist::text("The strategy's arena is full (", 2 * page(), " more bytes were asked for, the arena holds ",
-                 4 * page(), "). Free variables that are no longer used, or run on a machine with more memory.");
+  const std::string expected = dist::text(
+      "The strategy's arena is full (", 2 * page(), " more bytes were asked for, the arena holds ", 4 * page(),
+      "). Free variables that are no longer used, raise the limits on virtual memory and file size (ulimit "
+      "-v, -f) if there are any, or run on a machine with more memory.");
   CHECK_THROWS_WITH_AS(arena.allocate(2 * page()), expected.c_str(), dist::OutOfMemory);
   CHECK(arena.allocate(page()) == 3 * page());
 }
@@ -154,4 +158,21 @@ TEST_CASE("the default capacity leaves addresses for as many replicas as a strat
   dist::Arena arena{dist::ReplicaThreads::most_replicas};
   const std::size_t offset = arena.allocate(1);
   CHECK(*arena.at(dist::ReplicaThreads::most_replicas - 1, offset) == std::byte{0});
+}
+
+TEST_CASE("a limit on virtual memory leaves an arena of what it allows, and room for the rest") {
+  support::Processes process{1, [](std::size_t) {
+                               const std::size_t limit = std::size_t{1} << 30;  // less than any machine has
+                               const rlimit both{limit, limit};
+                               if (setrlimit(RLIMIT_AS, &both) != 0) return 1;
+                               const std::size_t whole = dist::Arena::largest_reservation();
+                               const std::size_t quarter = dist::Arena::largest_reservation(4);
+                               if (whole > limit / 2 || whole < limit / 8) return 2;
+                               if (quarter > whole / 4 || quarter + 4096 < whole / 4) return 3;
+                               dist::Arena arena{2};
+                               auto* const number = reinterpret_cast<int*>(arena.at(1, arena.allocate(1 << 20)));
+                               *number = 4;
+                               return *number == 4 ? 0 : 4;
+                             }};
+  CHECK(process.wait() == std::vector<int>{0});
 }

@@ -204,6 +204,21 @@ TEST_CASE("a worker that never ends, or whose server a signal has stopped, is na
       });
 }
 
+TEST_CASE("limits of the system are lived with, or refused with the number that is needed, by all and at once") {
+  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "low_limits"}},
+       {Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "low_limits", .replicas = 2}},
+       {Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "few_files"}}},
+      [](const Job& job) {
+        for (std::size_t rank = 0; rank < job.plan().ranks; ++rank) {
+          const bool lives = job.plan().fault == "low_limits";
+          CHECK(job.statuses()[rank] == (lives ? 0 : 3));
+          if (!lives)
+            CHECK(job.last(rank, "error").text.find("may have 22 files open, too few for a job of 2 workers") !=
+                  std::string::npos);
+        }
+      });
+}
+
 TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},
@@ -362,7 +377,7 @@ TEST_CASE("workers that cannot meet say who is missing, or whose address, index 
   };
   says(killed, 0, {"DeadlineExceeded", lower[1], lower[2]});
   says(killed_first, 1, {"DeadlineExceeded", "Worker 0", upper[0]});
-  says(in_use, 0, {"RendezvousError", held, "Address already in use", "ss -ltnp"});
+  says(in_use, 0, {"RendezvousError", held, "Address already in use", "the same index", "ss -ltnp"});
   says(unresolvable, 0, {"RendezvousError", "cannot listen at its own address no-such-host.invalid:2222", "not known"});
   says(unresolvable, 1, {"DeadlineExceeded", "Worker 0 at no-such-host.invalid:2222", "not known"});
   says(differing, 0, {"DeadlineExceeded", "Worker 1 on host ", "has another list of tasks"});

@@ -7,6 +7,7 @@
 // 3 after a dist::Error, with 4 after another exception. What happens goes to the file DIST_FAULTS_LOG.<rank>, with times
 // that compare between processes.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -253,6 +254,19 @@ void train(const Plan& plan, const Fault& fault) {
     if (weight != expected) throw std::logic_error("wrong weights");
 }
 
+/// Limits that a batch system may set: too few open files, or all that are asked for low.
+void set_limits(const Plan& plan) {
+  const auto limit_to = [](auto resource, rlim_t most) {
+    const rlimit limit{most, most};
+    setrlimit(resource, &limit);
+  };
+  if (plan.fault == "few_files") limit_to(RLIMIT_NOFILE, 22);
+  if (plan.fault != "low_limits") return;
+  limit_to(RLIMIT_NOFILE, 64);
+  limit_to(RLIMIT_AS, rlim_t{2} << 30);
+  limit_to(RLIMIT_FSIZE, rlim_t{8} << 20);
+}
+
 int run(const Plan& plan) {
   const auto say = [&](const char* type, const char* what) {
     Log::write("error", dist::text(type, ": ", what).c_str());
@@ -320,5 +334,6 @@ int main(int argc, char** argv) {
                   std::chrono::milliseconds{std::stol(argv[6])},
                   std::stoul(rank)};
   Log::open(path, plan.rank);
+  set_limits(plan);
   return run(plan);
 }

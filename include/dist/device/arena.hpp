@@ -1,11 +1,13 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -52,9 +54,9 @@ class Arena {
       regions_.push_back(shared.data() + replica * capacity_);
     free_.push_back({0, capacity_});
   }
-  /// With room for all memory of the machine, in equal shares: regions fill alike, so together they can never hold
-  /// more.
-  explicit Arena(std::size_t replicas) : Arena(replicas, physical_memory() / std::max<std::size_t>(replicas, 1)) {}
+  /// With room for all memory of the machine, or what the limits of this process leave of it, in equal shares: regions
+  /// fill alike, so together they can never hold more.
+  explicit Arena(std::size_t replicas) : Arena(replicas, largest_reservation() / std::max<std::size_t>(replicas, 1)) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { unmap(); }
@@ -62,6 +64,23 @@ class Arena {
   /// The memory of this machine, in bytes: the most that slices can ever hold together.
   [[nodiscard]] static std::size_t physical_memory() noexcept {
     return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+  }
+
+  /// The most bytes for memory that is mapped `mappings` times: that of the machine, or an equal share of half the
+  /// addresses that the limit on virtual memory (ulimit -v) leaves; threads, libraries and the program's own data have
+  /// the other half.
+  [[nodiscard]] static std::size_t largest_reservation(std::size_t mappings = 1) {
+    const std::size_t memory = physical_memory();
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return memory;
+    std::size_t used = 0;
+    if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
+      if (std::fscanf(file, "%zu", &used) != 1) used = 0;  // pages
+      std::fclose(file);
+    }
+    used *= page_size();
+    const std::size_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+    return std::clamp(left / 2 / mappings / page_size() * page_size(), page_size(), memory);
   }
 
   [[nodiscard]] std::size_t replicas() const noexcept { return regions_.size(); }
@@ -77,7 +96,8 @@ class Arena {
     if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
       throw OutOfMemory("The strategy's arena is full",
                         text(bytes, " more bytes were asked for, the arena holds ", capacity_),
-                        "Free variables that are no longer used, or run on a machine with more memory");
+                        "Free variables that are no longer used, raise the limits on virtual memory and file size "
+                        "(ulimit -v, -f) if there are any, or run on a machine with more memory");
     const std::size_t offset = gap->offset;
     for (std::size_t replica = 0; replica < replicas(); ++replica)
       if (!is_shared_ && mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)

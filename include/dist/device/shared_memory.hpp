@@ -28,12 +28,18 @@ class SharedMemory {
     std::size_t bytes;
   };
 
+  /// The most bytes that one may have: the limit on the size of files (ulimit -f) counts here.
+  [[nodiscard]] static std::size_t largest() noexcept {
+    rlimit limit{};
+    const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return limited ? static_cast<std::size_t>(limit.rlim_cur) : static_cast<std::size_t>(-1);
+  }
+
   /// New memory. `bytes` cost addresses only, until they are touched. Throws OutOfMemory.
   explicit SharedMemory(std::size_t bytes) : bytes_(bytes), descriptor_(memfd_create("dist", MFD_CLOEXEC)) {
     if (descriptor_ < 0) refuse("there is no descriptor for it", errno);
     // Beyond the limit the system would end the process by a signal.
-    rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+    if (bytes > largest()) {
       close(descriptor_);
       refuse("it cannot be so large", EFBIG);
     }

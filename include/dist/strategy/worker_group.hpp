@@ -90,12 +90,20 @@ struct BetweenNodes<SharedWindowAllReduce> : BetweenNodes<RingAllReduce> {
 
 /// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
 struct WindowMemory {
-  explicit WindowMemory(std::size_t replicas)
-      : shared(WindowGroup::header_bytes + Arena::physical_memory()),
+  /// `processes` is the most that may map it: each maps that of all, and once more for collectives in the background.
+  WindowMemory(std::size_t replicas, std::size_t processes)
+      : shared(bytes_for(2 * processes)),
         arena(replicas, std::span{shared.data(), shared.size()}.subspan(WindowGroup::header_bytes)) {}
 
   SharedMemory shared;
   Arena arena;
+
+ private:
+  [[nodiscard]] static std::size_t bytes_for(std::size_t mappings) {
+    constexpr std::size_t header = WindowGroup::header_bytes;
+    const std::size_t least = 2 * header;
+    return std::max(least, std::min(header + Arena::largest_reservation(mappings), SharedMemory::largest()));
+  }
 };
 
 /// The processes of a MultiWorker: how they were started, who is where, and the collectives between them.
@@ -113,7 +121,7 @@ class WorkerGroup {
         world_(std::move(world)),
         timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
         checks_(options.checks),
-        memory_(std::make_shared<WindowMemory>(replicas_of(options))) {
+        memory_(std::make_shared<WindowMemory>(replicas_of(options), world_.size())) {
     static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
     Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
     mpi::FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};

@@ -11,6 +11,7 @@
 #include <cluster/mpi/world_ranks.hpp>
 #include <cluster/rendezvous/ports.hpp>
 #include <support/processes.hpp>
+#include <support/stderr_of.hpp>
 
 using dist::HostedOptions;
 using dist::HostedWorld;
@@ -289,6 +290,37 @@ TEST_CASE("a task that does not come is named to all others (spec A11)") {
   std::printf("missing task named after %.2f s, its deadline being 1 s\n", seconds_since(start));
   for (const std::size_t rank : {0U, 1U, 3U})
     CHECK(contains(notes[rank], dist::text("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 1 s")));
+}
+
+TEST_CASE(
+    "a task that does not come is named within the deadline where the port was in use, and by one that came early") {
+  const auto tasks = free_endpoints(3);
+  const auto others = free_endpoints(3);
+  Notes notes{5};
+  Processes processes{4, [&](std::size_t process) {
+                        if (process == 3) {  // the job before, which holds the port for a while
+                          const auto holder = dist::rendezvous::listen_at(tasks[0], {});
+                          notes.write(4, "holds it");
+                          usleep(1'500'000);
+                          return 0;
+                        }
+                        while (notes[4].empty()) usleep(1000);
+                        HostedOptions options = options_for(process == 0 ? tasks : others, process == 2 ? 1 : 0);
+                        options.port_patience = 10s;
+                        options.deadline = process == 2 ? 200ms : process == 0 ? 2000ms : 3000ms;
+                        options.patience = 300ms;
+                        const auto start = std::chrono::steady_clock::now();
+                        const testing::Ending ending =
+                            testing::stderr_of([&] { notes.write(process, try_to_join(options)); });
+                        if (process == 2) notes.write(3, ending.stderr_text);
+                        return seconds_since(start) < (process == 1 ? 4 : 3) ? 0 : 1;
+                      }};
+  CHECK(processes.wait() == std::vector<int>{0, 0, 0, 0});
+  CHECK(contains(notes[0], dist::text("deadline: Worker 1 at ", to_string(tasks[1]), ", worker 2 at ",
+                                      to_string(tasks[2]), " have not come within 2 s")));
+  const std::string missing = dist::text("Worker 2 at ", to_string(others[2]), " has not come");
+  CHECK(contains(notes[2], dist::text("deadline: ", missing, " within 0.2 s (no connection came)")));
+  CHECK(notes[3] == dist::text("dist: worker 1 waits: ", missing, " yet (no connection came); waiting up to 0.2 s\n"));
 }
 
 TEST_CASE("where the first task does not come, the others name it") {

@@ -34,11 +34,12 @@ struct Served {
       return NodeServer{options, std::move(listening), Descriptor{dup(server)}}.run();
     });
   }
-  /// The next frame that the server sends; of type 0 when it ends without one.
+  /// The next frame that the server sends, other than who is missing; of type 0 when it ends without one.
   Frame next() {
     for (;;) {
       const bool alive = rank.receive();
-      if (std::optional<Frame> frame = rank.next()) return *frame;
+      while (std::optional<Frame> frame = rank.next())
+        if (frame->type != static_cast<std::uint16_t>(WorldFrame::waiting)) return *frame;
       if (!alive) return {};
       pollfd entry = rank.poll_entry();
       poll(&entry, 1, 1000);

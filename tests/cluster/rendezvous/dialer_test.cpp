@@ -1,6 +1,7 @@
 #include <dist/cluster/rendezvous/dialer.hpp>
 
 #include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
 
 #include <thread>
 
@@ -82,6 +83,14 @@ TEST_CASE("nobody listens: the deadline names whom and why") {
         text("Worker 0 at ", to_string(peer),
              " has not come within 0.1 s (Connection refused). Start it, check its "
              "address, and that no firewall blocks its port; a longer wait is an option."));
+  const testing::Ending ending = testing::stderr_of([&] {
+    Dialer dialer{peer, worker(1), {}};
+    try {
+      static_cast<void>(dial(dialer, "Worker 0", 200ms, Deadline::in(200ms), 20ms));
+    } catch (const dist::DeadlineExceeded&) {
+    }
+  });
+  CHECK(ending.stderr_text == "dist: Worker 0 has not come yet (Connection refused); waiting up to 0.2 s\n");
 }
 
 TEST_CASE("a name that is not known yet is tried again") {

@@ -1,6 +1,7 @@
 #include <dist/cluster/rendezvous/listen.hpp>
 
 #include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
 
 #include <fcntl.h>
 
@@ -45,7 +46,12 @@ TEST_CASE("a port in use is tried again for a while, then named") {
   const std::string problem = problem_of(own, {false, 120ms, 0ms});
   CHECK(contains(problem, dist::text("This task cannot listen at its own address ", to_string(own))));
   CHECK(contains(problem, "Address already in use"));
+  CHECK(contains(problem, "If two processes were started with the same index, give each its own"));
   CHECK(contains(problem, "or list another port"));
+  CHECK(testing::stderr_of([&] {
+          static_cast<void>(problem_of(own, {false, 120ms, 0ms, 10ms}));
+        }).stderr_text == dist::text("dist: this task cannot listen at its own address ", to_string(own),
+                                     " yet (127.0.0.1: Address already in use); trying up to 0.12 s\n"));
   std::thread end_of_holder{[&] {
     std::this_thread::sleep_for(100ms);
     holder.reset();

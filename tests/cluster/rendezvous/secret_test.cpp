@@ -2,8 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+
+#include <support/stderr_of.hpp>
 
 using dist::rendezvous::job_secret;
 
@@ -42,6 +47,19 @@ TEST_CASE("the secret comes from the environment, else from a file, else there i
     CHECK_THROWS_AS(static_cast<void>(job_secret()), dist::InvalidArgument);
   }
   unsetenv("DIST_JOB_SECRET");
+}
+
+TEST_CASE("a file that other users may read is warned of, in one line that does not show the secret") {
+  const SecretFile file{"0123456789abcdef\n"};
+  const std::string path = std::getenv("DIST_JOB_SECRET_FILE");
+  const auto warning = [&](mode_t mode) {
+    chmod(path.c_str(), mode);
+    return testing::stderr_of([] { static_cast<void>(job_secret()); }).stderr_text;
+  };
+  for (const mode_t closed : {0600U, 0400U}) CHECK(warning(closed) == "");
+  for (const mode_t open : {0640U, 0604U, 0644U})
+    CHECK(warning(open) ==
+          "dist: other users may read the secret in " + path + "; take the permission from them: chmod 600\n");
 }
 
 TEST_CASE("a file without a secret is an error that names the file") {

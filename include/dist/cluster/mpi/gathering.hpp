@@ -17,6 +17,7 @@
 #include <dist/cluster/rendezvous/dialer.hpp>
 #include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/cluster/rendezvous/reception.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist::detail {
 
@@ -46,13 +47,21 @@ struct WorldStart {
 /// others see the connection end, and try again.
 struct Abandoned {};
 
+/// The refusal when tasks did not come within a time.
+[[nodiscard]] inline rendezvous::Refusal late_refusal(const MissingTasks& missing, rendezvous::Milliseconds within) {
+  return {text(missing.who, " within ", rendezvous::seconds(within)), missing.why,
+          "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
+          "is an option"};
+}
+
 /// The first part of a server's life: its ranks come, and the servers of the other nodes. A process that leaves again
 /// before all have come may come back.
 class Gathering {
  public:
   Gathering(const HostedOptions& options, const NodeMap& nodes, rendezvous::Reception& reception, NodeRanks& ranks,
-            NodeLinks& links)
+            NodeLinks& links, std::optional<rendezvous::Deadline> deadline = std::nullopt)
       : options_(options),
+        deadline_(deadline.value_or(rendezvous::Deadline::in(options.deadline))),
         nodes_(nodes),
         node_(nodes.node_of(options.rank)),
         reception_(reception),
@@ -66,24 +75,24 @@ class Gathering {
 
   /// Returns when all tasks of the job have come. Throws WorldFailure, which names those that have not, or Abandoned.
   [[nodiscard]] WorldStart run() {
-    const rendezvous::Deadline deadline = rendezvous::Deadline::in(options_.deadline);
     const rendezvous::Deadline patience = rendezvous::Deadline::in(options_.patience);
     bool said = false;
     if (node_ != 0) dial_first();
     while (!start_) {
       if (node_ == 0 && all_present()) return begin();
-      if (deadline.later(node_ == 0 ? rendezvous::Milliseconds{0} : rendezvous::Milliseconds{500}).passed())
+      if (deadline_.later(node_ == 0 ? rendezvous::Milliseconds{0} : rendezvous::Milliseconds{500}).passed())
         throw late();
       if (!said && patience.passed()) {
         said = true;
         say_who_is_missing();
       }
       if (dialer_) dial();
+      tell_who_is_missing();
       std::vector<pollfd> entries;
       reception_.add_entries(entries);
       ranks_.add_entries(entries);
       links_.add_entries(entries);
-      rendezvous::Deadline next = deadline.sooner(reception_.next());
+      rendezvous::Deadline next = deadline_.sooner(reception_.next());
       if (dialer_) {
         entries.push_back(dialer_->poll_entry());
         next = next.sooner(dialer_->next());
@@ -137,6 +146,7 @@ class Gathering {
       ranks_.add(rank, std::move(guest.connection));
       tell(rank, true);
     }
+    told_ = {};  // the one that came wants to know, too
   }
 
   void left(std::size_t rank) {
@@ -155,6 +165,7 @@ class Gathering {
     const auto type = static_cast<WorldFrame>(frame.type);
     if (type == WorldFrame::start && node_ != 0) start_ = WorldStart::from(frame.payload, nodes_.nodes());
     if (type == WorldFrame::failed) throw WorldFailure::from(frame.payload);
+    if (type == WorldFrame::waiting && node_ != 0) elsewhere_ = MissingTasks::from(frame.payload);
     if (type != WorldFrame::present && type != WorldFrame::absent) return;
     rendezvous::RecordReader reader{frame.payload};
     const auto rank = reader.number<std::uint64_t>();
@@ -208,22 +219,21 @@ class Gathering {
     return start;
   }
 
-  /// Who has not come, and what is known of why.
-  struct Missing {
-    std::string who;
+  /// Who has not come, as far as this server knows: the first one knows of all, another one of its own node, and for the
+  /// rest what the first said.
+  [[nodiscard]] MissingTasks missing() const {
+    std::string names;
     std::size_t count = 0;
-    std::string why;
-  };
-  [[nodiscard]] Missing missing() const {
-    Missing found;
     const auto name = [&](std::size_t rank) {
-      if (++found.count <= 8)
-        found.who += text(found.count == 1 ? "Worker " : ", worker ", rank, " at ", to_string(options_.tasks[rank]));
+      if (++count <= 8)
+        names += text(count == 1 ? "Worker " : ", worker ", rank, " at ", to_string(options_.tasks[rank]));
     };
     for (std::size_t rank = 0; rank < present_.size(); ++rank)
       if (!present_[rank] && (node_ == 0 || nodes_.node_of(rank) == node_)) name(rank);
-    if (found.count == 0) name(0);
-    if (found.count > 8) found.who += text(" and ", found.count - 8, " more");
+    if (count == 0 && node_ != 0 && !dialer_ && elsewhere_) return *elsewhere_;
+    if (count == 0) name(0);
+    if (count > 8) names += text(" and ", count - 8, " more");
+    MissingTasks found{text(names, count == 1 ? " has" : " have", " not come"), "no connection came"};
     if (dialer_)
       found.why = dialer_->last_problem();
     else if (!reception_.disagreement().empty())
@@ -231,29 +241,29 @@ class Gathering {
     else if (reception_.turned_away() > 0)
       found.why = text(reception_.turned_away(), " connections were turned away, the last one because ",
                        reception_.last_problem());
-    else
-      found.why = "no connection came";
     return found;
   }
   [[nodiscard]] WorldFailure late() const {
-    const Missing found = missing();
-    return {
-        WorldFailure::Kind::deadline,
-        {text(found.who, found.count == 1 ? " has" : " have", " not come within ",
-              rendezvous::seconds(options_.deadline)),
-         found.why,
-         "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
-         "is an option"}};
+    const MissingTasks found = missing();
+    return {WorldFailure::Kind::deadline, late_refusal(found, options_.deadline)};
   }
-  /// Once, so that who starts a job by hand sees what it waits for.
+  /// Once, so that the user who starts a job by hand sees what it waits for.
   void say_who_is_missing() const {
-    const Missing found = missing();
-    const std::string line = text("dist: ", found.who, found.count == 1 ? " has" : " have", " not come yet (",
-                                  found.why, "); waiting up to ", rendezvous::seconds(options_.deadline), "\n");
-    static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+    const MissingTasks found = missing();
+    say(text(found.who, " yet (", found.why, "); waiting up to ", rendezvous::seconds(options_.deadline)));
+  }
+  /// Tells the processes that wait here, so that they can say so, too.
+  void tell_who_is_missing() {
+    MissingTasks found = missing();
+    if (found == told_) return;
+    told_ = std::move(found);
+    const std::vector<std::byte> record = told_.record();
+    ranks_.send_all(WorldFrame::waiting, record);
+    if (node_ == 0) links_.send_all(WorldFrame::waiting, record);
   }
 
   const HostedOptions& options_;
+  rendezvous::Deadline deadline_;
   const NodeMap& nodes_;
   std::size_t node_;
   rendezvous::Reception& reception_;
@@ -263,6 +273,8 @@ class Gathering {
   std::vector<std::string> node_names_;
   std::optional<rendezvous::Dialer> dialer_;
   std::optional<WorldStart> start_;
+  std::optional<MissingTasks> elsewhere_;  ///< what the first server said
+  MissingTasks told_;
 };
 
 }  // namespace dist::detail

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/endpoint.hpp>
 #include <dist/core/error.hpp>
 
@@ -21,10 +22,10 @@ struct HostedOptions {
   std::string secret;                           ///< of the job; empty: peers are believed (`rendezvous::job_secret()`)
   std::string job;                              ///< name or number of the job; jobs that differ do not join
   std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
-  std::chrono::milliseconds patience{10'000};   ///< for all to come, before stderr says who is missing
-  std::chrono::milliseconds grace{5'000};       ///< for the others to end by themselves when a process is gone
-  std::chrono::milliseconds handshake{3'000};   ///< for a connection to say who it is
-  std::chrono::milliseconds silence{15'000};    ///< without a sign of life another host counts as gone
+  std::chrono::milliseconds patience = rendezvous::default_patience;  ///< before stderr says who is missing
+  std::chrono::milliseconds grace{5'000};          ///< for the others to end by themselves when a process is gone
+  std::chrono::milliseconds handshake{3'000};      ///< for a connection to say who it is
+  std::chrono::milliseconds silence{15'000};       ///< without a sign of life another host counts as gone
   std::chrono::milliseconds port_patience{5'000};  ///< while the own port is still in use
 };
 

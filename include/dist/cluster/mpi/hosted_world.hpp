@@ -17,6 +17,7 @@
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/launch_environment.hpp>
+#include <dist/cluster/mpi/limits.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
 #include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_server.hpp>
@@ -53,21 +54,25 @@ class HostedWorld {
   /// Returns when all tasks of the job have come: MPI_Init is to be called next. Call it before there are threads, and
   /// before CUDA is used, since it forks. Throws InvalidArgument for a wrong list, RendezvousError for an address that
   /// cannot be listened at, lists that differ, a rank that came twice or a wrong secret, DeadlineExceeded naming the
-  /// tasks that have not come.
+  /// tasks that have not come, OutOfMemory where a limit of the process is too low.
   [[nodiscard]] static HostedWorld join(const HostedOptions& options) {
     check(options);
     const NodeMap nodes{options.tasks};
     const std::size_t first = nodes.first(nodes.node_of(options.rank));
+    detail::require_limits(options.tasks.size(), nodes.ranks(nodes.node_of(options.rank)).size());
     HostedWorld world{options.rank, options.tasks.size()};
     world.server_ = {first, options.tasks[first].host, "the server process of its host, which it had started, ended",
                      false};
     const rendezvous::Deadline deadline = rendezvous::Deadline::in(options.deadline);
     if (options.rank == first) {
       rendezvous::Descriptor listening =
-          rendezvous::listen_at(options.tasks[first], {nodes.nodes() > 1, options.port_patience, options.deadline});
+          rendezvous::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
+                                                       .port_in_use = options.port_patience,
+                                                       .name_unknown = options.deadline,
+                                                       .patience = options.patience});
       world.await_start(
-          rendezvous::Connection{start_server(options, std::move(listening)), detail::longest_lifeline_frame}, deadline,
-          options);
+          rendezvous::Connection{start_server(options, std::move(listening), deadline), detail::longest_lifeline_frame},
+          deadline, options);
       return world;
     }
     const rendezvous::Hello hello{rendezvous::Hello::Role::worker,
@@ -79,8 +84,8 @@ class HostedWorld {
     do {
       rendezvous::Dialer dialer{
           options.tasks[first], hello, {options.secret, options.handshake, detail::longest_lifeline_frame}};
-      rendezvous::Connection server =
-          dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])), options.deadline, deadline);
+      rendezvous::Connection server = dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])),
+                                           options.deadline, deadline, options.patience);
       world.await_start(std::move(server), deadline, options);
     } while (!world.lifeline_);  // the server went before all had come: another may take its place
     return world;
@@ -129,7 +134,8 @@ class HostedWorld {
   /// Forks a process that serves this node, and is no child of this one: nobody has to wait for its end, and it
   /// outlives this process to tell of it. Returns the connection with it.
   [[nodiscard]] static rendezvous::Descriptor start_server(const HostedOptions& options,
-                                                           rendezvous::Descriptor listening) {
+                                                           rendezvous::Descriptor listening,
+                                                           rendezvous::Deadline deadline) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
       throw RendezvousError("The server of this node does not start", rendezvous::system_text(), "Check ulimit -n");
@@ -138,7 +144,7 @@ class HostedWorld {
     if (between == 0) {
       const pid_t server = fork();
       if (server != 0) _exit(server < 0 ? 1 : 0);
-      serve(options, std::move(listening), std::move(its));
+      serve(options, std::move(listening), std::move(its), deadline);
     }
     int status = 0;  // stays where the program ignores SIGCHLD, so that nobody can ask; then the lifeline tells
     while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
@@ -149,7 +155,7 @@ class HostedWorld {
   }
 
   [[noreturn]] static void serve(const HostedOptions& options, rendezvous::Descriptor listening,
-                                 rendezvous::Descriptor own) {
+                                 rendezvous::Descriptor own, rendezvous::Deadline deadline) {
     setsid();
     // It ends with its ranks, and not before: what tells them to end tells it, too, where all of a job get the signal.
     for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
@@ -160,7 +166,7 @@ class HostedWorld {
     int status = 1;
     try {
       keep_only(listening, own);
-      detail::NodeServer server{options, std::move(listening), std::move(own)};
+      detail::NodeServer server{options, std::move(listening), std::move(own), deadline};
       status = server.run();
     } catch (const std::exception& error) {
       say(error.what());
@@ -197,6 +203,9 @@ class HostedWorld {
   /// word.
   void await_start(rendezvous::Connection server, rendezvous::Deadline deadline, const HostedOptions& options) {
     const bool own = options.rank == server_.rank;
+    const rendezvous::Deadline patience = rendezvous::Deadline::in(options.patience);
+    bool said = own;  // its server says the same
+    missing_ = {};
     // The server keeps the same deadline and can name who is missing: it has the first word.
     deadline = deadline.later(rendezvous::Milliseconds{2000});
     for (;;) {
@@ -210,12 +219,20 @@ class HostedWorld {
         throw RendezvousError("The server of this node ended", "this process had started it",
                               "See what it printed; start the job again");
       if (!alive) return;
+      if (deadline.passed() && !missing_.who.empty())
+        detail::WorldFailure{detail::WorldFailure::Kind::deadline, detail::late_refusal(missing_, options.deadline)}
+            .raise();
       if (deadline.passed())
         throw DeadlineExceeded(text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ",
                                     rendezvous::seconds(options.deadline)),
                                "it is stopped, or cut off", "Start the job again");
+      if (!said && patience.passed() && !missing_.who.empty()) {
+        said = true;
+        say(text("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",
+                 rendezvous::seconds(options.deadline)));
+      }
       pollfd entry = server.poll_entry();
-      poll(&entry, 1, deadline.poll_timeout());
+      poll(&entry, 1, deadline.poll_timeout(rendezvous::Milliseconds{said ? 1000 : 100}));
     }
   }
 
@@ -229,6 +246,9 @@ class HostedWorld {
         shown_ = detail::NodeDoor::show(welcome.door, rank_);
         break;
       }
+      case detail::WorldFrame::waiting:
+        missing_ = detail::MissingTasks::from(frame.payload);
+        break;
       case detail::WorldFrame::failed:
         detail::WorldFailure::from(frame.payload).raise();
       case detail::WorldFrame::lost: {
@@ -246,6 +266,7 @@ class HostedWorld {
   LostPeer server_;
   std::optional<detail::ProcessWatch> server_process_;
   rendezvous::Descriptor shown_;
+  detail::MissingTasks missing_;  ///< what the server said last while the job gathered
   detail::LaunchEnvironment environment_;
 };
 

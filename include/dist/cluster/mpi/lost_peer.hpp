@@ -32,6 +32,30 @@ enum class WorldFrame : std::uint16_t {
   fence = 24,         ///< server to first server: what its ranks contribute
   fence_result = 25,  ///< and what all contributed
   heartbeat = 26,     ///< between servers
+  waiting = 27,       ///< server to rank, first server to server: a MissingTasks
+};
+
+/// Who has not come to a job that gathers, as a sentence in the past tense and the reason that is known: "Worker 2 at
+/// east:2222 has not come", "no connection came".
+struct MissingTasks {
+  std::string who;
+  std::string why;
+
+  bool operator==(const MissingTasks&) const = default;
+  [[nodiscard]] std::vector<std::byte> record() const {
+    rendezvous::RecordWriter writer;
+    writer.string(who).string(why);
+    return {writer.content().begin(), writer.content().end()};
+  }
+  /// Throws FrameError.
+  [[nodiscard]] static MissingTasks from(std::span<const std::byte> record) {
+    rendezvous::RecordReader reader{record};
+    MissingTasks missing;
+    missing.who = reader.string();
+    missing.why = reader.string();
+    reader.expect_end();
+    return missing;
+  }
 };
 
 /// What a rank gets from its server when all tasks have come.

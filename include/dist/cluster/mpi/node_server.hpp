@@ -32,9 +32,12 @@ namespace dist::detail {
 /// when a process of the job is lost, after the grace at the latest, which ends what is left of the job on this node.
 class NodeServer {
  public:
-  /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it.
-  NodeServer(const HostedOptions& options, rendezvous::Descriptor listening, rendezvous::Descriptor own)
+  /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it. All
+  /// tasks have to come by `deadline`; left out: within `options.deadline` from now.
+  NodeServer(const HostedOptions& options, rendezvous::Descriptor listening, rendezvous::Descriptor own,
+             std::optional<rendezvous::Deadline> deadline = std::nullopt)
       : options_(options),
+        gathered_by_(deadline),
         nodes_(options.tasks),
         node_(nodes_.node_of(options.rank)),
         reception_(std::move(listening), {options.secret, options.tasks.size(),
@@ -48,7 +51,7 @@ class NodeServer {
   /// The exit status of the process: 0 after an orderly end.
   [[nodiscard]] int run() {
     try {
-      const WorldStart start = Gathering{options_, nodes_, reception_, ranks_, links_}.run();
+      const WorldStart start = Gathering{options_, nodes_, reception_, ranks_, links_, gathered_by_}.run();
       return attend(start);
     } catch (const Abandoned&) {
     } catch (const WorldFailure& failure) {
@@ -258,6 +261,7 @@ class NodeServer {
   [[nodiscard]] const std::string& host_of(std::size_t rank) const { return options_.tasks[rank].host; }
 
   const HostedOptions& options_;
+  std::optional<Deadline> gathered_by_;
   NodeMap nodes_;
   std::size_t node_;
   rendezvous::Reception reception_;

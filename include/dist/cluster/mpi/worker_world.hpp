@@ -179,6 +179,8 @@ class WorkerWorld {
   /// Whether there is no communicator: this process trains alone.
   [[nodiscard]] bool is_alone() const noexcept { return comm_ == MPI_COMM_NULL; }
   [[nodiscard]] mpi::CommRef comm() const noexcept { return mpi::CommRef{comm_}; }
+  /// The number of processes.
+  [[nodiscard]] std::size_t size() const { return is_alone() ? 1 : size_of(comm_); }
   /// What this process is in its cluster; none where there is no cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return task_; }
   /// Where the workers come from, for messages: "TF_CONFIG", "MPI_COMM_WORLD".

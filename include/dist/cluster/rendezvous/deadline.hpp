@@ -10,6 +10,9 @@ namespace dist::rendezvous {
 
 using Milliseconds = std::chrono::milliseconds;
 
+/// A process that waits so long says on stderr for whom, once.
+inline constexpr Milliseconds default_patience{10'000};
+
 /// A point of a clock that never goes back, after which nobody waits any longer.
 class Deadline {
  public:

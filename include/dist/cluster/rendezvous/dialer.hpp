@@ -14,6 +14,7 @@
 #include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/endpoint.hpp>
 #include <dist/cluster/rendezvous/hello.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist::rendezvous {
 
@@ -188,9 +189,12 @@ class Dialer {
   Nonce of_us_{};
 };
 
-/// Connects and introduces itself within a time. Throws DeadlineExceeded, which names `whom` and the last problem, or
-/// RendezvousError when the peer refuses us.
-[[nodiscard]] inline Connection dial(Dialer& dialer, const std::string& whom, Milliseconds within, Deadline deadline) {
+/// Connects and introduces itself within a time. After `patience` it says once for whom it waits. Throws
+/// DeadlineExceeded, which names `whom` and the last problem, or RendezvousError when the peer refuses us.
+[[nodiscard]] inline Connection dial(Dialer& dialer, const std::string& whom, Milliseconds within, Deadline deadline,
+                                     Milliseconds patience = default_patience) {
+  const Deadline said_at = Deadline::in(patience);
+  bool said = false;
   for (;;) {
     dialer.advance();
     if (dialer.welcomed()) return dialer.take();
@@ -198,8 +202,12 @@ class Dialer {
       throw DeadlineExceeded(text(whom, " has not come within ", seconds(within)), dialer.last_problem(),
                              "Start it, check its address, and that no firewall blocks its port; a longer wait is an "
                              "option");
+    if (!said && said_at.passed()) {
+      said = true;
+      say(text(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", seconds(within)));
+    }
     pollfd entry = dialer.poll_entry();
-    poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout());
+    poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout(said ? Milliseconds{1000} : said_at.left()));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/descriptor.hpp>
 #include <dist/cluster/rendezvous/endpoint.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist::rendezvous {
 
@@ -32,6 +33,7 @@ struct ListenOptions {
   bool peers_elsewhere = false;        ///< other tasks are on other hosts: an address of this machine only is a mistake
   Milliseconds port_in_use{5'000};     ///< for the process before to give the port up
   Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name
+  Milliseconds patience = default_patience;  ///< before stderr says what it waits for
 };
 
 /// Listens at a task's own entry of its list: at that address only, never at all interfaces. A name that is not known
@@ -41,6 +43,8 @@ struct ListenOptions {
   port_number(own);
   const Deadline port_deadline = Deadline::in(options.port_in_use);
   const Deadline name_deadline = Deadline::in(options.name_unknown);
+  const Deadline said_at = Deadline::in(options.patience);
+  bool said = false;
   for (;;) {
     const Resolved resolved = resolve(own);
     std::string why = resolved.problem;
@@ -65,7 +69,9 @@ struct ListenOptions {
     if (!wait) {
       const char* suggestion = "Check the name, or list the address itself";
       if (problem == EADDRINUSE)
-        suggestion = "End the process that holds the port (ss -ltnp shows it), or list another port";
+        suggestion =
+            "If two processes were started with the same index, give each its own; else end the process that holds the "
+            "port (ss -ltnp shows it), or list another port";
       else if (problem == EADDRNOTAVAIL)
         suggestion =
             "That is no address of this machine: check that this process has the right index, and that its name "
@@ -73,6 +79,11 @@ struct ListenOptions {
       else if (problem != 0)
         suggestion = "List a port above 1023 that this user may open";
       throw RendezvousError(text("This task cannot listen at its own address ", to_string(own)), why, suggestion);
+    }
+    if (!said && said_at.passed()) {
+      said = true;
+      say(text("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
+               seconds(problem == 0 ? options.name_unknown : options.port_in_use)));
     }
     poll(nullptr, 0, 50);
   }

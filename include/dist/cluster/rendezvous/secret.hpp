@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,11 +9,13 @@
 
 #include <dist/cluster/rendezvous/descriptor.hpp>
 #include <dist/cluster/rendezvous/error.hpp>
+#include <dist/core/say.hpp>
 
 namespace dist::rendezvous {
 
 /// The secret of the job: DIST_JOB_SECRET, else the content of the file that DIST_JOB_SECRET_FILE names, without the
-/// line end behind it; else empty, which means none. Throws FileError, or InvalidArgument for a secret that is set and
+/// line end behind it; else empty, which means none. A file that other users may read is warned of.
+/// Throws FileError, or InvalidArgument for a secret that is set and
 /// empty. No error shows the secret.
 [[nodiscard]] inline std::string job_secret() {
   constexpr const char* how = "Give 32 random bytes in hexadecimal digits, for example of `openssl rand -hex 32`";
@@ -26,6 +29,9 @@ namespace dist::rendezvous {
   if (path == nullptr) return secret;
   const Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
   if (!file) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
+  struct stat status {};
+  if (fstat(file.get(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    say(text("other users may read the secret in ", path, "; take the permission from them: chmod 600"));
   char bytes[4096];
   const ssize_t size = read(file.get(), bytes, sizeof bytes);
   if (size < 0) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
