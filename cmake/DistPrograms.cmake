@@ -1,4 +1,4 @@
-# How the project's own programs are compiled. None of this reaches those who use the library.
+# How the project's own programs are compiled. None of this reaches users of the library.
 add_library(dist_warnings INTERFACE)
 target_compile_options(dist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor

@@ -21,5 +21,5 @@ int main() {
 
   // The five-point formula is exact for quadratic functions, so only rounding and the solver's tolerance remain.
   check(one.largest_error < 1e-10 && many.largest_error < 1e-10, "the solution is the known one");
-  check(std::abs(one.iterations - many.iterations) <= 2, "replicas take the same iterations, but for rounding");
+  check(std::abs(one.iterations - many.iterations) <= 2, "replicas take the same iterations, up to rounding");
 }

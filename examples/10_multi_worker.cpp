@@ -1,8 +1,8 @@
 // The guide's multi-worker program, on Fashion-MNIST: every process runs this text, and the strategy makes them one training.
 //
-//   mpirun -n 2 ./example_10_multi_worker      or one process per machine, each told by TF_CONFIG who the workers are
+//   mpirun -n 2 ./example_10_multi_worker      or one process per machine, each with a TF_CONFIG that lists the workers
 //
-// With any number of workers it computes the same, but for the order of sums: see the input function.
+// With any number of workers it computes the same, up to the order of sums: see the input function.
 #include <cstdio>
 
 #include <dist/data.hpp>

@@ -21,5 +21,5 @@ int main() {
                 many.iterations, many.largest_error, one.iterations, one.largest_error);
 
   check(one.largest_error < 1e-10 && many.largest_error < 1e-10, "the solution is the known one");
-  check(std::abs(one.iterations - many.iterations) <= 2, "workers take the same iterations, but for rounding");
+  check(std::abs(one.iterations - many.iterations) <= 2, "workers take the same iterations, up to rounding");
 }

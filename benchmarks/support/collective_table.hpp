@@ -15,7 +15,7 @@ namespace bench {
 /// over each rank's link, whatever the number n of ranks.
 class CollectiveTable {
  public:
-  /// `contender` says who and how, such as "Open MPI 4.1.4, in place".
+  /// `contender` is a name and a way, such as "Open MPI 4.1.4, in place".
   CollectiveTable(std::string contender, const CollectiveOptions& options, std::size_t ranks)
       : contender_(std::move(contender)), options_(options), ranks_(ranks) {
     std::printf("# %s, %zu ranks, median of about %g s for each size\n", contender_.c_str(), ranks_, options_.duration);

@@ -51,7 +51,7 @@ TEST_CASE("the first of several processes with a strategy of one process says so
   CHECK(said(mpirun, [] { dist::Mirrored<dist::SharedMemoryAllReduce> strategy{1}; }) == warning);
 }
 
-TEST_CASE("others say nothing: one process, a later rank, a process that joined others, and who wants no warnings") {
+TEST_CASE("others say nothing: one process, a later rank, a process that joined others, and one without warnings") {
   const auto make = [] { dist::Default strategy; };
   CHECK(said({}, make).empty());
   CHECK(said({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}, make).empty());

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-TEST_CASE("values of different number stand behind each other in rank order (spec E06)") {
+TEST_CASE("different numbers of values are concatenated in rank order (spec E06)") {
   for (const std::size_t members : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     dist::ReplicaThreads threads(members);
     dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});

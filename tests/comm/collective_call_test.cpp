@@ -56,7 +56,7 @@ TEST_CASE("a call describes itself") {
   CHECK(describe(dist::CollectiveCall{.operation = "barrier"}) == "barrier");
 }
 
-TEST_CASE("who called what is said of calls that differ, also where only the members' counts do (spec E12)") {
+TEST_CASE("calls that differ are named with their callers, also where only the members' counts differ (spec E12)") {
   const dist::CollectiveCall one{.operation = "all_gather", .elements = 3, .dtype = "f32", .counts = 1};
   dist::CollectiveCall other = one;
   other.counts = 2;
@@ -71,7 +71,7 @@ TEST_CASE("who called what is said of calls that differ, also where only the mem
         "Call the same collectives with the same extents in the same order on every replica.");
 }
 
-TEST_CASE("who did not come is named, and what they did last (spec H13)") {
+TEST_CASE("missing workers are named, with their last call (spec H13)") {
   const std::string said =
       dist::detail::workers_missing("worker 1", "worker 0 called barrier", 1'500'000'000, "none").what();
   CHECK(said ==

@@ -20,7 +20,7 @@
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
                                support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>);
 
-TEST_CASE("a layout says who is where") {
+TEST_CASE("a layout says which member is where") {
   const dist::GroupLayout layout{{0, 2, 4, 1, 3}, {3, 2}, 1, 0};
   CHECK(layout.rank() == 1);
   CHECK(layout.size() == 5);
@@ -35,8 +35,8 @@ TEST_CASE("a layout says who is where") {
   CHECK(uniform.in_order());
 }
 
-TEST_CASE_TEMPLATE("the same collectives with another deadline name who is late, on whichever level (spec H13)", Nodes,
-                   support::OneNode, support::TwoNodes, support::DealtNodes) {
+TEST_CASE_TEMPLATE("the same collectives with another deadline name the late member, on whichever level (spec H13)",
+                   Nodes, support::OneNode, support::TwoNodes, support::DealtNodes) {
   using namespace std::chrono_literals;
   support::NodeGroup<dist::RingAllReduce, Nodes> group{60s};
   const auto& patient = group.collectives();

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-TEST_CASE("who leaves by an exception waits until the peers have given its operands back") {
+TEST_CASE("a member that leaves by an exception waits until the peers have given its operands back") {
   constexpr std::size_t members = 3;
   dist::ReplicaThreads threads(members);
   dist::ThreadGroup group(threads.status(), threads.spin_budget(), std::chrono::minutes{1});

@@ -84,7 +84,7 @@ TEST_CASE("as many collectives as packs; results stand where the tensors do (spe
   }
 }
 
-TEST_CASE("tensors behind each other are reduced where they are, others in a copy (spec H07, H12)") {
+TEST_CASE("tensors that follow each other are reduced in place, others in a copy (spec H07, H12)") {
   std::vector<float> memory(20);
   const auto place_with = [&](std::size_t gap, auto packing) {
     const std::vector<std::span<float>> tensors{std::span{memory}.subspan(0, 4), std::span{memory}.subspan(18, 0),

@@ -98,7 +98,8 @@ TEST_CASE("a stopped process is not lost") {
 }
 
 TEST_CASE(
-    "a peer that has finished its work is an error only for those who wait for it, when its last words are there") {
+    "a peer that has finished its work is an error only for processes that wait for it, when its last words are "
+    "there") {
   support::Processes peers(1, [](std::size_t) { return 0; });
   dist::PeerHealth health;
   health.watch_process(4, "east", peers[0]);
@@ -115,7 +116,7 @@ TEST_CASE(
   CHECK(said.find("Worker 4 on host east is gone (it had finished its work)") == 0);
 }
 
-TEST_CASE("a lifeline says who is lost, and its end says so too") {
+TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
   int ends[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   dist::PeerHealth health;

@@ -80,7 +80,7 @@ TEST_CASE("calls that differ are named on every process, which can go on togethe
   CHECK(processes.wait() == fine(3));
 }
 
-TEST_CASE("a process that fails says why to those who wait, and all can go on together") {
+TEST_CASE("a process that fails says why to the waiting ones, and all can go on together") {
   auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
     bool right = true;
     if (member.comm.rank() == 0)

@@ -269,7 +269,7 @@ void check_slices(S& strategy) {
   for (const int which : wrong) CHECK(which == 0);
 }
 
-/// Three tensors and an empty one, which lie behind each other on odd replicas and apart on even ones.
+/// Three tensors and an empty one, which follow each other on odd replicas and apart on even ones.
 template <class S, class Packing>
 void check_packing(S& strategy, Packing packing) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -675,7 +675,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
         for (const std::size_t count : element_counts) check_broadcast(strategy, root, count);
     }
   }
-  SUBCASE("all_gather puts different numbers of values behind each other, in rank order (spec E06, H21)") {
+  SUBCASE("all_gather concatenates different numbers of values in rank order (spec E06, H21)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -690,7 +690,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       check_exchange(strategy);
     }
   }
-  SUBCASE("slices of all replicas stand behind each other in rank order, repetitions kept (spec H10)") {
+  SUBCASE("slices of all replicas are concatenated in rank order, repetitions kept (spec H10)") {
     for (const std::size_t replicas : Groups::sizes) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
@@ -901,7 +901,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       });
       for (const std::vector<float>& mirror : mirrors) CHECK(mirror == std::vector<float>(1000, 2.0f));
     }
-    SUBCASE("a replica that comes too late ends the wait, and touches no memory of those who left") {
+    SUBCASE("a replica that comes too late ends the wait, and touches no memory of the replicas that left") {
       using namespace std::chrono_literals;
       Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 200ms}}};
       for (const std::size_t count : {std::size_t{4}, many}) {

@@ -283,7 +283,7 @@ void check_gradients(const Ops& ops, Findings& found) {
   }
 }
 
-/// Collectives of different kinds and extents behind each other.
+/// Collectives of different kinds and extents, one after another.
 template <class Ops>
 void check_sequences(const Ops& ops, Findings& found) {
   const auto comm = ops.communicator();
@@ -302,7 +302,7 @@ void check_sequences(const Ops& ops, Findings& found) {
     ops.broadcast(static_cast<std::size_t>(round % members), std::span<std::int64_t>{many});
     for (const std::int64_t value : many) wrong += value != round % members;
   }
-  found.expect(wrong == 0, "collectives behind each other: ", wrong, " wrong");
+  found.expect(wrong == 0, "collectives one after another: ", wrong, " wrong");
 }
 
 /// What `call` throws must be an E whose text has all of `parts`.

@@ -192,7 +192,7 @@ void check_strategy_methods(S& strategy) {
           std::vector<float>{0 + 2 + 4, 1 + 3 + 5, 6 + 8 + 10, 7 + 9 + 11});
     CHECK(elements_of(strategy.reduce(dist::mean, cubes, 1)) == std::vector<float>{2, 3, 8, 9});
   }
-  SUBCASE("gather puts the values behind each other along an axis, in replica order (C14)") {
+  SUBCASE("gather concatenates the values along an axis, in replica order (C14)") {
     const auto rows = strategy.run([](auto& replica) {
       return counting({replica.replica_id().index() + 1, 2}, static_cast<float>(10 * replica.replica_id().index()));
     });

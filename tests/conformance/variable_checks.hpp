@@ -22,7 +22,7 @@ namespace conformance {
 template <class S>
 inline constexpr bool central = std::same_as<typename S::Placement, dist::OnParameterDevice>;
 
-/// Replica `r` sees `expected(r)` in every element, and so do those of its process who look at its copy from outside.
+/// Replica `r` sees `expected(r)` in every element, and so do others of its process that look at its copy from outside.
 template <class S, class Variable, class Expected>
 void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
   const std::size_t first = strategy.first_local_replica();

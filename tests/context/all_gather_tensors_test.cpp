@@ -9,7 +9,7 @@
 
 using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
-TEST_CASE("tensors of all members are put behind each other along an axis, uneven ones too (spec E06, H21)") {
+TEST_CASE("tensors of all members are concatenated along an axis, uneven ones too (spec E06, H21)") {
   Strategy strategy{3};
   for (const int axis : {0, 1, -1}) {
     CAPTURE(axis);

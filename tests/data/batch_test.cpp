@@ -25,7 +25,7 @@ using dist_test::Counting;
 using dist_test::iota;
 using dist_test::values;
 
-TEST_CASE("batches are full but for the last one (spec I05)") {
+TEST_CASE("all batches except the last one are full (spec I05)") {
   const auto batches = Counting{7} | batch(3);
   CHECK(batches.cardinality() == Cardinality::known(3));
   static_assert(dist::data::is_batched<decltype(batches)>);

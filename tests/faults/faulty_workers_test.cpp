@@ -317,7 +317,7 @@ TEST_CASE("a worker that skips a collective is found at the next, by all") {
       });
 }
 
-TEST_CASE("workers that cannot meet say who is missing, or whose address, index or list is wrong") {
+TEST_CASE("workers that cannot meet say which one is missing, or whose address, index or list is wrong") {
   const Plan two{.policy = "ring", .ranks = 2, .fault = "none", .start_ms = 2500};
   Plan three = two;
   three.ranks = 3;

@@ -34,7 +34,7 @@ namespace faults {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Who starts the workers: mpirun; mpirun that does not end the others where one fails; nobody, each has its TF_CONFIG.
+/// How the workers are started: by mpirun; mpirun that does not end the others where one fails; nobody, each has its TF_CONFIG.
 enum class Start { mpirun, mpirun_keeping, tf_config };
 
 inline std::string_view to_string(Start start) {

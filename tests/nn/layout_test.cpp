@@ -26,7 +26,7 @@ using Layout = nn::detail::Layout<Kind, std::tuple<Two, Other, Two>>;
 
 }  // namespace
 
-TEST_CASE("tensors of a kind lie behind each other, each on a cache line, named by their layer") {
+TEST_CASE("tensors of a kind follow each other, each on a cache line, named by their layer") {
   using Learned = Layout<nn::detail::Learned>;
   CHECK(Learned::first == std::array<std::size_t, 4>{0, 2, 2, 4});
   CHECK(Learned::count == 2 * (3 + 20));

@@ -32,7 +32,7 @@ TEST_CASE("the guide's CNN has 2,770,634 parameters") {
   CHECK(Cnn::parameter_count == 2'770'634);
 }
 
-TEST_CASE("parameters lie behind each other, each on a cache line") {
+TEST_CASE("parameters follow each other, each on a cache line") {
   REQUIRE(Cnn::parameters.size() == 6);
   CHECK(Cnn::parameters[0].name() == "conv2d/kernel");
   CHECK(Cnn::parameters[0].shape == dist::Shape{3, 3, 1, 32});

@@ -23,7 +23,7 @@
 #ifdef DIST_TEST_LOOKS_FOR_LEAKS
 #include <sanitizer/lsan_interface.h>
 
-// Frame by frame, as what MPI's libraries leave out of their frames hides who called.
+// Frame by frame, because what MPI's libraries leave out of their frames hides the caller.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }
 

@@ -70,5 +70,5 @@ TEST_CASE("every observer is called in order, with the hooks that it has") {
   observers.test_batch_end(0, current);
   observers.test_end(4, logs);
   CHECK(test.record == "known 0 of 4");
-  CHECK(reads == 2);  // who does not look does not cause a reading
+  CHECK(reads == 2);  // an observer that does not look causes no reading
 }

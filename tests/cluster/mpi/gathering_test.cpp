@@ -122,7 +122,7 @@ TEST_CASE("two servers find each other; nodes of one name get those of their add
   CHECK(second.start.node_names == first.start.node_names);
 }
 
-TEST_CASE("who is missing is named, on all nodes") {
+TEST_CASE("missing processes are named, on all nodes") {
   const auto tasks = two_nodes(6);
   Server first{tasks, 0, 1500ms}, second{tasks, 1, 20s};
   const Connection rank_2 = call(tasks[0], worker(tasks, 2));
@@ -134,7 +134,7 @@ TEST_CASE("who is missing is named, on all nodes") {
   CHECK(second.problem == problem);
 }
 
-TEST_CASE("who waits for others says so after a while, once") {
+TEST_CASE("a process that waits for others says so after a while, once") {
   const auto tasks = two_nodes(2);
   for (const std::size_t waiting : {0U, 1U}) {
     const testing::Ending ending = testing::stderr_of([&] { Server{tasks, waiting, 1500ms, "", 100ms}.finish(); });
@@ -154,7 +154,7 @@ TEST_CASE("a node without the first server names that one") {
   CHECK(second.why == "Connection refused");
 }
 
-TEST_CASE("who does not belong is told why") {
+TEST_CASE("a process that does not belong to the job is told why") {
   const auto tasks = two_nodes(4);
   Server first{tasks, 0, 1s};
   CHECK(refusal_of(tasks[0], worker(tasks, 9)).find("Worker 9 on host 'host' is no task of the list") == 0);

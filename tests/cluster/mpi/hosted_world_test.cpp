@@ -109,7 +109,7 @@ TEST_CASE("processes started by hand are one world with shared memory") {
   }
 }
 
-TEST_CASE("who is mute where an X server would listen, as TensorBoard at port 6006, holds nobody up") {
+TEST_CASE("a mute listener where an X server would be, such as TensorBoard at port 6006, delays nobody") {
   dist::rendezvous::Descriptor mute;
   for (int port = 6000; port < 6010 && !mute; ++port)
     mute = dist::rendezvous::detail::try_to_listen(
@@ -402,7 +402,7 @@ TEST_CASE("lists that differ are named on both sides") {
   }
 }
 
-TEST_CASE("a secret admits those who know it") {
+TEST_CASE("a secret admits the processes that know it") {
   const auto tasks = free_endpoints(2);
   Notes notes{3};
   Processes processes{3, [&](std::size_t process) {

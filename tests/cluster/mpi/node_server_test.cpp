@@ -117,7 +117,7 @@ TEST_CASE("the rank ends before the others have come: so does the server, at onc
   CHECK(served.status() == 1);
 }
 
-TEST_CASE("who comes when the job runs is told so") {
+TEST_CASE("a process that comes while the job runs is told so") {
   Served served{1};
   CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
   const auto& tasks = served.options.tasks;

@@ -33,7 +33,8 @@ HostedOptions options_for(const std::vector<dist::HostedTask>& tasks, std::size_
 }  // namespace
 
 TEST_CASE(
-    "who comes while the job runs is refused; after a loss all come again at the same addresses (spec O01, O02)") {
+    "a process that comes while the job runs is refused; after a loss all come again at the same addresses (spec O01, "
+    "O02)") {
   const auto tasks = free_endpoints(ranks);
   for (const std::size_t victim : {0U, 1U}) {
     CAPTURE(victim);

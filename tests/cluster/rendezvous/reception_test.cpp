@@ -119,7 +119,7 @@ TEST_CASE("what is refused, and how it is told") {
   CHECK(host.entered.size() == 1);
 }
 
-TEST_CASE("one who does not know the secret cannot say that lists differ") {
+TEST_CASE("a peer without the secret cannot claim that lists differ") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"the secret", 4, 1}};
   CHECK(problem_of(own, worker(1, 5), "a guess").find("does not know the secret") != std::string::npos);

@@ -132,7 +132,7 @@ TEST_CASE("a worker that does not come is named when the time is up (spec I24)")
   CHECK(run_steps(again, 1 + workers.rank(), Remainder::keep) == workers.size());
 }
 
-TEST_CASE("an exception in one worker's loop reaches those who wait for it (spec I24)") {
+TEST_CASE("an exception in one worker's loop reaches the workers that wait for it (spec I24)") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
@@ -151,7 +151,7 @@ TEST_CASE("an exception in one worker's loop reaches those who wait for it (spec
   }
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
   workers.barrier();
-  // Those who caught it all can go on.
+  // The workers that caught it can all go on.
   CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
 }
 

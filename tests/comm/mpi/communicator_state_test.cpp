@@ -102,7 +102,7 @@ TEST_CASE("a member that waits for bytes that do not come says so, and is of no 
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE("a lost member is an error for those who wait for another one, too, and all are told (spec O01)") {
+TEST_CASE("a lost member is an error for members that wait for another one, too, and all are told (spec O01)") {
   dist::PeerHealth health;
   const auto state = group({.timeout = 60s, .health = &health});
   const std::size_t last = state->size() - 1;
@@ -115,7 +115,7 @@ TEST_CASE("a lost member is an error for those who wait for another one, too, an
     CHECK(state->is_broken());
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  // Who comes later finds the notice before it waits for what does not come.
+  // A member that comes later finds the notice before it waits in vain.
   if (state->rank() == last)
     CHECK(error_of<dist::Unavailable>([&] {
             state->meet({.operation = "barrier"}, minute);

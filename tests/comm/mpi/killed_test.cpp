@@ -32,7 +32,7 @@ std::size_t count_of(const std::string& output, std::string_view part) {
   return count;
 }
 
-/// What three workers print who run into `fault` with a policy.
+/// What three workers print that run into `fault` with a policy.
 std::string run_workers(std::string_view policy, std::string_view fault,
                         std::chrono::milliseconds* last_end = nullptr) {
   const auto start = Clock::now();

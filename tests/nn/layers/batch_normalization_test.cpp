@@ -60,7 +60,7 @@ struct Result {
 List copied(auto&& span) { return List(span.begin(), span.end()); }
 
 /// A network in double on a strategy; the loss is sum(target_i * y_i + y_i^2 / 2) over the rows of all replicas, so
-/// that it does not depend on who computes a row.
+/// that it does not depend on which replica computes a row.
 template <class Net, class Strategy>
 class Trial {
  public:
