@@ -78,13 +78,14 @@ template <class Collectives, class Op, class T>
                                                  std::size_t replicas_of_member = 1) {
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
                 "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
-  detail::require_reduce_op<Op, T>();
-  IndexedSlices<T> all = detail::gather_slices(collectives, mine).slices;
-  if constexpr (std::same_as<Op, Mean>) {
-    const std::size_t replicas = collectives.communicator().size() * replicas_of_member;
-    for (T& value : all.values().elements()) value = Op::finish(value, replicas);
+  if constexpr (detail::require_reduce_op<Op, T>()) {
+    IndexedSlices<T> all = detail::gather_slices(collectives, mine).slices;
+    if constexpr (std::same_as<Op, Mean>) {
+      const std::size_t replicas = collectives.communicator().size() * replicas_of_member;
+      for (T& value : all.values().elements()) value = Op::finish(value, replicas);
+    }
+    return all;
   }
-  return all;
 }
 
 /// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices: what
@@ -126,19 +127,20 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
 /// of 16-bit types are rounded once.
 template <class T>
 [[nodiscard]] Tensor<T> densify(const IndexedSlicesView<T>& slices) {
-  detail::require_reduce_op<Sum, T>();
-  using Wide = Accumulator<T>;
-  Tensor<Wide> sums{slices.dense_shape()};
-  std::fill(sums.elements().begin(), sums.elements().end(), Wide{0});
-  for (std::size_t row = 0; row < slices.rows(); ++row)
-    detail::combine(sum, sums.view().row(static_cast<std::size_t>(slices.indices()[row])).elements(),
-                    slices.values().row(row).data());
-  if constexpr (std::same_as<Wide, T>) {
-    return sums;
-  } else {
-    Tensor<T> dense{slices.dense_shape()};
-    for (std::size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<T>(sums[i]);
-    return dense;
+  if constexpr (detail::require_reduce_op<Sum, T>()) {
+    using Wide = Accumulator<T>;
+    Tensor<Wide> sums{slices.dense_shape()};
+    std::fill(sums.elements().begin(), sums.elements().end(), Wide{0});
+    for (std::size_t row = 0; row < slices.rows(); ++row)
+      detail::combine(sum, sums.view().row(static_cast<std::size_t>(slices.indices()[row])).elements(),
+                      slices.values().row(row).data());
+    if constexpr (std::same_as<Wide, T>) {
+      return sums;
+    } else {
+      Tensor<T> dense{slices.dense_shape()};
+      for (std::size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<T>(sums[i]);
+      return dense;
+    }
   }
 }
 
@@ -146,28 +148,29 @@ template <class T>
 /// Sums of 16-bit types are rounded once.
 template <class T>
 [[nodiscard]] IndexedSlices<T> deduplicate(const IndexedSlicesView<T>& slices) {
-  detail::require_reduce_op<Sum, T>();
-  const std::span<const std::int64_t> indices = slices.indices();
-  std::vector<std::size_t> order(slices.rows());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
-  std::size_t distinct = 0;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (i == 0 || indices[order[i]] != indices[order[i - 1]]) ++distinct;
+  if constexpr (detail::require_reduce_op<Sum, T>()) {
+    const std::span<const std::int64_t> indices = slices.indices();
+    std::vector<std::size_t> order(slices.rows());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (i == 0 || indices[order[i]] != indices[order[i - 1]]) ++distinct;
 
-  IndexedSlices<T> unique(distinct, slices.dense_shape());
-  std::vector<Accumulator<T>> sums(slices.values().row_size());
-  std::size_t next = 0;
-  for (std::size_t row = 0; row < distinct; ++row) {
-    const std::int64_t index = indices[order[next]];
-    std::copy_n(slices.values().row(order[next]).data(), sums.size(), sums.data());
-    for (++next; next < order.size() && indices[order[next]] == index; ++next)
-      detail::combine(sum, std::span{sums}, slices.values().row(order[next]).data());
-    unique.indices()[row] = index;
-    T* const target = unique.values().row(row).data();
-    for (std::size_t i = 0; i < sums.size(); ++i) target[i] = static_cast<T>(sums[i]);
+    IndexedSlices<T> unique(distinct, slices.dense_shape());
+    std::vector<Accumulator<T>> sums(slices.values().row_size());
+    std::size_t next = 0;
+    for (std::size_t row = 0; row < distinct; ++row) {
+      const std::int64_t index = indices[order[next]];
+      std::copy_n(slices.values().row(order[next]).data(), sums.size(), sums.data());
+      for (++next; next < order.size() && indices[order[next]] == index; ++next)
+        detail::combine(sum, std::span{sums}, slices.values().row(order[next]).data());
+      unique.indices()[row] = index;
+      T* const target = unique.values().row(row).data();
+      for (std::size_t i = 0; i < sums.size(); ++i) target[i] = static_cast<T>(sums[i]);
+    }
+    return unique;
   }
-  return unique;
 }
 
 }  // namespace dist

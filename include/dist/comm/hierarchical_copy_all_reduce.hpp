@@ -11,6 +11,7 @@
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -29,7 +30,7 @@ struct HierarchicalCopyAllReduce {
 
   template <class C>
   class On : public SharedMemoryCollectives<C> {
-    static_assert(SharesMemory<C>,
+    static_assert(detail::holds<SharesMemory<C>>,
                   "HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models "
                   "SharesMemory, such as ThreadCommunicator");
 

@@ -12,6 +12,7 @@
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -44,7 +45,7 @@ struct RingAllReduce {
   template <class C>
   class On {
     static_assert(
-        SharesMemory<C> || PassesMessages<C>,
+        detail::holds < SharesMemory<C> || PassesMessages < C >>,
         "RingAllReduce needs members that reach each other: use a communicator that models SharesMemory, such "
         "as ThreadCommunicator, or PassesMessages, such as mpi::Communicator");
   };

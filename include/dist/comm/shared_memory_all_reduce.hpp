@@ -9,6 +9,7 @@
 #include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -24,7 +25,7 @@ struct SharedMemoryAllReduce {
   template <class C>
   class On : public SharedMemoryCollectives<C> {
     static_assert(
-        SharesMemory<C> && ExchangesSmall<C>,
+        detail::holds < SharesMemory<C> && ExchangesSmall < C >>,
         "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
         "and ExchangesSmall, such as ThreadCommunicator");
 

@@ -12,8 +12,8 @@
 namespace dist {
 
 /// The collectives that members with shared memory do alike, whatever the policy: each reads where its peers' operands
-/// are.
-template <SharesMemory C>
+/// are. A policy that derives from it requires `SharesMemory<C>`, in a sentence; a constraint here would come first.
+template <class C>
 class SharedMemoryCollectives {
  public:
   explicit SharedMemoryCollectives(C communicator) : comm_(communicator) {}

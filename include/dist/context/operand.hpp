@@ -167,15 +167,18 @@ template <class V>
   return TensorView<const typename Numbers::Type>{numbers, shape};
 }
 
-/// The one sentence for a reduction that does not fit the numbers of `V`.
+/// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
 template <class Op, class V>
-constexpr void require_reduce_op_of_numbers() {
-  if constexpr (OperandNumbers<V>::is_complex)
-    static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
+[[nodiscard]] constexpr bool require_reduce_op_of_numbers() {
+  if constexpr (OperandNumbers<V>::is_complex) {
+    constexpr bool by_parts = std::same_as<Op, Sum> || std::same_as<Op, Mean>;
+    static_assert(by_parts,
                   "complex numbers are reduced by sum or mean, part by part: for another reduction combine what "
                   "all_gather returns");
-  else
-    require_reduce_op<Op, typename OperandNumbers<V>::Type>();
+    return by_parts;
+  } else {
+    return require_reduce_op<Op, typename OperandNumbers<V>::Type>();
+  }
 }
 
 }  // namespace detail

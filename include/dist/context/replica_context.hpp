@@ -25,6 +25,7 @@
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/core/callable.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>
@@ -49,6 +50,21 @@ concept ReplicasShareMemory = requires(const typename std::remove_cvref_t<S>::Co
   requires SharesMemory<std::remove_cvref_t<decltype(collectives.communicator())>> ||
       std::same_as<std::remove_cvref_t<decltype(collectives.communicator())>, SelfCommunicator>;
 };
+
+namespace detail {
+
+/// Refuses, in a sentence, what `merge_call` cannot call, and says whether it can.
+template <class Fn, class Scope, class... Args>
+[[nodiscard]] constexpr bool require_merge_function() {
+  constexpr bool callable = is_callable<std::remove_reference_t<Fn>, Scope&, std::remove_reference_t<Args>&...>();
+  static_assert(
+      callable,
+      "merge_call calls its function with the cross-replica context by reference, then with the PerReplica of "
+      "each argument: this function does not take these");
+  return callable;
+}
+
+}  // namespace detail
 
 /// Where a replica function runs: `run` hands one to each replica (spec B04, E). It says which replica this is, and
 /// does what replicas do together. Collective calls must be made by every replica in the same order (spec E12).
@@ -91,8 +107,8 @@ class ReplicaContext {
   /// The same element by element, in place. Throws CollectiveMismatch when replicas give different counts.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<T> values, const CommunicationOptions& options = {}) const {
-    detail::require_reduce_op<Op, T>();
-    detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+    if constexpr (detail::require_reduce_op<Op, T>())
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
   /// The same of any contiguous range of numbers, of complex numbers (sum and mean), or of values that consist of
   /// numbers of one type, such as points. Throws InvalidArgument for a view with gaps between its elements.
@@ -145,12 +161,13 @@ class ReplicaContext {
   /// `options` (spec E03, H09, H12, H13). Tensors that lie behind each other in memory are not copied.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
-    detail::require_reduce_op<Op, T>();
-    const CommunicationOptions merged = strategy_->communication().merge(options);
-    detail::as_asked(collectives_, merged, [&](const Collectives& ops) {
-      require_equal_extents(ops, tensors);
-      batch_all_reduce(ops, op, tensors, PackByBytes{merged.bytes_per_pack});
-    });
+    if constexpr (detail::require_reduce_op<Op, T>()) {
+      const CommunicationOptions merged = strategy_->communication().merge(options);
+      detail::as_asked(collectives_, merged, [&](const Collectives& ops) {
+        require_equal_extents(ops, tensors);
+        batch_all_reduce(ops, op, tensors, PackByBytes{merged.bytes_per_pack});
+      });
+    }
   }
 
   /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
@@ -223,15 +240,10 @@ class ReplicaContext {
     CrossReplicaContext<S> scope{*strategy_};
     const auto comm = replicas_here();
     if constexpr (!SharesMemory<std::remove_cv_t<decltype(comm)>>) {
-      return fn(scope, args...);
-    } else {
-      static_assert(
-          std::is_invocable_v<Fn&, CrossReplicaContext<S>&, PerReplica<std::decay_t<Args>>&...>,
-          "merge_call calls its function with the cross-replica context by reference, then with the PerReplica of "
-          "each argument: this function does not take these");
+      if constexpr (detail::require_merge_function<Fn, CrossReplicaContext<S>, Args...>()) return fn(scope, args...);
+    } else if constexpr (detail::require_merge_function<Fn, CrossReplicaContext<S>,
+                                                        PerReplica<std::decay_t<Args>>...>()) {
       using Mine = std::tuple<std::decay_t<Args>...>;
-      using Result =
-          std::decay_t<std::invoke_result_t<Fn&, CrossReplicaContext<S>&, PerReplica<std::decay_t<Args>>&...>>;
       const auto merged = [&] {
         const typename S::Merging merging{*strategy_};
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -243,6 +255,7 @@ class ReplicaContext {
         }
         (std::index_sequence_for<Args...>{});
       };
+      using Result = std::decay_t<decltype(merged())>;
       // The types are a part of the calls: replicas that give other types do not agree.
       Mine mine{std::forward<Args>(args)...};
       const detail::Loan loan_of_mine{comm};
@@ -285,13 +298,15 @@ class ReplicaContext {
   template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update,
                         const CommunicationOptions& options = {}) const {
-    detail::require_reduce_op<Op, T>();
-    if (gradient.size() != mirror.size())
-      throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
-                          text(gradient.size(), " elements for ", mirror.size()),
-                          "Give reduce_and_apply one gradient element for each element to change");
-    detail::as_asked(collectives_, options,
-                     [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+    if constexpr (detail::require_reduce_op<Op, T>()) {
+      if (gradient.size() != mirror.size())
+        throw ShapeMismatch(
+            text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
+            text(gradient.size(), " elements for ", mirror.size()),
+            "Give reduce_and_apply one gradient element for each element to change");
+      detail::as_asked(collectives_, options,
+                       [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+    }
   }
 
   /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
@@ -303,12 +318,13 @@ class ReplicaContext {
   template <class T, class Op, class Use>
     requires Reducible<std::remove_const_t<T>>
   void reduce_scatter(Op op, std::span<T> values, Use&& use, const CommunicationOptions& options = {}) const {
-    detail::require_reduce_op<Op, std::remove_const_t<T>>();
-    const std::span<const T> operands{values};
-    if (num_replicas_in_sync() == 1)
-      use(std::size_t{0}, operands);
-    else
-      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
+    if constexpr (detail::require_reduce_op<Op, std::remove_const_t<T>>()) {
+      const std::span<const T> operands{values};
+      if (num_replicas_in_sync() == 1)
+        use(std::size_t{0}, operands);
+      else
+        detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
+    }
   }
   /// Calls `update(first, mine)` with consecutive blocks of this replica's share of `mirror`, to be changed in place;
   /// every replica's mirror then holds what the owners made of their shares. All replicas may give the same memory.
@@ -323,7 +339,7 @@ class ReplicaContext {
   template <class T, class Use>
   void share(std::string_view operation, T& mine, Use&& use, const CommunicationOptions& options = {}) const {
     static_assert(
-        ReplicasShareMemory<ReplicaContext>,
+        detail::holds<ReplicasShareMemory<ReplicaContext>>,
         "share needs all replicas in one address space, as under Mirrored and CentralStorage: under a strategy "
         "of several processes, such as MultiWorker, use all_gather or a variable");
     if constexpr (ReplicasShareMemory<ReplicaContext>)
@@ -387,10 +403,9 @@ class ReplicaContext {
     const auto numbers = detail::numbers_in(value);
     constexpr bool may_change = !std::is_const_v<typename decltype(numbers)::element_type>;
     static_assert(may_change, "all_reduce of a range is in place, and these elements are constant: reduce a copy");
-    if constexpr (may_change) {
-      detail::require_reduce_op_of_numbers<Op, std::remove_const_t<Value>>();
-      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
-    }
+    if constexpr (may_change)
+      if constexpr (detail::require_reduce_op_of_numbers<Op, std::remove_const_t<Value>>())
+        detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
   }
 
   template <class Value>

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include <dist/context/select_replica.hpp>
+#include <dist/core/callable.hpp>
 
 namespace dist::detail {
 
@@ -12,17 +14,25 @@ namespace dist::detail {
 template <class Argument>
 using Received = decltype(select_replica(std::size_t{}, std::declval<std::remove_reference_t<Argument>&>()));
 
-/// What `fn(context, received arguments…)` returns.
+/// Refuses, in a sentence, what `run` cannot call, and says whether it can.
 template <class Fn, class Context, class... Args>
-using ReplicaResult = std::invoke_result_t<Fn&, Context&, Received<Args>...>;
-
-/// Refuses, in a sentence, what `run` cannot call.
-template <class Fn, class Context, class... Args>
-constexpr void require_replica_function() {
+[[nodiscard]] constexpr bool require_replica_function() {
+  constexpr bool callable = is_callable<std::remove_reference_t<Fn>, Context&, Received<Args>...>();
   static_assert(
-      std::is_invocable_v<Fn&, Context&, Received<Args>...>,
+      callable,
       "run calls its function with the replica context by reference, then with what the replica receives of each "
       "argument (of a PerReplica its own value): this function does not take these");
+  return callable;
+}
+
+/// Refuses what a replica function may not return where replicas run at the same time, and says whether it may.
+template <class Result>
+[[nodiscard]] constexpr bool require_place_of_result() {
+  constexpr bool has_place = std::default_initializable<Result>;
+  static_assert(
+      has_place,
+      "what a replica function returns must be default-constructible: its place is made before the replicas run");
+  return has_place;
 }
 
 }  // namespace dist::detail

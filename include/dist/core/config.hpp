@@ -27,3 +27,15 @@
 #else
 #define DIST_INDEPENDENT_LOOP
 #endif
+
+namespace dist::detail {
+/// `static_assert(holds<Concept<T>>, "sentence")` says the sentence alone. Of a concept itself compilers tell line by
+/// line why it is not satisfied, behind which the sentence is lost.
+template <bool condition>
+inline constexpr bool holds = condition;
+
+/// What a function that has refused its arguments returns, so that its result is no further error: never defined, and
+/// never called in a program that compiles.
+template <class T>
+T refused();
+}  // namespace dist::detail

@@ -290,17 +290,20 @@ struct Unfinished<Unfinished<Op>> : Unfinished<Op> {};
 template <class Fn, class Identity>
 struct Unfinished<ReductionBy<Fn, Identity>> : ReductionBy<Fn, Identity> {};
 
-/// The one sentence for a reduction that does not fit its values.
+/// The one sentence for a reduction that does not fit its values; says whether it does. `if constexpr` evaluates this
+/// before anything else, so that no other error comes first.
 template <class Op, class T>
-DIST_HD constexpr void require_reduce_op() {
+[[nodiscard]] DIST_HD constexpr bool require_reduce_op() {
   constexpr bool is_function = std::is_invocable_v<const Op&, T, T> && !requires { Op::name; };
   static_assert(!is_function,
                 "a function becomes a reduction together with its identity, the value that changes no other: "
                 "dist::reduction(std::multiplies<>{}, 1)");
+  constexpr bool fits = ReduceOp<Op, T>;
   static_assert(
-      is_function || ReduceOp<Op, T>,
+      is_function || fits,
       "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do "
       "not take bool, bitwise reductions need an integer type");
+  return fits;
 }
 
 }  // namespace detail

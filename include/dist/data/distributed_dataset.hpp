@@ -20,6 +20,15 @@
 
 namespace dist::data {
 
+/// Whether the elements of a batched dataset are made of rows.
+template <class D>
+inline constexpr bool splits_into_rows = [] {
+  if constexpr (is_batched<D>)
+    return HasRows<ElementOf<D>>;
+  else
+    return false;
+}();
+
 /// A batched dataset whose global batches are divided among the replicas of this worker. An element is a step: one
 /// value per replica, views of its rows that stay valid until the next step. Made by `distribute_dataset`.
 ///
@@ -33,6 +42,9 @@ template <class D, class A = NoAgreement>
 class DistributedDataset {
   static_assert(is_batched<D>,
                 "distribute_dataset splits batches: add | dist::data::batch(global_batch_size) to the dataset");
+  static_assert(!is_batched<D> || splits_into_rows<D>,
+                "distribute_dataset splits batches into rows: the elements must be Tensors, TensorViews, or Examples, "
+                "tuples or arrays of these");
 
  public:
   template <class... Arguments>
@@ -40,12 +52,8 @@ class DistributedDataset {
 };
 
 template <Dataset D, Agreement A>
-  requires(is_batched<D>)
+  requires(is_batched<D>&& splits_into_rows<D>)
 class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
-  static_assert(HasRows<ElementOf<D>>,
-                "distribute_dataset splits batches into rows: the elements must be Tensors, TensorViews, or Examples, "
-                "tuples or arrays of these");
-
  public:
   using Value = PerReplica<RowsOf<ElementOf<D>>>;
   using Element = Value;

@@ -57,21 +57,24 @@ struct Cpu {
   /// combined as floats and rounded once.
   template <class Op, class Body>
   [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
-    using T = std::decay_t<std::invoke_result_t<Body&, std::size_t>>;
-    detail::require_reduce_op<Op, T>();
-    using Combined = Accumulator<T>;
-    constexpr std::size_t lanes = 8;
-    Combined partial[lanes];
-    for (Combined& lane : partial) lane = detail::identity_of<Combined>(op);
-    std::size_t i = range.begin;
-    for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        partial[lane] = op(partial[lane], static_cast<Combined>(body(i + lane)));
-    Combined combined = partial[0];
-    for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
-    for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i)
-      combined = op(combined, static_cast<Combined>(body(i)));
-    return static_cast<T>(Op::finish(combined, range.size()));
+    using T = std::decay_t<decltype(body(range.begin))>;
+    if constexpr (detail::require_reduce_op<Op, T>()) {
+      using Combined = Accumulator<T>;
+      constexpr std::size_t lanes = 8;
+      Combined partial[lanes];
+      for (Combined& lane : partial) lane = detail::identity_of<Combined>(op);
+      std::size_t i = range.begin;
+      for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+          partial[lane] = op(partial[lane], static_cast<Combined>(body(i + lane)));
+      Combined combined = partial[0];
+      for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
+      for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i)
+        combined = op(combined, static_cast<Combined>(body(i)));
+      return static_cast<T>(Op::finish(combined, range.size()));
+    } else {
+      return detail::refused<T>();
+    }
   }
 };
 

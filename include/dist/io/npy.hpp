@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
@@ -258,7 +259,8 @@ template <class T>
 /// by more bytes, or announce more than `max_elements` elements. Memory follows the data, as with `read_elements`.
 template <class T, ByteSource Source>
 [[nodiscard]] Tensor<T> read_npy(Source& source, std::size_t max_elements = npy_default_max_elements) {
-  static_assert(NpyElement<T>, "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
+  static_assert(dist::detail::holds<NpyElement<T>>,
+                "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
   const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
   const bool big_endian = detail::check_npy_type<T>(source.name(), header.descr);
   using Stored = std::conditional_t<std::same_as<T, bool>, std::uint8_t, T>;  // any byte may claim to be a bool

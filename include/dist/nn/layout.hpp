@@ -27,7 +27,7 @@ struct Kept {
 
 /// Where the tensors of one kind, of all layers, lie in one array, one after another.
 template <class Kind, class Layers>
-struct Layout;
+struct Layout : Layout<Kind, std::tuple<>> {};  // where a layer does not fit, which the layer itself has said
 template <class Kind, class... Layers>
 struct Layout<Kind, std::tuple<Layers...>> {
   static constexpr std::size_t layers = sizeof...(Layers);

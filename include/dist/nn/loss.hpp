@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
@@ -63,7 +64,7 @@ namespace detail {
 template <class T, class Weights>
 [[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T> outputs) {
   if constexpr (!Values<Weights>) {
-    static_assert(std::same_as<Weights, Unweighted>,
+    static_assert(dist::detail::holds<std::same_as<Weights, Unweighted>>,
                   "sample weights are a tensor, or a view of one, with one number per example");
     return [](std::size_t) { return T{1}; };
   } else {

@@ -64,7 +64,7 @@ struct Sequential {
   using Places = detail::PlaceAll<First, Layers...>;
 
  public:
-  static constexpr std::size_t layer_count = std::tuple_size_v<typename Places::Type>;
+  static constexpr std::size_t layer_count = detail::Layout<detail::Learned, typename Places::Type>::layers;
 
   template <std::size_t Index>
   using Layer = std::tuple_element_t<Index, typename Places::Type>;

@@ -22,6 +22,7 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/concatenate.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
@@ -55,11 +56,11 @@ template <TensorLike V>
 using ElementOf = std::remove_const_t<typename decltype(view_of(std::declval<const V&>()))::Element>;
 
 template <class Op, TensorLike V>
-constexpr void require_reduce_op_of() {
+[[nodiscard]] constexpr bool require_reduce_op_of() {
   if constexpr (ConvertsToTensor<V>)
-    require_reduce_op<Op, ElementOf<V>>();
+    return require_reduce_op<Op, ElementOf<V>>();
   else
-    require_reduce_op_of_numbers<Op, V>();
+    return require_reduce_op_of_numbers<Op, V>();
 }
 
 /// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
@@ -117,7 +118,6 @@ template <class A, class Fn>
 
 template <class Op, class T, class Workers>
 [[nodiscard]] T reduce_numbers(Op op, const PerReplica<T>& values, const Workers& workers) {
-  require_reduce_op<Op, T>();
   Accumulator<T> combined{values[0]};
   for (std::size_t i = 1; i < values.size(); ++i) combined = op(combined, static_cast<Accumulator<T>>(values[i]));
   workers.all_reduce(Unfinished<Op>{}, std::span<Accumulator<T>>{&combined, 1});
@@ -164,7 +164,6 @@ template <class Op, class V, class Workers>
 template <class Op, class V, class Workers>
 [[nodiscard]] Tensor<ElementOf<V>> reduce_tensors(Op op, const PerReplica<V>& values, const Workers& workers) {
   using T = ElementOf<V>;
-  require_reduce_op<Op, T>();
   const PerReplica<Shape> shapes = shapes_of_all(
       "reduce of a tensor",
       PerReplica<Shape>(values.size(), [&](std::size_t replica) { return view_of(values[replica]).shape(); }), workers);
@@ -219,18 +218,25 @@ template <class Op, class Value, class Workers>
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
     if constexpr (Reducible<Each>) {
-      return reduce_numbers(op, value, workers);
+      if constexpr (require_reduce_op<Op, Each>())
+        return reduce_numbers(op, value, workers);
+      else
+        return refused<Each>();
     } else if constexpr (TensorLike<Each>) {
-      require_reduce_op_of<Op, Each>();
-      return in_form_of(value[0], reduce_tensors(op, value, workers));
+      if constexpr (require_reduce_op_of<Op, Each>())
+        return in_form_of(value[0], reduce_tensors(op, value, workers));
+      else
+        return refused<Each>();
     } else if constexpr (is_indexed_slices<Each>) {
       return reduce_slices(op, value, workers);
     } else {
+      constexpr bool has_parts = Aggregate<Each>;
       static_assert(
-          Aggregate<Each>,
+          has_parts,
           "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
           "structs; this per-replica value is something else");
-      return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
+      if constexpr (has_parts)
+        return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
@@ -242,7 +248,7 @@ template <class Op, class Value, class Workers>
     return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
                          workers);
   } else {
-    if constexpr (Reducible<Value>) require_reduce_op<Op, Value>();
+    if constexpr (Reducible<Value>) static_assert((require_reduce_op<Op, Value>(), true));
     require_reducible_as_is<Op>(replicas, value);
     return Value(value);
   }
@@ -260,7 +266,6 @@ template <class Op, class Value, class Workers>
 template <class T, class Op, class Parts, class Workers>
 [[nodiscard]] Tensor<T> reduce_tensors_along(Op op, std::size_t count, Parts&& parts, Axes axes,
                                              const Workers& workers) {
-  require_reduce_op<Op, T>();
   const PerReplica<Shape> shapes =
       shapes_of_all("reduce of a tensor along axes",
                     PerReplica<Shape>(count, [&](std::size_t replica) { return parts(replica).shape(); }), workers);
@@ -287,6 +292,15 @@ template <class T, class Op, class Parts, class Workers>
   return reduced;
 }
 
+/// `has_axes`: whether the value to reduce along axes is a tensor or consists of some.
+template <bool has_axes>
+[[nodiscard]] constexpr bool require_axes() {
+  static_assert(
+      has_axes,
+      "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
+  return has_axes;
+}
+
 template <class Op, class Value, class Workers>
 [[nodiscard]] auto reduce_values_along(Op op, const Value& value, Axes axes, std::size_t replicas,
                                        const Workers& workers) {
@@ -294,13 +308,12 @@ template <class Op, class Value, class Workers>
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
     if constexpr (HasAxes<Each>) {
-      require_reduce_op_of<Op, Each>();
-      return reduce_tensors_along<ElementOf<Each>>(
-          op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes, workers);
-    } else {
-      static_assert(
-          Aggregate<Each>,
-          "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
+      if constexpr (require_reduce_op_of<Op, Each>())
+        return reduce_tensors_along<ElementOf<Each>>(
+            op, value.size(), [&](std::size_t replica) { return view_of(value[replica]); }, axes, workers);
+      else
+        return refused<Tensor<ElementOf<Each>>>();
+    } else if constexpr (require_axes<Aggregate<Each>>()) {
       return each_member_of(
           value, [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
     }
@@ -308,17 +321,28 @@ template <class Op, class Value, class Workers>
     return map_structure(value,
                          [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
   } else if constexpr (!std::same_as<Workers, SelfCollectives> && HasAxes<Value>) {
-    require_reduce_op_of<Op, Value>();
-    return reduce_tensors_along<ElementOf<Value>>(
-        op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
-  } else {
-    static_assert(
-        HasAxes<Value>,
-        "reduce along an axis takes tensors, and structures of these; a number has no axis: leave the axis out");
-    require_reducible_as_is<Op>(replicas, value);
-    return reduce_tensors_along<ElementOf<Value>>(
-        op, 1, [&](std::size_t) { return view_of(value); }, axes, SelfCollectives{});
+    if constexpr (require_reduce_op_of<Op, Value>())
+      return reduce_tensors_along<ElementOf<Value>>(
+          op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
+    else
+      return refused<Tensor<ElementOf<Value>>>();
+  } else if constexpr (require_axes<HasAxes<Value>>()) {
+    if constexpr (require_reduce_op_of<Op, Value>()) {
+      require_reducible_as_is<Op>(replicas, value);
+      return reduce_tensors_along<ElementOf<Value>>(
+          op, 1, [&](std::size_t) { return view_of(value); }, axes, SelfCollectives{});
+    } else {
+      return refused<Tensor<ElementOf<Value>>>();
+    }
   }
+}
+
+/// `has_axes`: whether the value to gather is a tensor or consists of some.
+template <bool has_axes>
+[[nodiscard]] constexpr bool require_gatherable() {
+  static_assert(has_axes,
+                "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
+  return has_axes;
 }
 
 template <class Value, class Workers>
@@ -341,17 +365,12 @@ template <class Value, class Workers>
         return whole;
       else
         return all_gather_tensors(workers, "worker", whole.view(), axis);
-    } else {
-      static_assert(
-          Aggregate<Each>,
-          "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
+    } else if constexpr (require_gatherable<Aggregate<Each>>()) {
       return each_member_of(value, [&](const auto& member) { return gather_values(member, axis, workers); });
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
-  } else {
-    static_assert(HasAxes<Value>,
-                  "gather takes tensors, and structures of these; a number has no axis: return a tensor of shape [1]");
+  } else if constexpr (require_gatherable<HasAxes<Value>>()) {
     const TensorView<const ElementOf<Value>> view = view_of(value);
     if constexpr (!std::same_as<Workers, SelfCollectives>) return all_gather_tensors(workers, "worker", view, axis);
     Tensor<ElementOf<Value>> copy{concatenated_shape("replica", {&view.shape(), 1}, axis)};

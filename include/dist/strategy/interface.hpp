@@ -24,6 +24,7 @@
 #include <dist/context/update_context.hpp>
 #include <dist/context/value_context.hpp>
 #include <dist/core/axes.hpp>
+#include <dist/core/callable.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -331,10 +332,12 @@ class StrategyInterface {
             "Give an initial value of the variable's shape");
       std::copy_n(values.data(), values.size(), first.data());
     } else {
-      static_assert(std::invocable<Initial&, TensorView<T>>,
-                    "a variable's initial value must be a number, a TensorView of its element type, or a function that "
-                    "fills a TensorView of it");
-      initial(TensorView<T>{first, shape});
+      constexpr bool fills = detail::is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
+      static_assert(
+          fills,
+          "a variable's initial value must be a number, a TensorView of its element type, or a function that fills a "
+          "TensorView of it");
+      if constexpr (fills) initial(TensorView<T>{first, shape});
     }
     if constexpr (!Reducible<std::remove_cvref_t<Initial>>) derived().workers().broadcast(0, first);
     if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {

@@ -59,16 +59,20 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   /// Exceptions pass as they are.
   template <class Fn, class... Args>
   DIST_ALWAYS_INLINE decltype(auto) run(Fn&& fn, Args&&... args) {
-    detail::require_replica_function<Fn, Context, Args...>();
-    (require_value_per_replica(num_local_replicas(), args), ...);
-    this->require_outside_others("run");
-    Context context{static_cast<Derived&>(*this), Collectives{}};
-    using Returned = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
-    using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
-    if constexpr (std::same_as<Result, Returned>)
-      return std::forward<Fn>(fn)(context, select_replica(0, args)...);
-    else
-      return Result(std::forward<Fn>(fn)(context, select_replica(0, args)...));
+    if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
+      (require_value_per_replica(num_local_replicas(), args), ...);
+      this->require_outside_others("run");
+      Context context{static_cast<Derived&>(*this), Collectives{}};
+      const auto call = [&]() DIST_INLINE_LAMBDA -> decltype(auto) {
+        return std::forward<Fn>(fn)(context, select_replica(0, args)...);
+      };
+      using Returned = std::decay_t<decltype(call())>;
+      using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
+      if constexpr (std::same_as<Result, Returned>)
+        return call();
+      else
+        return Result(call());
+    }
   }
 
  protected:

@@ -136,27 +136,25 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// another process as a PeerError, and the loss of one as Unavailable.
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
-    detail::require_replica_function<Fn, Context, Args...>();
-    using Returned = std::decay_t<detail::ReplicaResult<Fn, Context, Args...>>;
-    using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
-    (require_value_per_replica(num_local_replicas(), args), ...);
-    this->require_outside_others("run");
-    const auto call = [&](std::size_t replica) -> decltype(auto) {
-      const detail::RunGuard in_run{{.strategy = &derived()}};
-      Context context{static_cast<Derived&>(*this),
-                      static_cast<Derived&>(*this).collectives_from(
-                          typename Ops::template On<ThreadCommunicator>{ThreadCommunicator{group_, replica}})};
-      return fn(context, select_replica(replica, args)...);
-    };
-    if constexpr (std::is_void_v<Result>) {
-      run_all(call);
-    } else {
-      static_assert(
-          std::default_initializable<Result>,
-          "what a replica function returns must be default-constructible: its place is made before the replicas run");
-      PerReplica<Result> results(num_local_replicas());
-      run_all([&](std::size_t replica) { results[replica] = call(replica); });
-      return regroup(std::move(results));
+    if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
+      const auto call = [&](std::size_t replica) -> decltype(auto) {
+        const detail::RunGuard in_run{{.strategy = &derived()}};
+        Context context{static_cast<Derived&>(*this),
+                        static_cast<Derived&>(*this).collectives_from(
+                            typename Ops::template On<ThreadCommunicator>{ThreadCommunicator{group_, replica}})};
+        return fn(context, select_replica(replica, args)...);
+      };
+      using Returned = std::decay_t<decltype(call(0))>;
+      using Result = typename decltype(detail::require_lasting_result<Returned>())::type;
+      (require_value_per_replica(num_local_replicas(), args), ...);
+      this->require_outside_others("run");
+      if constexpr (std::is_void_v<Result>) {
+        run_all(call);
+      } else if constexpr (detail::require_place_of_result<Result>()) {
+        PerReplica<Result> results(num_local_replicas());
+        run_all([&](std::size_t replica) { results[replica] = call(replica); });
+        return regroup(std::move(results));
+      }
     }
   }
 
