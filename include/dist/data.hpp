@@ -23,6 +23,7 @@
 #include <dist/data/owned.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
+#include <dist/data/rebatch.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>

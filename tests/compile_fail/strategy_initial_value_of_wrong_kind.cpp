@@ -1,4 +1,4 @@
-// expect: a variable's initial value must be a number, a TensorView of its element type, or a function that
+// expect: a variable's initial value must be a number, a TensorView of its element type, a contiguous range of numbers
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: a variable is written with one number, or with a tensor of the variable's own element type
+// expect: a variable is written with one number, or with numbers of the variable's own element type
 #include <dist/strategy/default.hpp>
 
 int main() {

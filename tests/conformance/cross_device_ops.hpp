@@ -28,7 +28,6 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
-#include <support/sanitizers.hpp>
 
 namespace conformance {
 
@@ -54,7 +53,7 @@ struct GroupsOf<Subject> {
 };
 
 // Several blocks per shard; fewer where a sanitizer looks at every element.
-#ifdef DIST_TEST_SANITIZER
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t many = 5003;
 #else
 inline constexpr std::size_t many = 100003;

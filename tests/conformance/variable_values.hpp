@@ -3,6 +3,7 @@
 //   TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, conformance::Make<dist::TheStrategy, replicas>, …);
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/strategy/interface.hpp>
 #include <dist/variable/given_value.hpp>
 
 #include <doctest/doctest.h>
@@ -65,13 +67,14 @@ class ValuesOf {
     CHECK(static_cast<double>(total.value(strategy_.scope())) == ranks);
     CHECK(seen == std::vector<double>(local_replicas_, ranks));
 
-    // Divided in the type of the variable: integers without a fraction.
-    total.assign(strategy_.scope(), 7);
+    // Divided in the type of the variable: of integers a multiple of the replicas.
     const int divisor = central<S> ? 1 : static_cast<int>(replicas_);
-    CHECK(elements_of(strategy_, total) == everywhere(share<T>(7, divisor), 1));
+    const int assigned = dist::Floating<T> ? 7 : 7 * divisor;
+    total.assign(strategy_.scope(), assigned);
+    CHECK(elements_of(strategy_, total) == everywhere(share<T>(assigned, divisor), 1));
     if constexpr (std::signed_integral<T> || dist::Floating<T>) {
-      total.assign(strategy_.scope(), -7);
-      CHECK(elements_of(strategy_, total) == everywhere(share<T>(-7, divisor), 1));
+      total.assign(strategy_.scope(), -assigned);
+      CHECK(elements_of(strategy_, total) == everywhere(share<T>(-assigned, divisor), 1));
     }
   }
 
@@ -157,6 +160,37 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     check_copies(*strategy, small, [](std::size_t) { return 7; });
     small.assign(strategy->scope(), 255);
     check_copies(*strategy, small, [](std::size_t) { return 255; });
+  }
+  SUBCASE("contiguous ranges are initial values, and are written, without their shape") {
+    auto variable =
+        dist::variable<float, dist::OnlyFirstReplica>(*strategy, {2, 2}, std::vector<float>{1, 2, 3, 4}, "v");
+    static_assert(std::same_as<typename decltype(variable)::Synchronization, dist::OnWrite>);
+    static_assert(std::same_as<typename decltype(variable)::Aggregation, dist::OnlyFirstReplica>);
+    CHECK(variable.read(strategy->scope())(1, 0) == 3);
+    variable.assign(strategy->scope(), std::array{5.0f, 6.0f, 7.0f, 8.0f});
+    CHECK(variable.read(strategy->scope())(1, 1) == 8);
+    const std::vector<float> step{1, 1, 1, 2};
+    strategy->run([&](auto& replica) { variable.assign_add(replica, dist::same(step)); });
+    CHECK(variable.read(strategy->scope())(1, 1) == 10);
+    CHECK(contains(error_of<dist::ShapeMismatch>([&] {
+                     variable.assign(strategy->scope(), std::vector<float>{1, 2, 3});
+                   }),
+                   "the value has shape [3], the variable [2, 2]"));
+    CHECK(contains(error_of<dist::ShapeMismatch>(
+                       [&] { static_cast<void>(dist::variable<float>(*strategy, {3}, std::vector<float>{1}, "w")); }),
+                   "A value does not fit variable 'w'"));
+    // Policies in any order, and in a replica function.
+    auto total = dist::variable<int, dist::Sum, dist::OnRead>(*strategy, {});
+    static_assert(std::same_as<typename decltype(total)::Synchronization, dist::OnRead>);
+    static_assert(std::same_as<typename decltype(total)::Aggregation, dist::Sum>);
+    strategy->run([&](auto& replica) { total.assign_add(replica, 1); });
+    CHECK(total.value(strategy->scope()) == static_cast<int>(strategy->num_replicas_in_sync()));
+    std::vector<double> made(strategy->num_local_replicas());
+    strategy->run([&](auto& replica) {
+      const auto inner = dist::variable<double>(replica, {2}, std::array{0.5, 1.5}, "inner");
+      made[replica.local_index()] = inner->read(replica)[1];
+    });
+    CHECK(made == std::vector<double>(strategy->num_local_replicas(), 1.5));
   }
   SUBCASE("steps are counted without aggregation, while every replica reads them") {
     auto steps = strategy->template variable<std::int64_t, dist::OnWrite, dist::OnlyFirstReplica>({}, 0, "steps");

@@ -47,6 +47,19 @@ struct Matrix {
   std::ptrdiff_t outerSize() const { return columns; }
 };
 
+/// The same with what it says of its extents.
+template <bool row_major>
+struct MatrixOf {
+  static constexpr bool IsRowMajor = row_major;
+  std::vector<double> memory;
+  std::ptrdiff_t row_count, column_count;
+
+  const double* data() const { return memory.data(); }
+  std::size_t size() const { return memory.size(); }
+  std::ptrdiff_t rows() const { return row_count; }
+  std::ptrdiff_t cols() const { return column_count; }
+};
+
 /// A view as std::mdspan is one.
 struct MultiView {
   int* first;
@@ -56,6 +69,14 @@ struct MultiView {
   int* data_handle() const { return first; }
   std::size_t size() const { return count; }
   bool is_exhaustive() const { return dense; }
+};
+/// One of two axes, with the stride of the first axis.
+struct TwoAxes : MultiView {
+  std::size_t columns, row_stride;
+
+  static constexpr std::size_t rank() { return 2; }
+  std::size_t extent(std::size_t axis) const { return axis == 0 ? count / columns : columns; }
+  std::size_t stride(std::size_t axis) const { return axis == 0 ? row_stride : 1; }
 };
 
 static_assert(NumberRange<std::vector<float>> && NumberRange<const std::vector<float>>);
@@ -106,4 +127,16 @@ TEST_CASE("a view with gaps between its elements is refused") {
   CHECK(dist::detail::numbers_in(view).data() == memory.data());
   view.dense = false;
   CHECK_THROWS_AS(static_cast<void>(dist::detail::numbers_in(view)), dist::InvalidArgument);
+}
+
+TEST_CASE("a range says its extents if it has several axes, which must lie row by row") {
+  using dist::detail::shape_of_range;
+  CHECK(shape_of_range(std::vector<float>(6)) == dist::Shape{6});
+  CHECK(shape_of_range(MatrixOf<true>{std::vector<double>(6), 2, 3}) == dist::Shape{2, 3});
+  CHECK(shape_of_range(MatrixOf<false>{std::vector<double>(6), 6, 1}) == dist::Shape{6});
+  CHECK_THROWS_AS(static_cast<void>(shape_of_range(MatrixOf<false>{std::vector<double>(6), 2, 3})),
+                  dist::InvalidArgument);
+  std::vector<int> memory(6);
+  CHECK(shape_of_range(TwoAxes{{memory.data(), 6, true}, 3, 3}) == dist::Shape{2, 3});
+  CHECK_THROWS_AS(static_cast<void>(shape_of_range(TwoAxes{{memory.data(), 6, true}, 3, 1})), dist::InvalidArgument);
 }

@@ -222,3 +222,15 @@ TEST_CASE("PerReplica is recognised among types") {
   static_assert(!dist::is_per_replica<int> && !dist::is_per_replica<PerReplica<int>*>);
   CHECK(std::is_same_v<PerReplica<float>::Value, float>);
 }
+
+TEST_CASE("per-replica values are made of values, compared and printed") {
+  const auto values = PerReplica<float>::of(1, 2.5);
+  CHECK(values == PerReplica<float>(2, [](std::size_t i) { return i == 0 ? 1.0f : 2.5f; }));
+  CHECK(values != PerReplica<float>::of(1));
+  CHECK(values != PerReplica<float>::of(1, 3));
+  CHECK(to_string(values) == "[1, 2.5]");
+  CHECK(PerReplica<std::string>::of("a", std::string(2, 'b'))[1] == "bb");
+  CHECK(PerReplica<int>::of(1, 2, 3, 4, 5, 6, 7, 8, 9)[8] == 9);
+  CHECK(PerReplica<int>::of().size() == 0);
+  CHECK(to_string(PerReplica<PerReplica<int>>::of(PerReplica<int>::of(1), PerReplica<int>::of())) == "[[1], []]");
+}

@@ -61,6 +61,9 @@ TEST_CASE("map_structure keeps the form") {
   static_assert(std::is_same_v<decltype(dist::map_structure(
                                    numbers, [](auto& x) -> auto& { return x; })),
                                std::tuple<int&, double&>>);
+  const std::pair<int, float> pair{1, 0.5f};
+  const std::pair twice = dist::map_structure(pair, [](auto x) { return x + x; });
+  CHECK(twice == std::pair{2, 1.0f});
   const std::array three{1, 2, 3};
   CHECK(dist::map_structure(three, [](int x) { return 0.5 * x; }) == std::array{0.5, 1.0, 1.5});
   std::optional<int> nothing;
@@ -76,9 +79,10 @@ TEST_CASE("per-replica structures become structures of per-replica values, moved
     return Each{number, Inside{std::make_unique<int>(10 * number), std::array{1.0 * number, 2.0}}};
   });
   const auto regrouped = dist::regroup(std::move(values));
-  static_assert(std::is_same_v<decltype(regrouped),
-                               const std::tuple<PerReplica<int>, std::tuple<PerReplica<std::unique_ptr<int>>,
-                                                                            std::array<PerReplica<double>, 2>>>>);
+  static_assert(
+      std::is_same_v<decltype(regrouped),
+                     const std::tuple<PerReplica<int>,
+                                      std::pair<PerReplica<std::unique_ptr<int>>, std::array<PerReplica<double>, 2>>>>);
   for (std::size_t r = 0; r < 3; ++r) {
     CHECK(std::get<0>(regrouped)[r] == static_cast<int>(r));
     CHECK(*std::get<0>(std::get<1>(regrouped))[r] == 10 * static_cast<int>(r));
@@ -101,4 +105,23 @@ TEST_CASE("an optional has a value on all replicas or on none (spec C03)") {
       "without). Return a value on every replica or on none.",
       dist::ShapeMismatch);
   CHECK_THROWS_AS(dist::regroup(of(3, {})), dist::ShapeMismatch);
+}
+
+TEST_CASE("every member of a structure or an aggregate is visited, an optional's value if there is one") {
+  const auto sum_of = [](const auto& structure) {
+    double sum = 0;
+    dist::for_each_member(structure, [&](const auto& member) { sum += static_cast<double>(member); });
+    return sum;
+  };
+  CHECK(sum_of(std::tuple{1, 2.5}) == 3.5);
+  CHECK(sum_of(std::array{1, 2}) == 3);
+  CHECK(sum_of(std::optional{4}) == 4);
+  CHECK(sum_of(std::optional<int>{}) == 0);
+  struct Both {
+    int one;
+    float other;
+  };
+  Both both{1, 2};
+  dist::for_each_member(both, [](auto& member) { member *= 2; });
+  CHECK(sum_of(both) == 6);
 }

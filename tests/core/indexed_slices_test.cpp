@@ -43,3 +43,16 @@ TEST_CASE("indices and values that do not fit each other or the array are refuse
     CHECK_THROWS_AS(IndexedSlicesView<float>(wrong, values, {5, 3}), dist::InvalidArgument);
   }
 }
+
+TEST_CASE("slices are made of values, compared and printed") {
+  const IndexedSlices<float> slices{{3, 0}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}};
+  CHECK(slices.indices()[0] == 3);
+  CHECK(slices.values()(1, 0) == 3);
+  CHECK(slices == IndexedSlices<float>{slices.view()});
+  CHECK(slices != IndexedSlices<float>{{0, 3}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}});
+  CHECK(slices != IndexedSlices<float>{{3, 0}, {{2, 2}, {1, 2, 3, 4}}, {11, 2}});
+  CHECK(to_string(slices) == "rows [3, 0] of [10, 2]: [[1, 2], [3, 4]]");
+  CHECK(IndexedSlices<float>{}.rows() == 0);
+  CHECK_THROWS_AS((IndexedSlices<float>{{3}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}}), dist::ShapeMismatch);
+  CHECK_THROWS_AS((IndexedSlices<float>{{10}, {{1, 1}, {1}}, {10, 1}}), dist::InvalidArgument);
+}

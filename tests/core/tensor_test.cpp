@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -240,4 +241,32 @@ TEST_CASE("a tensor that could not grow is as it was") {
   CHECK_THROWS_AS(tensor.resize(Shape{(std::size_t{1} << 62) + 1}), std::bad_array_new_length);
   CHECK(tensor.shape() == Shape{3});
   CHECK(tensor[2] == 2);
+}
+
+TEST_CASE("a tensor is made of values, copied from a view, indexed by axis, and compared") {
+  Tensor<float> tensor{{2, 3}, {1, 2, 3, 4, 5, 6}};
+  CHECK(tensor(1, 0) == 4);
+  tensor(1, 2) = 7;
+  CHECK(tensor[5] == 7);
+  CHECK(std::as_const(tensor)(0, 1) == 2);
+  const Tensor<float> copy{tensor.view()};
+  CHECK(copy == tensor);
+  tensor[0] = -1;
+  CHECK(copy != tensor);
+  CHECK(copy != Tensor<float>{{3, 2}, {1, 2, 3, 4, 5, 7}});
+  const std::vector<float> numbers{1, 2};
+  CHECK(Tensor<float>{{2}, numbers} == Tensor<float>{{2}, {1, 2}});
+  CHECK(Tensor<float>{{}, {3}}[0] == 3);
+  CHECK(Tensor<float>{{0, 4}, {}}.rows() == 0);
+  CHECK_THROWS_AS((Tensor<float>{{2, 2}, {1, 2, 3}}), dist::ShapeMismatch);
+}
+
+TEST_CASE("a tensor is printed row by row") {
+  CHECK(to_string(Tensor<float>{{2, 2}, {1, 2.5, -3, 4}}) == "[[1, 2.5], [-3, 4]]");
+  CHECK(to_string(Tensor<std::int8_t>{{2}, {65, 66}}.view()) == "[65, 66]");
+  CHECK(to_string(Tensor<dist::Float16>{{}, {dist::Float16{0.5F}}}) == "0.5");
+  CHECK(to_string(Tensor<int>{}) == "[]");
+  std::ostringstream out;
+  out << Tensor<int>{{1, 2}, {3, 4}} << " of shape " << Shape{1, 2};
+  CHECK(out.str() == "[[3, 4]] of shape [1, 2]");
 }

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <data/sequences.hpp>
@@ -9,260 +12,90 @@
 #include <dist/data/map.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/tensor_slices.hpp>
-#include "support/allocations.hpp"
+#include <dist/strategy/mirrored.hpp>
 
-using dist::PerReplica;
 using dist::Shape;
-using dist::ShapeMismatch;
-using dist::Tensor;
-using dist::TensorView;
-using dist::data::AutoShardPolicy;
 using dist::data::batch;
 using dist::data::Cardinality;
-using dist::data::CycledSteps;
-using dist::data::JoinableRows;
 using dist::data::PartialBatches;
-using dist::data::RebatchedSteps;
-using dist::data::RebatchPlan;
-using dist::data::RebatchRule;
+using dist::data::rebatch;
 using dist::data::Remainder;
-using dist::data::SlicedSteps;
+using dist::data::tensor_slices;
+using dist_test::collect;
 using dist_test::Counting;
 using dist_test::iota;
 using dist_test::values;
 
-namespace {
-
-struct Interval;
-
-}  // namespace
-
-template <>
-struct dist::data::Rowwise<Interval> {
-  using View = Interval;
-  using Row = int;
-  static std::size_t count(const Interval& batch);
-  static Interval view(const Interval& batch, std::size_t first, std::size_t count);
-};
-
-namespace {
-
-using Batches = std::vector<std::vector<int>>;
-
-/// What local replica after local replica receives, step after step.
-template <template <class> class Steps, class D>
-Batches received(const D& dataset, const RebatchPlan& plan) {
-  Steps<D> steps{dataset.iterate(0), plan};
-  PerReplica<TensorView<const int>> values(plan.local_replicas);
-  Batches all;
-  while (steps.next(values))
-    for (const auto& rows : values) all.push_back(dist_test::values(rows));
-  CHECK_FALSE(steps.next(values));
-  return all;
-}
-
-/// A batch that can be divided, but whose rows cannot be copied into another one.
-struct Interval {
-  int first = 0;
-  int last = 0;
-};
-
-}  // namespace
-
-std::size_t dist::data::Rowwise<Interval>::count(const Interval& batch) {
-  return static_cast<std::size_t>(batch.last - batch.first);
-}
-Interval dist::data::Rowwise<Interval>::view(const Interval& batch, std::size_t first, std::size_t count) {
-  const int begin = batch.first + static_cast<int>(first);
-  return {begin, begin + static_cast<int>(count)};
-}
-
-namespace {
-
-static_assert(JoinableRows<Tensor<float>> && JoinableRows<TensorView<const float>> && !JoinableRows<Interval>);
-
-}  // namespace
-
-TEST_CASE("every rule by its reason (spec I02, I06, I14)") {
-  const auto rule = [](std::size_t batch_size, AutoShardPolicy sharding, std::size_t workers) {
-    return RebatchPlan{.batch_size = batch_size, .workers = workers, .sharding = sharding}.rule();
-  };
-  using enum AutoShardPolicy;
-  for (const std::size_t workers : {1U, 2U}) {
-    CHECK(rule(4, off, workers) == RebatchRule::by_cycle);
-    CHECK(rule(4, file, workers) == RebatchRule::by_cycle);
-    CHECK(rule(4, data, workers) == RebatchRule::by_slices);
-    CHECK(rule(0, off, workers) == RebatchRule::by_slices);
-    CHECK(rule(0, file, workers) == RebatchRule::by_slices);
-  }
-  CHECK(rule(4, hint, 1) == RebatchRule::by_cycle);
-  CHECK(rule(4, hint, 2) == RebatchRule::by_slices);
-}
-
-TEST_CASE("by the cycle of sizes, batches of another size flow into each other (spec I03)") {
-  const RebatchPlan plan{.batch_size = 5, .local_replicas = 2};
-  CHECK(received<CycledSteps>(Counting{11} | batch(1), plan) ==
-        Batches{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}, {10}, {}});
-  CHECK(received<CycledSteps>(Counting{11} | batch(2), plan) ==
-        Batches{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}, {10}, {}});
-  CHECK(received<CycledSteps>(Counting{11} | batch(7), plan) ==
-        Batches{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}, {10}, {}});
-  CHECK(received<CycledSteps>(Counting{11} | batch(99), plan) ==
-        Batches{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}, {10}, {}});
-  CHECK(received<CycledSteps>(Counting{3} | batch(2) | dist::data::repeat(3), plan) ==
-        Batches{{0, 1, 2}, {0, 1}, {2, 0, 1}, {2}});
-}
-
-TEST_CASE("all rows in their order, at every size (spec I03, I04)") {
-  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U})
-    for (const std::size_t global : {1U, 3U, 8U, 13U})
-      for (const std::size_t incoming : {1U, 2U, 5U, 8U, 30U})
-        for (int count = 0; count <= 20; ++count) {
-          CAPTURE(replicas);
-          CAPTURE(global);
-          CAPTURE(incoming);
-          CAPTURE(count);
-          const auto batches = Counting{count} | batch(incoming) | dist::data::repeat(2);
-          const Batches all =
-              received<CycledSteps>(batches, RebatchPlan{.batch_size = global, .local_replicas = replicas});
-          Batches expected;
-          for (int row = 0; row < 2 * count;)
-            for (std::size_t replica = 0; replica < replicas; ++replica) {
-              auto& rows = expected.emplace_back();
-              const std::size_t share = global / replicas + (replica < global % replicas ? 1 : 0);
-              while (rows.size() < share && row < 2 * count) rows.push_back(row++ % count);
-            }
-          CHECK(all == expected);
+TEST_CASE("rebatch makes batches of another size of the same rows, smaller or larger, the last one partial") {
+  for (const std::size_t given : {1U, 2U, 3U, 7U, 20U})
+    for (const std::size_t wanted : {1U, 2U, 5U, 6U, 10U, 100U}) {
+      CAPTURE(given);
+      CAPTURE(wanted);
+      const auto batches =
+          collect(tensor_slices(iota<int>({10, 2}), iota<float>({10})) | batch(given) | rebatch(wanted));
+      REQUIRE(batches.size() == (10 + wanted - 1) / wanted);
+      int next = 0;
+      for (std::size_t i = 0; i < batches.size(); ++i) {
+        const std::size_t rows = i + 1 < batches.size() || 10 % wanted == 0 ? wanted : 10 % wanted;
+        REQUIRE(batches[i].x.shape() == Shape{rows, 2});
+        REQUIRE(batches[i].y.shape() == Shape{rows});
+        for (std::size_t row = 0; row < rows; ++row, ++next) {
+          CHECK(batches[i].x(row, 1) == 2 * next + 1);
+          CHECK(batches[i].y[row] == static_cast<float>(next));
         }
-}
-
-TEST_CASE("the cycle of a worker of several (spec I04)") {
-  RebatchPlan plan{.batch_size = 7, .workers = 2, .local_replicas = 2};
-  CHECK(received<CycledSteps>(Counting{14} | batch(7), plan) ==
-        Batches{{0, 1}, {2, 3}, {4, 5}, {6}, {7, 8}, {9, 10}, {11, 12}, {13}});
-  plan.worker = 1;
-  CHECK(received<CycledSteps>(Counting{14} | batch(7), plan) ==
-        Batches{{0, 1}, {2}, {3, 4}, {5, 6}, {7, 8}, {9}, {10, 11}, {12, 13}});
-}
-
-TEST_CASE("a share of 0 rows is an empty batch, before and behind the data (spec I04, I24)") {
-  const RebatchPlan plan{.batch_size = 1, .workers = 2, .worker = 1};
-  CHECK(received<CycledSteps>(Counting{2} | batch(1), plan) == Batches{{}, {0}, {}, {1}});
-}
-
-TEST_CASE("rows are views of one batch, and copies only where they come from two (spec I03)") {
-  const Tensor<int> known = iota<int>({6});
-  const auto batches = Counting{2} | dist::data::map([&](int i) { return known.view().rows(i == 0 ? 0U : 3U, 3); });
-  CycledSteps<std::remove_const_t<decltype(batches)>> steps{batches.iterate(0),
-                                                            RebatchPlan{.batch_size = 6, .local_replicas = 3}};
-  PerReplica<TensorView<const int>> rows(3);
-  REQUIRE(steps.next(rows));
-  CHECK(rows[0].data() == known.data());
-  CHECK(rows[0].shape() == Shape{2});
-  CHECK(values(rows[1]) == std::vector<int>{2, 3});
-  CHECK(rows[1].data() != known.data() + 2);
-  CHECK(rows[2].data() == known.data() + 4);
-  CHECK(rows[2].shape() == Shape{2});
-}
-
-TEST_CASE("by slices, steps of several workers (spec I05, I09)") {
-  RebatchPlan plan{.workers = 2, .worker = 1, .local_replicas = 2};
-  CHECK(received<SlicedSteps>(Counting{6} | batch(4), plan) == Batches{{0}, {1}, {2}, {3}, {4}, {5}, {}, {}});
-  plan.sharding = AutoShardPolicy::data;
-  CHECK(received<SlicedSteps>(Counting{6} | batch(4), plan) == Batches{{1}, {3}, {5}, {}});
-}
-
-TEST_CASE("an incomplete last step can be dropped (spec I25)") {
-  const RebatchPlan plan{.batch_size = 4, .local_replicas = 2, .last_step = Remainder::drop};
-  CHECK(received<CycledSteps>(Counting{7} | batch(4), plan) == Batches{{0, 1}, {2, 3}});
-  CHECK(received<CycledSteps>(Counting{7} | batch(4) | dist::data::repeat(2), plan) ==
-        Batches{{0, 1}, {2, 3}, {4, 5}, {6, 0}, {1, 2}, {3, 4}});
-  CHECK(received<SlicedSteps>(Counting{7} | batch(4) | dist::data::repeat(2), plan) ==
-        Batches{{0, 1}, {2, 3}, {0, 1}, {2, 3}});
-}
-
-TEST_CASE("without a batch size, a step that leaves a replica of any worker without rows is incomplete (spec I25)") {
-  // Of 7 rows in batches of 3 and 1: slices of 1, 1, 1 and of 1, 0, 0 rows; of 4 rows in batches of 4: 2, 2 and none.
-  RebatchPlan plan{.local_replicas = 3, .last_step = Remainder::drop};
-  CHECK(received<SlicedSteps>(Counting{7} | batch(3), plan) == Batches{{0}, {1}, {2}, {3}, {4}, {5}});
-  CHECK(received<SlicedSteps>(Counting{4} | batch(4), plan).empty());
-  plan.last_step = Remainder::keep;
-  CHECK(received<SlicedSteps>(Counting{4} | batch(4), plan) == Batches{{0, 1}, {2, 3}, {}});
-  // Worker 0 drops the step for the sake of worker 1, whether the two divide each batch or read batches of their own.
-  for (const auto sharding : {AutoShardPolicy::data, AutoShardPolicy::file}) {
-    const RebatchPlan first{
-        .workers = 2, .worker = 0, .local_replicas = 1, .sharding = sharding, .last_step = Remainder::drop};
-    CHECK(received<SlicedSteps>(Counting{3} | batch(2), first) ==
-          (sharding == AutoShardPolicy::data ? Batches{{0}} : Batches{{0}, {1}}));
-  }
-}
-
-TEST_CASE("how many steps follow from how many batches (spec I27)") {
-  using enum PartialBatches;
-  const auto steps = [](RebatchPlan plan) { return plan.steps_of(Cardinality::known(6), plan.rule()); };
-  CHECK(steps({.batch_size = 4, .partial_batches = last, .local_replicas = 2}) == Cardinality::known(6));
-  CHECK(steps({.batch_size = 4, .partial_batches = any, .local_replicas = 2}) == Cardinality::unknown());
-  // Where any batch may be partial some may have no row, and make no step, under either rule.
-  CHECK(steps({.batch_size = 0, .partial_batches = any, .local_replicas = 2}) == Cardinality::unknown());
-  CHECK(steps({.batch_size = 4, .partial_batches = any, .sharding = AutoShardPolicy::data}) == Cardinality::unknown());
-  CHECK(steps({.batch_size = 0, .partial_batches = none, .local_replicas = 2}) == Cardinality::known(6));
-  CHECK(steps({.batch_size = 0, .partial_batches = none, .last_step = Remainder::drop}) == Cardinality::unknown());
-  CHECK(steps({.batch_size = 4, .partial_batches = none, .workers = 3}) == Cardinality::known(18));
-  CHECK(steps({.batch_size = 4, .partial_batches = last, .workers = 3}) == Cardinality::unknown());
-  CHECK(steps({.batch_size = 4, .partial_batches = last, .workers = 3, .sharding = AutoShardPolicy::data}) ==
-        Cardinality::known(6));
-  CHECK(steps({.batch_size = 2, .partial_batches = none, .workers = 3}) == Cardinality::unknown());
-  const RebatchPlan plan{.batch_size = 4};
-  CHECK(plan.steps_of(Cardinality::infinite(), plan.rule()) == Cardinality::infinite());
-  CHECK(plan.steps_of(Cardinality::known(0), plan.rule()) == Cardinality::known(0));
-}
-
-TEST_CASE("joining batches does not allocate in a steady state") {
-  const auto batches = dist::data::tensor_slices(iota<float>({300, 4}), iota<int>({300})) | batch(7);
-  using D = std::remove_const_t<decltype(batches)>;
-  RebatchedSteps<D> steps{batches.iterate(0), RebatchPlan{.batch_size = 10, .local_replicas = 3}};
-  PerReplica<dist::data::RowsOf<D::Element>> rows(3);
-  int next = 0;
-  const auto take_step = [&] {
-    if (!steps.next(rows)) return false;
-    for (const auto& part : rows)
-      for (std::size_t row = 0; row < part.y.rows(); ++row, ++next) {
-        REQUIRE(part.y[row] == next);
-        REQUIRE(part.x(row, 3) == static_cast<float>(4 * next + 3));
       }
-    return true;
-  };
-  for (int warm_up = 0; warm_up < 14; ++warm_up) REQUIRE(take_step());
-  const std::size_t before = allocations;
-  while (take_step()) {
+      CHECK(next == 10);
+    }
+}
+
+TEST_CASE("rows that do not fill the last batch may be dropped; every epoch begins anew") {
+  auto numbers = Counting{7} | batch(3) | rebatch(2, Remainder::drop);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::vector<int> all;
+    for (const auto& two : numbers) all.insert(all.end(), two.data(), two.data() + two.size());
+    CHECK(all == std::vector<int>{0, 1, 2, 3, 4, 5});
   }
-  CHECK(allocations == before);
-  CHECK(next == 300);
+  CHECK(collect(Counting{1} | batch(3) | rebatch(2, Remainder::drop)).empty());
+  CHECK(collect(Counting{0} | batch(3) | rebatch(2)).empty());
 }
 
-TEST_CASE("batches that cannot be joined are sliced, though their size is known (spec I03, I05)") {
-  const auto intervals = Counting{7} | batch(4) | dist::data::map([](const Tensor<int>& rows) {
-                           return Interval{rows[0], rows[0] + static_cast<int>(rows.size())};
-                         });
-  using D = std::remove_const_t<decltype(intervals)>;
-  const RebatchPlan plan{.batch_size = dist::data::known_batch_size(intervals), .local_replicas = 2};
-  CHECK(plan.rule() == RebatchRule::by_cycle);
-  CHECK(RebatchedSteps<D>::rule(plan) == RebatchRule::by_slices);
-  RebatchedSteps<D> steps{intervals.iterate(0), plan};
-  PerReplica<Interval> step(2);
-  REQUIRE(steps.next(step));
-  REQUIRE(steps.next(step));
-  CHECK(step[0].first == 4);
-  CHECK(step[0].last == 6);
-  CHECK(step[1].first == 6);
-  CHECK(step[1].last == 7);
-  CHECK_FALSE(steps.next(step));
+TEST_CASE("rebatch knows what follows from the batches given") {
+  const auto full = Counting{12} | batch(4) | rebatch(5);
+  CHECK(full.batch_size() == 5);
+  CHECK(full.cardinality() == Cardinality::known(3));
+  CHECK(full.partial_batches() == PartialBatches::last);
+  CHECK((Counting{12} | batch(4) | rebatch(5, Remainder::drop)).cardinality() == Cardinality::known(2));
+  const auto divisible = Counting{12} | batch(4) | rebatch(6);
+  CHECK(divisible.cardinality() == Cardinality::known(2));
+  CHECK(divisible.partial_batches() == PartialBatches::none);
+  CHECK((Counting{10} | batch(4) | rebatch(5)).cardinality() == Cardinality::unknown());
+  CHECK((Counting{0} | batch(4) | rebatch(5)).cardinality() == Cardinality::known(0));
+  const auto endless = Counting{12} | batch(4) | dist::data::repeat() | rebatch(5);
+  CHECK(endless.cardinality().is_infinite());
+  CHECK(endless.partial_batches() == PartialBatches::none);
 }
 
-TEST_CASE("rows of different shape cannot be joined") {
-  const auto growing = Counting{4} | batch(2) | dist::data::map([](const Tensor<int>& rows) {
-                         return Tensor<int>{Shape{1, rows[0] == 0 ? 2U : 3U}};
-                       });
-  CHECK_THROWS_WITH_AS((received<CycledSteps>(growing, RebatchPlan{.batch_size = 2})),
-                       doctest::Contains("element 1 has shape [3], those before it [2]"), ShapeMismatch);
+TEST_CASE("the batches are global batches for a strategy") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  auto dataset = strategy.distribute_dataset(tensor_slices(iota<int>({8, 1})) | batch(3) | rebatch(4));
+  std::vector<std::vector<int>> received(2);
+  for (auto& step : dataset)
+    strategy.run(
+        [&](auto& replica, const auto& mine) {
+          auto& all = received[replica.local_index()];
+          all.insert(all.end(), mine.data(), mine.data() + mine.size());
+        },
+        step);
+  CHECK(received == std::vector<std::vector<int>>{{0, 1, 4, 5}, {2, 3, 6, 7}});
+}
+
+TEST_CASE("rebatch of nothing, and of rows that differ in shape, is refused") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(rebatch(0)),
+                       "rebatch has no room for rows (batch_size is 0). Use 1 or more rows per batch.",
+                       dist::InvalidArgument);
+  const auto ragged = Counting{2} | dist::data::map([](int i) {
+                        return dist::Tensor<int>{{1, static_cast<std::size_t>(i + 1)}};
+                      }) |
+                      rebatch(2);
+  CHECK_THROWS_AS(static_cast<void>(collect(ragged)), dist::ShapeMismatch);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -192,10 +193,8 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
   CHECK(refusal([&](auto& replica) {
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
           optimizer.apply_gradients(replica);
-        })
-            .find("has called no backward yet). Call forward, a loss and backward before each apply_gradients, or "
-                  "renew_gradients to "
-                  "apply them once more.") != std::string::npos);
+        }).find("has called no backward yet). Call forward, a loss and backward before each apply_gradients.") !=
+        std::string::npos);
   const auto twice = refusal([&](auto& replica) {
     compute(replica);
     optimizer.apply_gradients(replica);
@@ -207,10 +206,6 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
       compute(replica);
       optimizer.apply_gradients(replica);
     });
-  strategy.run([&](auto& replica) {
-    net.renew_gradients(replica);
-    optimizer.apply_gradients(replica);
-  });
 }
 
 TEST_CASE("gradients that are written by hand are applied as they are") {
@@ -300,4 +295,26 @@ TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's grad
     }),
                     dist::ReplicaError);
   strategy.run(pass);
+}
+
+TEST_CASE("a slot of one parameter is read outside replica functions by name") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Network<Net> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.9f}};
+  strategy.run([&](auto& replica) {
+    // Gradients that sum up to 2 in the last bias, and to nothing elsewhere.
+    const std::span<float> gradients = net.gradients().component(replica);
+    std::fill(gradients.begin(), gradients.end(), 0.0f);
+    for (float& element : net.template gradient<2, 1>(replica).elements()) element = 1;
+    optimizer.apply_gradients(replica);
+  });
+  const auto scope = strategy.scope();
+  CHECK(optimizer.slot(scope, "momentum", "dense_2/bias") == dist::Tensor<float>{{4}, {-1, -1, -1, -1}});
+  CHECK(optimizer.slot(scope, "momentum", "dense_1/bias") == dist::Tensor<float>{dist::Shape{5}});
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(optimizer.slot(scope, "velocity", "dense_2/bias")),
+      "Optimizer SGD has no slot 'velocity' (it has SGD/momentum). Use what follows SGD/ in one of these "
+      "names.",
+      dist::InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(optimizer.slot(scope, "momentum", "dense_3/bias")), dist::InvalidArgument);
 }

@@ -10,6 +10,7 @@
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -245,4 +246,29 @@ TEST_CASE("backward says which gradients are final, from the last layer to the f
       CHECK(std::count(seen.begin(), seen.end(), 0.0f) == static_cast<std::ptrdiff_t>(seen.size()));
     }
   });
+}
+
+TEST_CASE_TEMPLATE("one layer's weights are read and written outside replica functions, by place and by name", S,
+                   dist::Default, Mirrored, dist::CentralStorage<dist::Cpu>) {
+  S strategy;
+  nn::Network<Net> net{strategy};
+  const auto scope = strategy.scope();
+  const auto before = net.template parameter<2, 0>(scope);
+  CHECK(before.shape() == dist::Shape{8, 3});
+  CHECK(before == net.parameter(scope, "dense/kernel"));
+  net.assign_parameter(scope, "dense/bias", std::vector<float>{1, 2, 3});
+  net.assign_parameter(scope, "conv2d/kernel", 0.25f);
+  CHECK(net.template parameter<2, 1>(scope) == dist::Tensor<float>{{3}, {1, 2, 3}});
+  CHECK(net.parameter(scope, "dense/kernel") == before);
+  const auto seen = strategy.run([&](auto& replica) {
+    const auto bias = net.template parameter<2, 1>(replica);
+    return bias[2] + net.template parameter<0, 0>(replica)[17];
+  });
+  for (const float sum : strategy.local_results(seen)) CHECK(sum == 3.25f);
+  CHECK(message_of([&] { static_cast<void>(net.parameter(scope, "dense/gamma")); }) ==
+        "The network has no parameter 'dense/gamma' (it has conv2d/kernel, conv2d/bias, dense/kernel, dense/bias). Use "
+        "one of these names.");
+  CHECK(message_of([&] {
+          net.assign_parameter(scope, "dense/bias", std::vector<float>{1});
+        }).find("A value does not fit variable 'dense/bias'") == 0);
 }

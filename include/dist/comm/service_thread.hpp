@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
-#include <dist/core/thread_name.hpp>
 
 namespace dist::detail {
 
@@ -22,10 +21,7 @@ template <class Work>
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits
   try {
-    std::thread thread{[work = std::move(work)]() mutable {
-      name_this_thread("dist service");
-      work();
-    }};
+    std::thread thread{std::move(work)};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return thread;
   } catch (const std::exception& refusal) {

@@ -167,6 +167,35 @@ template <class V>
   return TensorView<const typename Numbers::Type>{numbers, shape};
 }
 
+/// The extents that a range says it has: a matrix of two axes, an mdspan; a range of which only the size is known has
+/// one axis. Throws InvalidArgument for several axes in another order than row by row.
+template <NumberRange R>
+[[nodiscard]] Shape shape_of_range(const R& range) {
+  bool row_by_row = true;
+  std::size_t extents[Shape::max_rank] = {static_cast<std::size_t>(std::size(range))};
+  std::size_t rank = 1;
+  if constexpr (requires { R::IsRowMajor + range.rows() + range.cols(); }) {  // Eigen
+    if (range.rows() > 1 && range.cols() > 1) {
+      extents[0] = static_cast<std::size_t>(range.rows());
+      extents[rank++] = static_cast<std::size_t>(range.cols());
+      row_by_row = R::IsRowMajor;
+    }
+  } else if constexpr (requires { range.rank() + range.extent(0) + range.stride(0); }) {  // mdspan
+    static_assert(R::rank() <= Shape::max_rank, "a range has more axes than dist::Shape counts");
+    rank = R::rank();
+    std::size_t stride = 1;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      extents[axis] = static_cast<std::size_t>(range.extent(axis));
+      row_by_row = row_by_row && static_cast<std::size_t>(range.stride(axis)) == stride;
+      stride *= extents[axis];
+    }
+  }
+  if (!row_by_row)
+    throw InvalidArgument("The elements of a matrix do not lie row by row", "those of a tensor do",
+                          "Give a row-major matrix, or a function that fills the tensor");
+  return Shape(std::span<const std::size_t>{extents, rank});
+}
+
 /// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_reduce_op_of_numbers() {

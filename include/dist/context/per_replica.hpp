@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <new>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <dist/core/contract.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist {
 
@@ -29,6 +31,20 @@ class PerReplica {
   template <std::invocable<std::size_t> Make>
   PerReplica(std::size_t count, Make make) {
     create(count, make);
+  }
+  /// These values, as many as there are replicas in this process: `PerReplica<float>::of(1, 2)`.
+  template <class... Values>
+    requires(std::constructible_from<T, Values>&&...)
+  [[nodiscard]] static PerReplica of(Values&&... values) {
+    PerReplica made;
+    made.reserve(sizeof...(Values));
+    [[maybe_unused]] const auto append = [&](auto&& value) {
+      ::new (static_cast<void*>(static_cast<T*>(made.storage()) + made.size_))
+          T(static_cast<T>(std::forward<decltype(value)>(value)));
+      ++made.size_;
+    };
+    (append(std::forward<Values>(values)), ...);
+    return made;
   }
   PerReplica(const PerReplica& other) requires std::is_copy_constructible_v<T> {
     create(other.size_, [&](std::size_t i) -> const T& { return other[i]; });
@@ -57,15 +73,26 @@ class PerReplica {
   [[nodiscard]] const T* end() const noexcept { return begin() + size_; }
   [[nodiscard]] std::span<const T> values() const noexcept { return {begin(), size_}; }
 
+  /// As many values, each equal to the other's.
+  [[nodiscard]] friend bool operator==(const PerReplica& a, const PerReplica& b) requires std::equality_comparable<T> {
+    if (a.size_ != b.size_) return false;
+    for (std::size_t i = 0; i < a.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return true;
+  }
+
  private:
   static constexpr std::size_t inline_capacity = 8;
 
   void* storage() noexcept { return heap_ != nullptr ? heap_ : inline_; }
   const void* storage() const noexcept { return heap_ != nullptr ? heap_ : inline_; }
 
+  void reserve(std::size_t count) {
+    if (count > inline_capacity) heap_ = ::operator new (count * sizeof(T), std::align_val_t{alignof(T)});
+  }
   template <class Make>
   void create(std::size_t count, Make&& make) {
-    if (count > inline_capacity) heap_ = ::operator new (count * sizeof(T), std::align_val_t{alignof(T)});
+    reserve(count);
     try {
       for (; size_ < count; ++size_) ::new (static_cast<void*>(static_cast<T*>(storage()) + size_)) T(make(size_));
     } catch (...) {
@@ -97,5 +124,15 @@ template <class T>
 inline constexpr bool is_per_replica = false;
 template <class T>
 inline constexpr bool is_per_replica<PerReplica<T>> = true;
+
+/// "[1, 2]": the values in the order of the replicas.
+template <class T>
+  requires requires(const T& value) { text(value); }
+[[nodiscard]] std::string to_string(const PerReplica<T>& values) {
+  std::string joined = "[";
+  for (std::size_t replica = 0; replica < values.size(); ++replica)
+    joined += text(replica == 0 ? "" : ", ", values[replica]);
+  return joined + "]";
+}
 
 }  // namespace dist

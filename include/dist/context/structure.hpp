@@ -23,6 +23,16 @@ template <class... Ts>
 inline constexpr bool is_tuple<std::tuple<Ts...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = true;
+/// A structure of these members in the form of `Like`: a pair of a pair, a tuple of a tuple.
+template <class Like, class... Members>
+struct StructureLike {
+  using Type = std::tuple<Members...>;
+};
+template <class A, class B, class First, class Second>
+struct StructureLike<std::pair<A, B>, First, Second> {
+  using Type = std::pair<First, Second>;
+};
+
 template <class T>
 inline constexpr bool is_array = false;
 template <class T, std::size_t Size>
@@ -47,14 +57,15 @@ constexpr auto map_members(S& structure, Fn& fn, std::index_sequence<I...>) {
     using Value = decltype(fn(structure[0]));
     return std::array<Value, sizeof...(I)>{fn(structure[I])...};
   } else {
-    return std::tuple<decltype(fn(std::get<I>(structure)))...>{fn(std::get<I>(structure))...};
+    using Mapped = typename StructureLike<std::remove_cv_t<S>, decltype(fn(std::get<I>(structure)))...>::Type;
+    return Mapped{fn(std::get<I>(structure))...};
   }
 }
 
 }  // namespace detail
 
-/// `fn(member)` of every member: an array of an array, a tuple of a tuple or a pair (of references where `fn` returns
-/// them), an optional of an optional.
+/// `fn(member)` of every member: an array of an array, a tuple of a tuple, a pair of a pair (of references where `fn`
+/// returns them), an optional of an optional.
 template <class S, class Fn>
   requires Structure<S>
 [[nodiscard]] constexpr auto map_structure(S& structure, Fn&& fn) {
@@ -152,7 +163,7 @@ constexpr void for_each_member(S& structure, Fn&& fn) {
 }
 
 /// Per-replica structures become a structure of per-replica values: of PerReplica<std::tuple<A, B>> a
-/// std::tuple<PerReplica<A>, PerReplica<B>>, and so on inside. Anything else stays as it is (spec C03, F05). Throws
+/// std::tuple<PerReplica<A>, PerReplica<B>>, of pairs a pair, and so on inside. Anything else stays as it is (spec C03, F05). Throws
 /// ShapeMismatch when an optional has a value on some replicas only.
 template <class T>
 [[nodiscard]] auto regroup(PerReplica<T>&& values);
@@ -170,7 +181,8 @@ auto regroup_members(PerReplica<T>& values, std::index_sequence<I...>) {
     using Value = decltype(member.template operator()<0>());
     return std::array<Value, sizeof...(I)>{member.template operator()<I>()...};
   } else {
-    return std::tuple<decltype(member.template operator()<I>())...>{member.template operator()<I>()...};
+    using Regrouped = typename StructureLike<T, decltype(member.template operator()<I>())...>::Type;
+    return Regrouped{member.template operator()<I>()...};
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -58,6 +60,10 @@ class IndexedSlices {
   /// InvalidArgument for more elements than can be counted.
   IndexedSlices(std::size_t rows, Shape dense_shape)
       : indices_(Shape{rows}), values_(rows_of(dense_shape, rows)), dense_shape_(dense_shape) {}
+  /// Row `i` of `values` for each index `i`: `IndexedSlices<float>{{3, 0}, {{2, 2}, {1, 2, 3, 4}}, {10, 2}}`. Throws as
+  /// IndexedSlicesView does.
+  IndexedSlices(std::initializer_list<std::int64_t> indices, const Tensor<T>& values, Shape dense_shape)
+      : IndexedSlices(IndexedSlicesView<T>{{indices.begin(), indices.size()}, values, dense_shape}) {}
   /// Copies what `view` shows.
   explicit IndexedSlices(const IndexedSlicesView<T>& view) : IndexedSlices(view.rows(), view.dense_shape()) {
     for (std::size_t row = 0; row < view.rows(); ++row) indices_[row] = view.indices()[row];
@@ -74,6 +80,9 @@ class IndexedSlices {
   /// Throws InvalidArgument for an index that `dense_shape` does not have.
   [[nodiscard]] IndexedSlicesView<T> view() const { return {indices(), values(), dense_shape_}; }
 
+  /// The same rows in the same order, of arrays of the same shape.
+  [[nodiscard]] friend bool operator==(const IndexedSlices&, const IndexedSlices&) = default;
+
  private:
   static Shape rows_of(const Shape& dense_shape, std::size_t rows) {
     if (dense_shape.rank() == 0)
@@ -86,5 +95,16 @@ class IndexedSlices {
   Tensor<T> values_;
   Shape dense_shape_;
 };
+
+/// "rows [3, 0] of [10, 2]: [[1, 2], [3, 4]]"
+template <class T>
+[[nodiscard]] std::string to_string(const IndexedSlicesView<T>& slices) {
+  const TensorView<const std::int64_t> indices{slices.indices(), Shape{slices.rows()}};
+  return text("rows ", to_string(indices), " of ", to_string(slices.dense_shape()), ": ", to_string(slices.values()));
+}
+template <class T>
+[[nodiscard]] std::string to_string(const IndexedSlices<T>& slices) {
+  return to_string(slices.view());
+}
 
 }  // namespace dist

@@ -2,13 +2,16 @@
 
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist {
 
@@ -95,6 +98,13 @@ class Tensor {
 
   Tensor() : shape_{0} {}
   explicit Tensor(Shape shape) : shape_(shape), buffer_(shape.elements()) {}
+  /// A copy of what `view` shows.
+  explicit Tensor(TensorView<const T> view) : Tensor(view.shape()) { copy_elements(view.data()); }
+  /// The elements row by row: `Tensor<float>{{2, 2}, {1, 2, 3, 4}}`. Throws ShapeMismatch when they are not as many as
+  /// `shape` says.
+  Tensor(Shape shape, std::span<const T> elements) : Tensor(TensorView<const T>{elements, shape}) {}
+  Tensor(Shape shape, std::initializer_list<T> elements)
+      : Tensor(shape, std::span<const T>{elements.begin(), elements.size()}) {}
   /// A tensor that was moved from holds other elements or none, and stays usable.
   Tensor(Tensor&& other) noexcept : shape_(std::exchange(other.shape_, Shape{0})), buffer_(std::move(other.buffer_)) {}
   Tensor& operator=(Tensor&& other) noexcept {
@@ -102,11 +112,11 @@ class Tensor {
     buffer_ = std::move(other.buffer_);  // which swaps
     return *this;
   }
-  Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other); }
+  Tensor(const Tensor& other) : Tensor(other.shape_) { copy_elements(other.data()); }
   Tensor& operator=(const Tensor& other) {
     if (this != &other) {
       resize(other.shape_);
-      copy_elements(other);
+      copy_elements(other.data());
     }
     return *this;
   }
@@ -131,14 +141,43 @@ class Tensor {
   [[nodiscard]] TensorView<const T> view() const noexcept { return {data(), shape_}; }
   [[nodiscard]] T& operator[](std::size_t index) { return view()[index]; }
   [[nodiscard]] const T& operator[](std::size_t index) const { return view()[index]; }
+  /// One index per axis.
+  template <class... Indices>
+    requires(std::is_convertible_v<Indices, std::size_t>&&...)
+  [[nodiscard]] T& operator()(Indices... indices) { return view()(indices...); }
+  template <class... Indices>
+    requires(std::is_convertible_v<Indices, std::size_t>&&...)
+  [[nodiscard]] const T& operator()(Indices... indices) const { return view()(indices...); }
+
+  /// The same shape and equal elements.
+  [[nodiscard]] friend bool operator==(const Tensor& a, const Tensor& b) noexcept {
+    if (a.shape_ != b.shape_) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (!(a.data()[i] == b.data()[i])) return false;
+    return true;
+  }
 
  private:
-  void copy_elements(const Tensor& other) {
-    if (size() > 0) std::memcpy(data(), other.data(), size() * sizeof(T));
+  void copy_elements(const T* from) {
+    if (size() > 0) std::memcpy(data(), from, size() * sizeof(T));
   }
 
   Shape shape_;
   AlignedBuffer<T> buffer_;
 };
+
+/// "[[1, 2], [3, 4]]"; a scalar is its number.
+template <class T>
+[[nodiscard]] std::string to_string(TensorView<T> tensor) {
+  if (tensor.shape().rank() == 0) return text(*tensor.data());
+  std::string joined = "[";
+  for (std::size_t row = 0; row < tensor.rows(); ++row)
+    joined += text(row == 0 ? "" : ", ", to_string(tensor.row(row)));
+  return joined + "]";
+}
+template <class T>
+[[nodiscard]] std::string to_string(const Tensor<T>& tensor) {
+  return to_string(tensor.view());
+}
 
 }  // namespace dist

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,10 +25,12 @@
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/network_state.hpp>
 #include <dist/nn/outputs.hpp>
+#include <dist/nn/parameter.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/workspace.hpp>
 #include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
 namespace dist::nn {
@@ -104,12 +107,6 @@ class Network {
     return stores_gradients ? gradients : std::span<Element>{};
   }
 
-  /// Lets an optimizer apply the gradients of this replica's last `backward` once more.
-  void renew_gradients(const InReplica auto& replica) {
-    Slot& slot = slots_[replica.local_index()];
-    slot.has_gradients = slot.has_computed;
-  }
-
   /// Expires with the network, for those that refer to it.
   [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
@@ -120,7 +117,29 @@ class Network {
   /// without the Input.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element> parameter(const InReplica auto& replica) const {
+    require_parameter<Layer, Which>();
     return Net::template layer_parameters<Layer>(parameters_.component(replica).data())[Which];
+  }
+  /// The same outside replica functions, as a tensor of its own; also by its name in `layout()`, such as
+  /// "dense_1/kernel". Throws InvalidArgument for a name that no parameter has.
+  template <std::size_t Layer, std::size_t Which>
+  [[nodiscard]] Tensor<Element> parameter(const InCrossReplica auto& scope) const {
+    require_parameter<Layer, Which>();
+    return detail::part_of(parameters_, scope, Net::parameters[Net::first_parameter[Layer] + Which]);
+  }
+  [[nodiscard]] Tensor<Element> parameter(const InCrossReplica auto& scope, std::string_view name) const {
+    return detail::part_of(parameters_, scope, detail::parameter_named(layout(), name));
+  }
+  /// Writes a parameter outside replica functions, in every copy: `values` are a tensor of its shape, a contiguous range
+  /// of as many numbers, or one number for all elements. Throws InvalidArgument for a name that no parameter has,
+  /// ShapeMismatch.
+  template <class Values>
+  void assign_parameter(const InCrossReplica auto& scope, std::string_view name, const Values& values) {
+    const Parameter& parameter = detail::parameter_named(layout(), name);
+    const auto given = dist::detail::given_to(detail::NamedPart<Element>{parameter.name(), parameter.shape}, values);
+    Tensor<Element> all{parameters_.read(scope)};
+    for (std::size_t i = 0; i < parameter.shape.elements(); ++i) all[parameter.offset + i] = given[i];
+    parameters_.assign(scope, all);
   }
   /// The same of the gradients.
   template <std::size_t Layer, std::size_t Which>
@@ -220,6 +239,13 @@ class Network {
   template <std::size_t Layer>
   static constexpr bool stores = Storage::template stores<typename Net::template Layer<Layer>>;
 
+  template <std::size_t Layer, std::size_t Which>
+  static constexpr void require_parameter() {
+    static_assert(Which < Net::template Layer<Layer>::parameters.size(),
+                  "the layer does not have so many parameters: layers are counted from 0 without the Input, and some, "
+                  "such as Flatten, have none; see layout()");
+  }
+
   template <class WhenReady>
   void compute_gradients(const InReplica auto& replica, WhenReady&& when_ready) {
     const auto parameters = parameters_.component(replica);
@@ -248,7 +274,7 @@ class Network {
         "A network's gradients were to be applied, and there are none",
         text("replica ", replica.replica_id().index(),
              slot.has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
-        "Call forward, a loss and backward before each apply_gradients, or renew_gradients to apply them once more");
+        "Call forward, a loss and backward before each apply_gradients");
   }
 
   void require_batches(const InReplica auto& replica) const {

@@ -226,6 +226,19 @@ class Optimizer {
   /// shares. After steps with `skip_aggregation` each replica has a whole one of its own, and `read` would add these
   /// up: take `component(strategy.scope(), replica)` then.
   [[nodiscard]] std::span<const Slot> slots() const noexcept { return slots_; }
+  /// The part of a slot that belongs to one parameter, outside replica functions: `slot(scope, "momentum",
+  /// "dense/kernel")`. Throws InvalidArgument for a slot or a parameter that there is not.
+  [[nodiscard]] Tensor<Element> slot(const InCrossReplica auto& scope, std::string_view name,
+                                     std::string_view parameter) const {
+    std::string names;
+    for (const Slot& slot : slots_) {
+      if (slot.name() == text(O::name, "/", name))
+        return detail::part_of(slot, scope, detail::parameter_named(Network::layout(), parameter));
+      names += text(names.empty() ? "" : ", ", slot.name());
+    }
+    throw InvalidArgument(text("Optimizer ", O::name, " has no slot '", name, "'"), text("it has ", names),
+                          text("Use what follows ", O::name, "/ in one of these names"));
+  }
 
  private:
   static constexpr bool has_norm = has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>;

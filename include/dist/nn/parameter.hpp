@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::nn {
@@ -30,5 +33,39 @@ inline constexpr std::size_t parameter_alignment = 16;
 [[nodiscard]] constexpr std::size_t padded(std::size_t elements) {
   return (elements + parameter_alignment - 1) / parameter_alignment * parameter_alignment;
 }
+
+namespace detail {
+
+/// Throws InvalidArgument when no parameter of `layout` has that name.
+[[nodiscard]] inline const Parameter& parameter_named(std::span<const Parameter> layout, std::string_view name) {
+  std::string names;
+  for (const Parameter& parameter : layout) {
+    if (parameter.name() == name) return parameter;
+    names += text(names.empty() ? "" : ", ", parameter.name());
+  }
+  throw InvalidArgument(text("The network has no parameter '", name, "'"), text("it has ", names),
+                        "Use one of these names");
+}
+
+/// The tensor of `parameter` in a variable that holds those of all parameters.
+template <class Variable>
+[[nodiscard]] auto part_of(const Variable& variable, const auto& scope, const Parameter& parameter) {
+  using T = typename Variable::Element;
+  const auto& all = variable.read(scope);
+  return Tensor<T>{TensorView<const T>{all.data() + parameter.offset, parameter.shape}};
+}
+
+/// A parameter as something to be written.
+template <class T>
+struct NamedPart {
+  using Element = T;
+  std::string text;
+  Shape extents;
+
+  [[nodiscard]] const std::string& name() const noexcept { return text; }
+  [[nodiscard]] const Shape& shape() const noexcept { return extents; }
+};
+
+}  // namespace detail
 
 }  // namespace dist::nn

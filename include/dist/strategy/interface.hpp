@@ -72,7 +72,8 @@ class StrategyInterface {
   /// A variable with one copy per replica, or one for all under CentralStorage, with replica 0's initial value, which
   /// is that of the chief where there are several processes (spec A16, G06).
   ///
-  /// `initial` is one number for all elements, a TensorView of the shape, or a function that fills a `TensorView<T>`.
+  /// `initial` is one number for all elements, a TensorView of the shape, a contiguous range of as many numbers, such as
+  /// a std::vector, or a function that fills a `TensorView<T>`.
   /// `trainable` says whether optimizers take the variable: they throw InvalidArgument for one that is not trainable;
   /// left out, OnWrite variables are (spec G03). Throws ShapeMismatch, InvalidArgument for a number that T cannot hold,
   /// OutOfMemory, and WrongStrategy inside a replica function.
@@ -331,12 +332,15 @@ class StrategyInterface {
             text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
             "Give an initial value of the variable's shape");
       std::copy_n(values.data(), values.size(), first.data());
+    } else if constexpr (detail::NumbersFor<std::remove_cvref_t<Initial>, T>) {
+      const auto values = detail::numbers_for(made.name(), shape, std::as_const(initial));
+      std::copy_n(values.data(), values.size(), first.data());
     } else {
       constexpr bool fills = detail::is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
-      static_assert(
-          fills,
-          "a variable's initial value must be a number, a TensorView of its element type, or a function that fills a "
-          "TensorView of it");
+      static_assert(fills,
+                    "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
+                    "of numbers "
+                    "of that type, or a function that fills a TensorView of it");
       if constexpr (fills) initial(TensorView<T>{first, shape});
     }
     if constexpr (!Reducible<std::remove_cvref_t<Initial>>) derived().workers().broadcast(0, first);
@@ -429,5 +433,57 @@ class StrategyInterface {
 
   const void* made_in_ = detail::run_here.strategy;
 };
+
+namespace detail {
+
+template <class Policy>
+concept SynchronizationPolicy = std::same_as<Policy, OnWrite> || std::same_as<Policy, OnRead>;
+
+/// The synchronization and the aggregation among `Policies`, in any order.
+template <class... Policies>
+struct VariablePolicies {
+  using Synchronization = OnWrite;
+  using Aggregation = None;
+};
+template <SynchronizationPolicy Sync>
+struct VariablePolicies<Sync> {
+  using Synchronization = Sync;
+  using Aggregation = None;
+};
+template <class Agg>
+struct VariablePolicies<Agg> {
+  using Synchronization = OnWrite;
+  using Aggregation = Agg;
+};
+template <class First, class Second>
+struct VariablePolicies<First, Second> {
+  static constexpr bool in_order = SynchronizationPolicy<First>;
+  static_assert(in_order != SynchronizationPolicy<Second>,
+                "a variable has one synchronization, OnWrite or OnRead, and one aggregation: None, Sum, Mean or "
+                "OnlyFirstReplica");
+  using Synchronization = std::conditional_t<in_order, First, Second>;
+  using Aggregation = std::conditional_t<in_order, Second, First>;
+};
+
+}  // namespace detail
+
+/// `strategy.variable` as a free function, which generic code calls without `.template`, with the policies in any order:
+/// `dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, values, "total")`.
+template <class T, class... Policies, Strategy S, class Initial = T>
+[[nodiscard]] auto variable(S& strategy, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+                            Trainable trainable = Trainable::by_synchronization) {
+  static_assert(sizeof...(Policies) <= 2, "a variable has two policies: one synchronization and one aggregation");
+  using Chosen = detail::VariablePolicies<Policies...>;
+  return strategy.template variable<T, typename Chosen::Synchronization, typename Chosen::Aggregation>(
+      shape, std::forward<Initial>(initial), std::move(name), trainable);
+}
+/// The same in a replica function, of which every replica gets the one variable (spec B15).
+template <class T, class... Policies, InReplica Context, class Initial = T>
+[[nodiscard]] auto variable(const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+                            Trainable trainable = Trainable::by_synchronization) {
+  using Chosen = detail::VariablePolicies<Policies...>;
+  return replica.strategy().template variable<T, typename Chosen::Synchronization, typename Chosen::Aggregation>(
+      replica, shape, std::forward<Initial>(initial), std::move(name), trainable);
+}
 
 }  // namespace dist

@@ -1,5 +1,5 @@
-/// What a variable can be written with: one number for all elements, or a tensor of the variable's shape and element
-/// type.
+/// What a variable can be written with: one number for all elements, or as many numbers of its type as it has elements:
+/// a tensor of its shape, or a contiguous range.
 #pragma once
 
 #include <concepts>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
@@ -16,6 +17,33 @@
 
 namespace dist {
 
+namespace detail {
+
+template <class V>
+concept HasShape = requires(const V& value) {
+  value.shape();
+};
+
+/// A range of numbers of type `T`, or a value that consists of these, such as a std::array.
+template <class V, class T>
+concept NumbersFor = (NumberRange<V> || NumbersValue<V>)&&std::same_as<typename OperandNumbers<V>::Type, T>;
+
+/// The numbers of `values` for variable `name` of that shape. Throws ShapeMismatch unless they are as many, in the same
+/// extents if the range has several axes.
+template <class V>
+[[nodiscard]] auto numbers_for(std::string_view name, const Shape& shape, const V& values) {
+  const std::span numbers = numbers_in(values);
+  Shape given{numbers.size()};
+  if constexpr (NumberRange<V>) given = shape_of_range(values);
+  if (numbers.size() != shape.elements() || (given.rank() > 1 && given != shape))
+    throw ShapeMismatch(text("A value does not fit variable '", name, "'"),
+                        text("the value has shape ", to_string(given), ", the variable ", to_string(shape)),
+                        "Give as many numbers as the variable has elements, or one number for all elements");
+  return numbers;
+}
+
+}  // namespace detail
+
 /// A value that its writer knows to be the same on every replica; `same` makes one. Written in a replica function it is
 /// taken as it is, without communication where every replica has a copy (spec G.4: a value that is not distributed).
 template <class V>
@@ -23,11 +51,14 @@ struct Same {
   V value;
 };
 
-/// Marks `value`, which every replica gives alike: `steps.assign_add(replica, same(1))`. A tensor is referred to.
+/// Marks `value`, which every replica gives alike: `steps.assign_add(replica, same(1))`. Tensors and ranges are referred
+/// to.
 template <class V>
 [[nodiscard]] constexpr auto same(const V& value) {
   if constexpr (Reducible<V>) {
     return Same<V>{value};
+  } else if constexpr (NumberRange<V> && !detail::HasShape<V>) {
+    return Same<std::span<const detail::ElementIn<V>>>{detail::numbers_in(value)};
   } else {
     return Same<TensorView<const typename V::Element>>{value};
   }
@@ -39,11 +70,6 @@ template <class V>
 inline constexpr bool is_same_value = false;
 template <class V>
 inline constexpr bool is_same_value<Same<V>> = true;
-
-template <class V>
-concept HasShape = requires(const V& value) {
-  value.shape();
-};
 
 /// A written number: the same for every element.
 template <class T>
@@ -91,15 +117,18 @@ template <class Variable, class Value>
           text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(variable.shape())),
           "Give a value of the variable's shape, or one number for all elements");
     return values.elements();
+  } else if constexpr (NumbersFor<Value, T>) {
+    return numbers_for(variable.name(), variable.shape(), value);
   } else {
     static_assert(!is_per_replica<Value>,
                   "a variable is not written with a PerReplica: strategy.update hands each copy its own value, and run "
                   "hands each replica its own");
-    static_assert(is_per_replica<Value> || HasShape<Value>,
-                  "a variable is written with one number, a Tensor or a TensorView: make a TensorView of other arrays, "
-                  "such as a std::vector, which do not say their shape");
-    static_assert(is_per_replica<Value> || !HasShape<Value>,
-                  "a variable is written with one number, or with a tensor of the variable's own element type: convert "
+    constexpr bool has_numbers = HasShape<Value> || NumberRange<Value> || NumbersValue<Value>;
+    static_assert(is_per_replica<Value> || has_numbers,
+                  "a variable is written with one number, a tensor, or a contiguous range of numbers, such as a "
+                  "std::vector");
+    static_assert(is_per_replica<Value> || !has_numbers,
+                  "a variable is written with one number, or with numbers of the variable's own element type: convert "
                   "the elements first");
     return Uniform<T>{};
   }
