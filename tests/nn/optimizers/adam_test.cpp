@@ -1,6 +1,7 @@
 #include <dist/nn/optimizers/adam.hpp>
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -53,6 +54,33 @@ TEST_CASE("amsgrad keeps the largest second moment") {
   CHECK(run_functor<double>(plain, 1) == doctest::Approx(reference(plain, 1)).epsilon(1e-12));
   CHECK(run_functor<double>(amsgrad, 1) == doctest::Approx(reference(amsgrad, 1)).epsilon(1e-12));
   CHECK(run_functor<double>(plain, 1) - run_functor<double>(amsgrad, 1) > 0.01);
+}
+
+TEST_CASE("a gradient whose square overflows moves nothing, as in Keras") {
+  for (const bool amsgrad : {false, true}) {
+    float weight = 0.5f;
+    float slots[3] = {};
+    const nn::Adam adam{.amsgrad = amsgrad};
+    adam.with_update<float>(1, [&](auto update) { weight = update(weight, 3e19f, slots); });
+    CHECK(weight == 0.5f);
+    CHECK(slots[1] == std::numeric_limits<float>::infinity());
+    // v += (1 - beta_2) (g^2 - v) is infinity - infinity from here on.
+    adam.with_update<float>(2, [&](auto update) { weight = update(weight, 1.0f, slots); });
+    CHECK(std::isnan(weight));
+  }
+}
+
+TEST_CASE("squares that are denormal count in full where epsilon is 0") {
+  // In the first step m / sqrt(v), both corrected, is the gradient's sign.
+  for (const float gradient : {1e-17f, 1e-18f, -1e-19f, 1e-20f}) {
+    float weight = 0;
+    float slots[2] = {};
+    nn::Adam{.epsilon = 0}.with_update<float>(1, [&](auto update) { weight = update(weight, gradient, slots); });
+    const double rate = 1e-3 * std::sqrt(1 - 0.999) / (1 - 0.9);
+    const double expected = -rate * static_cast<double>(slots[0]) / std::sqrt(static_cast<double>(slots[1]));
+    CHECK(static_cast<double>(weight) == doctest::Approx(expected).epsilon(1e-5));
+    CHECK(std::fabs(weight) == doctest::Approx(1e-3).epsilon(0.02));
+  }
 }
 
 TEST_CASE("defaults are those of Keras, ranges are checked") {

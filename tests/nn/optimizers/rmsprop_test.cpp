@@ -1,6 +1,7 @@
 #include <dist/nn/optimizers/rmsprop.hpp>
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -55,6 +56,38 @@ TEST_CASE("a variance that rounding makes negative is no NaN") {
   for (std::int64_t step = 1; step <= 200; ++step)
     rmsprop.with_update<float>(step, [&](auto update) { weight = update(weight, 3.3333333f, slots); });
   CHECK(std::isfinite(weight));
+}
+
+TEST_CASE("a gradient whose square overflows moves nothing, and what is not defined is NaN, as in Keras") {
+  const auto step = [](const nn::RMSprop& rmsprop, float gradient) {
+    float weight = 0.5f;
+    float slots[3] = {};
+    rmsprop.with_update<float>(1, [&](auto update) { weight = update(weight, gradient, slots); });
+    return weight;
+  };
+  // lr g / sqrt(infinity) = 0; the average gradient's square is finite.
+  CHECK(step({}, 3e19f) == 0.5f);
+  CHECK(step({}, -3e38f) == 0.5f);
+  CHECK(step({.momentum = 0.9f}, 3e19f) == 0.5f);
+  CHECK(step({.centered = true}, 3e19f) == 0.5f);
+  // The largest square that is finite: 1e-3 g / sqrt(0.1 g^2).
+  CHECK(step({}, 1.8e19f) == doctest::Approx(0.5 - 1e-3 / std::sqrt(0.1)).epsilon(1e-6));
+  // 0 times infinity.
+  CHECK(std::isnan(step({}, std::numeric_limits<float>::infinity())));
+  CHECK(std::isnan(step({.centered = true}, std::numeric_limits<float>::quiet_NaN())));
+  // An element without a gradient stays where it is, where Keras divides 0 by 0.
+  CHECK(step({.epsilon = 0}, 0.0f) == 0.5f);
+}
+
+TEST_CASE("squares that are denormal count in full where epsilon is 0") {
+  for (const float gradient : {1e-18f, 1e-19f, -1e-20f, 1e-21f}) {
+    float weight = 0;
+    float slots[1] = {};
+    nn::RMSprop{.epsilon = 0}.with_update<float>(1, [&](auto update) { weight = update(weight, gradient, slots); });
+    const double expected = -1e-3 * static_cast<double>(gradient) / std::sqrt(static_cast<double>(slots[0]));
+    CHECK(static_cast<double>(weight) == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(std::fabs(weight) == doctest::Approx(1e-3 / std::sqrt(0.1)).epsilon(0.01));
+  }
 }
 
 TEST_CASE("defaults are those of Keras, ranges are checked") {

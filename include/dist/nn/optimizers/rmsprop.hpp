@@ -19,8 +19,8 @@ namespace dist::nn {
 ///     d = lr g / sqrt(v + epsilon)                        or lr g / sqrt(v - a^2 + epsilon) if centered
 ///     w -= d                                              or m = momentum m + d;  w -= m
 ///
-/// One difference: v - a^2 is a variance, and taken as 0 where rounding makes it negative, so that no weight
-/// becomes NaN.
+/// Two differences keep weights from becoming NaN: v - a^2 is a variance, and taken as 0 where rounding makes it
+/// negative; and with an epsilon of 0, a weight whose gradients were all 0 stays as it is.
 struct RMSprop {
   static constexpr std::string_view name = "RMSprop";
 
@@ -57,7 +57,7 @@ struct RMSprop {
       if constexpr (Centered) {
         slot[1] = rho * slot[1] + (T{1} - rho) * gradient;
         square -= slot[1] * slot[1];
-        square = square > T{0} ? square : T{0};
+        square = square < T{0} ? T{0} : square;
       }
       T step = rate * gradient * detail::inverse_root(square + epsilon);
       if constexpr (Momentum) {
