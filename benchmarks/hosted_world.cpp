@@ -2,7 +2,7 @@
 // between ranks 0 and 1, one way, the least of 200 rounds.
 //
 //   mpirun -n 2 bench_hosted_world
-//   example_09_dist_run -n 2 bench_hosted_world
+//   dist-run -n 2 bench_hosted_world
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -1,10 +1,11 @@
 // A launcher for one machine: starts N processes of a program, each with its TF_CONFIG, as an operator does for many.
 //
-//   dist-run -n N [--secret] program arguments...
+//   dist-run -n N [--restarts R] [--secret] program arguments...
 //
-// Each line that worker 1 prints appears behind "[worker 1] ". SIGINT and SIGTERM go to all. The status is that of the
-// worker that failed first; the others then have ten seconds to end, and are killed. --secret makes a job secret, so
-// that nobody else can join. Without arguments the launcher checks itself.
+// Each line that worker 1 prints appears behind "[worker 1] ". SIGINT, SIGTERM and SIGUSR1 go to all. The status is that
+// of the worker that failed first; the others then have ten seconds to end, and are killed. --restarts starts all workers
+// again after a failure, at most R times; DIST_RESTARTS tells them how often that was done. --secret makes a job secret,
+// so that nobody else can join. Without arguments the launcher checks itself.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -39,6 +40,7 @@ using dist::text;
 
 struct Options {
   std::size_t workers = 0;
+  std::size_t restarts = 0;
   bool secret = false;
   std::chrono::milliseconds grace{10'000};
   std::vector<std::string> command;
@@ -124,14 +126,19 @@ class Lines {
 
 class Launcher {
  public:
-  Launcher(Options options, std::FILE* out, std::FILE* err) : options_(std::move(options)), out_(out), err_(err) {}
+  /// Workers that were started `restarts` times before.
+  Launcher(const Options& options, std::size_t restarts, std::FILE* out, std::FILE* err)
+      : options_(options), restarts_(restarts), out_(out), err_(err) {}
+
+  /// Whether a signal asked the job to end: then it is not started again.
+  [[nodiscard]] bool was_told_to_end() const { return told_to_end_; }
 
   /// The status of the worker that failed first, or 0.
   int run() {
     signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody hears of the workers' ends
     sigset_t handled, before;
     sigemptyset(&handled);
-    for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&handled, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&handled, signal);
     sigprocmask(SIG_BLOCK, &handled, &before);
     const int signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
 
@@ -183,6 +190,7 @@ class Launcher {
       dup2(out[1], 1);
       dup2(err[1], 2);
       setenv("TF_CONFIG", config.c_str(), 1);
+      setenv("DIST_RESTARTS", std::to_string(restarts_).c_str(), 1);
       if (!secret.empty()) setenv("DIST_JOB_SECRET", secret.c_str(), 1);
       std::vector<char*> arguments;
       for (std::string& argument : options_.command) arguments.push_back(argument.data());
@@ -224,6 +232,8 @@ class Launcher {
   }
   void forward(int signal) {
     send_to_all(signal);
+    if (signal == SIGUSR1) return;  // a question
+    told_to_end_ = true;
     begin_end();
   }
   void send_to_all(int signal) const {
@@ -250,21 +260,34 @@ class Launcher {
   }
 
   Options options_;
+  std::size_t restarts_;
   std::FILE* out_;
   std::FILE* err_;
   std::vector<Worker> workers_;
   std::vector<Lines> lines_;
   int status_ = 0;
+  bool told_to_end_ = false;
   bool ending_ = false;
   bool killing_ = false;
   Clock::time_point end_;
 };
 
+/// Runs the workers, and again after a failure as often as the options allow. The status is that of the last time.
+int run(const Options& options, std::FILE* out, std::FILE* err) {
+  for (std::size_t restarts = 0;; ++restarts) {
+    Launcher launcher{options, restarts, out, err};
+    const int status = launcher.run();
+    if (status == 0 || launcher.was_told_to_end() || restarts == options.restarts) return status;
+    std::fprintf(err, "dist-run: starts all workers again, restart %zu of %zu\n", restarts + 1, options.restarts);
+    std::fflush(err);
+  }
+}
+
 /// Runs a shell script as workers, and gives what they print.
-std::string printed_by(std::size_t workers, const char* script, int expected_status) {
+std::string printed_by(std::size_t workers, const char* script, int expected_status, std::size_t restarts = 0) {
   std::FILE* out = std::tmpfile();
-  Options options{workers, true, std::chrono::milliseconds{200}, {"/bin/sh", "-c", script}};
-  const int status = Launcher{options, out, out}.run();
+  const Options options{workers, restarts, true, std::chrono::milliseconds{200}, {"/bin/sh", "-c", script}};
+  const int status = run(options, out, out);
   std::string printed(static_cast<std::size_t>(std::ftell(out)), '\0');
   std::rewind(out);
   printed.resize(std::fread(printed.data(), 1, printed.size(), out));
@@ -302,11 +325,15 @@ int check_itself() {
 
   check(contains(printed_by(1, "printf 'no end'; exit 0", 0), "[worker 0] no end\n"),
         "a last line without an end is kept");
+
+  const char* third_time = "echo restart $DIST_RESTARTS; [ $DIST_RESTARTS = 2 ] || exit 5";
+  check(contains(printed_by(1, third_time, 0, 2), "[worker 0] restart 2\n"), "a job that fails is started again");
+  check(contains(printed_by(1, third_time, 5, 1), "restart 1 of 1"), "not more often than is asked for");
   return 0;
 }
 
 int usage() {
-  std::fprintf(stderr, "usage: dist-run -n N [--secret] program arguments...\n");
+  std::fprintf(stderr, "usage: dist-run -n N [--restarts R] [--secret] program arguments...\n");
   return 2;
 }
 
@@ -320,16 +347,17 @@ int main(int count, char** arguments) {
     const std::string_view option = arguments[next];
     if (option == "--secret") {
       options.secret = true;
-    } else if (option == "-n" && next + 1 < count) {
+    } else if ((option == "-n" || option == "--restarts") && next + 1 < count) {
       char* end = nullptr;
-      const long workers = std::strtol(arguments[++next], &end, 10);
-      if (*end != '\0' || workers < 1 || workers > 1024) return usage();
-      options.workers = static_cast<std::size_t>(workers);
+      const char* const written = arguments[++next];
+      const long number = std::strtol(written, &end, 10);
+      if (end == written || *end != '\0' || number < (option == "-n" ? 1 : 0) || number > 1024) return usage();
+      (option == "-n" ? options.workers : options.restarts) = static_cast<std::size_t>(number);
     } else {
       return usage();
     }
   }
   options.command.assign(arguments + next, arguments + count);
   if (options.workers == 0 || options.command.empty()) return usage();
-  return Launcher{std::move(options), stdout, stderr}.run();
+  return run(options, stdout, stderr);
 }
