@@ -50,6 +50,9 @@ TEST_CASE("ranks come, start, say goodbye and finalize") {
   CHECK_FALSE(node.ranks.in_mpi(3));
   node.ranks.enter_mpi(3);
   CHECK(node.ranks.in_mpi(3));
+  CHECK_FALSE(node.ranks.all_in_mpi());
+  node.ranks.enter_mpi(1);
+  CHECK(node.ranks.all_in_mpi());
   node.say(1, WorldFrame::initialised);
   for (const std::size_t index : {0U, 1U}) {
     node.say(index, WorldFrame::goodbye);

@@ -65,9 +65,11 @@ int serve(Notes& notes, bool mute) {
   PmixServer server{job_in(directory.path(), 500ms)};
   dist::rendezvous::Descriptor somebody;
   if (mute) somebody = mute_connection(server.environment(0));
+  std::vector<std::string> of_rank;
   for (const std::size_t rank : {0U, 1U}) {
     std::string variables;
-    for (const std::string& variable : server.environment(rank)) variables += variable + '\n';
+    of_rank = server.environment(rank);
+    for (const std::string& variable : of_rank) variables += variable + '\n';
     notes.write(rank, variables);
   }
   notes.write(2, "ready");
@@ -76,7 +78,11 @@ int serve(Notes& notes, bool mute) {
     pollfd entry{server.events(), POLLIN, 0};
     poll(&entry, 1, 10);
     while (const std::optional<PmixEvent> event = server.next_event()) {
-      if (event->kind == PmixEvent::Kind::connected) ++connected;
+      if (event->kind == PmixEvent::Kind::connected && ++connected == 2) {
+        if (!try_mute_connection(of_rank)) return 2;
+        server.refuse_connections();
+        if (try_mute_connection(of_rank)) return 3;
+      }
       if (event->kind == PmixEvent::Kind::finalized) ++finalized;
     }
   }

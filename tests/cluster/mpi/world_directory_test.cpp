@@ -38,6 +38,21 @@ TEST_CASE("a world's folder is private, and goes with all it holds") {
   CHECK(exists("/tmp"));
 }
 
+TEST_CASE("a world's folder is where its files fit, and somewhere if they fit nowhere") {
+  struct statvfs memory {
+  }, disk{};
+  REQUIRE(statvfs("/dev/shm", &memory) == 0);
+  REQUIRE(statvfs("/tmp", &disk) == 0);
+  unsetenv("TMPDIR");
+  constexpr std::size_t mebibyte = 1 << 20;
+  const std::size_t free_memory = memory.f_bavail * memory.f_frsize / mebibyte;
+  const std::size_t free_disk = disk.f_bavail * disk.f_frsize / mebibyte;
+  if (free_memory > 64) CHECK(WorldDirectory{1}.path().starts_with("/dev/shm/"));
+  if (free_disk > 2 * free_memory + 64) CHECK(WorldDirectory{free_memory / 8 + 2}.path().starts_with("/tmp/"));
+  const WorldDirectory too_large{std::size_t{1} << 40};
+  CHECK(exists(too_large.path()));
+}
+
 TEST_CASE("what a killed server left is removed by the next, and what another one uses is not") {
   const WorldDirectory other;
   make_file(other.path() + "/used");

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <mpi.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,16 +91,24 @@ inline std::string try_to_join(const dist::HostedOptions& options) {
   }
 }
 
-/// A connection to the PMIx server of these variables, that says nothing.
-inline dist::rendezvous::Descriptor mute_connection(const std::vector<std::string>& variables) {
+/// A connection to the PMIx server of these variables, that says nothing; none where the server does not answer within
+/// 300 ms.
+inline dist::rendezvous::Descriptor try_mute_connection(const std::vector<std::string>& variables) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   for (const std::string& variable : variables)
     if (variable.starts_with("PMIX_SERVER_URI"))
       address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(variable.c_str() + variable.rfind(':') + 1)));
-  dist::rendezvous::Descriptor mute{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (connect(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) std::abort();
+  dist::rendezvous::Descriptor mute{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  connect(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  pollfd entry{mute.get(), POLLOUT, 0};
+  if (poll(&entry, 1, 300) != 1 || (entry.revents & POLLERR) != 0) mute.reset();
+  return mute;
+}
+inline dist::rendezvous::Descriptor mute_connection(const std::vector<std::string>& variables) {
+  dist::rendezvous::Descriptor mute = try_mute_connection(variables);
+  if (!mute) std::abort();
   usleep(100'000);  // until the server has accepted it
   return mute;
 }

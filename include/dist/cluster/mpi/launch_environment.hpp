@@ -17,6 +17,7 @@ namespace dist::detail {
 inline void add_launch_variables(std::vector<std::string>& variables, std::size_t ranks_here, bool one_node,
                                  const std::string& directory) {
   // Open MPI 4.1 looks for PMIx only where it believes to be under a launcher, and this is the one it needs no more of.
+  // Where it does not start it therefore talks of srun, which has nothing to do with it.
   variables.emplace_back("SLURM_NODELIST=h");
   variables.emplace_back("SLURM_JOBID=1");
   variables.emplace_back("SLURM_STEP_ID=0");

@@ -63,6 +63,9 @@ class NodeRanks {
   [[nodiscard]] bool in_mpi(std::size_t rank) { return of(rank).in_mpi; }
   [[nodiscard]] bool initialised(std::size_t rank) { return of(rank).initialised; }
   void enter_mpi(std::size_t rank) { of(rank).in_mpi = true; }
+  [[nodiscard]] bool all_in_mpi() const {
+    return count([](const Member& member) { return member.in_mpi; }) == members_.size();
+  }
 
   /// Sends and receives what is possible now. `leaves(rank)` is told of goodbyes, `gone(rank, why)` of connections that
   /// ended without one.

@@ -88,7 +88,7 @@ class NodeServer {
   }
 
   int attend(const WorldStart& start) {
-    WorldDirectory directory;
+    WorldDirectory directory{nodes_.ranks(node_).size()};
     PmixServer pmix{{start.name, start.node_names, nodes_, node_, directory.path(), options_.handshake}};
     const std::string door_path = directory.path() + "/door";
     NodeDoor door{door_path};
@@ -108,7 +108,10 @@ class NodeServer {
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(Milliseconds{100}));
       door.advance();
       reception_.advance([](const rendezvous::Hello& hello) { return refuse(hello); }, [](rendezvous::Guest) {});
-      while (std::optional<PmixEvent> event = pmix.next_event()) on_pmix(*event);
+      while (std::optional<PmixEvent> event = pmix.next_event()) {
+        on_pmix(*event);
+        if (event->kind == PmixEvent::Kind::connected && ranks_.all_in_mpi()) pmix.refuse_connections();
+      }
       ranks_.advance(
           [&](std::size_t rank) {
             tell({rank, host_of(rank), "it had finished its work", true});

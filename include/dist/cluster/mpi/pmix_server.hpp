@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -88,11 +90,14 @@ class PmixServer {
     settings.string(PMIX_SERVER_TMPDIR, job_.directory);
     settings.string(PMIX_SYSTEM_TMPDIR, job_.directory);
     settings.string(PMIX_HOSTNAME, job_.node_names[job_.node]);
+    const std::vector<int> ours = listening_sockets();
     {
       const TimeLimit limit{60};
       expect("PMIx_server_init", PMIx_server_init(&module, settings.data(), settings.size()));
     }
     started_ = true;
+    for (const int each : listening_sockets())
+      if (std::find(ours.begin(), ours.end(), each) == ours.end()) listening_.push_back(each);
     drop_mute_connections();
     wait_for("PMIx_Register_event_handler", [](Completion& done) {
       return PMIx_Register_event_handler(nullptr, 0, nullptr, 0, on_event, on_registered, &done);
@@ -108,6 +113,14 @@ class PmixServer {
   }
   /// This process is about to end and ranks were lost: libpmix stays as it is, as finalising could wait for them.
   void abandon() noexcept { started_ = false; }
+
+  /// All ranks of this node have connected: whoever else calls gets no answer. libpmix serves connections one after the
+  /// other, so mute ones, which any user of the machine can make, would hold the last words of the ranks up.
+  void refuse_connections() const {
+    sock_filter drop_everything{BPF_RET | BPF_K, 0, 0, 0};
+    const sock_fprog program{1, &drop_everything};
+    for (const int each : listening_) setsockopt(each, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+  }
 
   /// For `poll`: readable when there is an event.
   [[nodiscard]] int events() const { return pipe_.get(); }
@@ -207,18 +220,24 @@ class PmixServer {
     ~TimeLimit() { alarm(0); }
   };
 
-  /// libpmix waits for the first bytes of each connection in the thread that does all its work. What this limit is set
-  /// for, its listening socket, the accepted ones inherit.
-  void drop_mute_connections() const {
+  [[nodiscard]] static std::vector<int> listening_sockets() {
     constexpr int most = 256;  // descriptors are given out from the lowest
-    const auto limit_us = std::chrono::microseconds{job_.handshake}.count();
-    const timeval limit{limit_us / 1'000'000, limit_us % 1'000'000};
+    std::vector<int> found;
     for (int each = 0; each < most; ++each) {
       int listens = 0;
       socklen_t size = sizeof listens;
-      if (getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0)
-        setsockopt(each, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+      if (getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0) found.push_back(each);
     }
+    return found;
+  }
+
+  /// libpmix waits for the first bytes of each connection in the thread that does all its work. What this limit is set
+  /// for, its listening socket, the accepted ones inherit. So each mute connection that is made before all ranks have
+  /// connected still costs that long, one after the other.
+  void drop_mute_connections() const {
+    const auto limit_us = std::chrono::microseconds{job_.handshake}.count();
+    const timeval limit{limit_us / 1'000'000, limit_us % 1'000'000};
+    for (const int each : listening_) setsockopt(each, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
 
   [[noreturn]] static void fail(const char* call, pmix_status_t status) {
@@ -335,6 +354,7 @@ class PmixServer {
   PmixJob job_;
   rendezvous::Descriptor pipe_;
   rendezvous::Descriptor pipe_in_;
+  std::vector<int> listening_;  ///< libpmix's sockets
   bool started_ = false;
 };
 

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -39,10 +41,14 @@ inline void remove_folder(int parent, const char* name) {
 /// removed when the next world of this user starts, never another one's.
 class WorldDirectory {
  public:
-  /// Throws RendezvousError.
-  WorldDirectory() {
+  /// With room for the files of so many ranks: in memory, unless there is too little of it, as in a container with a
+  /// small /dev/shm: libpmix would go on without its store there, after pages of messages. Throws RendezvousError.
+  explicit WorldDirectory(std::size_t ranks = 1) {
     const char* temporary = std::getenv("TMPDIR");
-    if (!make("/dev/shm") && !(temporary != nullptr && make(temporary)) && !make("/tmp"))
+    const auto try_all = [&](std::size_t room) {
+      return make("/dev/shm", room) || (temporary != nullptr && make(temporary, room)) || make("/tmp", room);
+    };
+    if (!try_all(ranks * room_for_a_rank) && !try_all(0))
       throw RendezvousError("The server of this node has no folder for temporary files", rendezvous::system_text(),
                             "Make /dev/shm or TMPDIR writable");
   }
@@ -55,8 +61,13 @@ class WorldDirectory {
  private:
   static std::string prefix() { return text("dist-world.", std::to_string(getuid()), "."); }
 
-  bool make(const std::string& parent) {
+  /// Shared segments of MPI (4 MiB and some) and stores of libpmix.
+  static constexpr std::size_t room_for_a_rank = std::size_t{8} << 20;
+
+  bool make(const std::string& parent, std::size_t room) {
     sweep(parent);
+    struct statvfs system {};
+    if (room != 0 && (statvfs(parent.c_str(), &system) != 0 || system.f_bavail * system.f_frsize < room)) return false;
     for (int attempt = 0; attempt < 8; ++attempt) {
       std::string path = text(parent, "/", prefix(), "XXXXXX");
       if (mkdtemp(path.data()) == nullptr) return false;
