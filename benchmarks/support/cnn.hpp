@@ -54,7 +54,10 @@ class Training {
 
   /// The end of a step alone: sums the gradients of the last one over the replicas, and updates.
   void update() {
-    strategy_.run([&](auto& replica) { optimizer_.apply_gradients(replica); });
+    strategy_.run([&](auto& replica) {
+      net_.renew_gradients(replica);
+      optimizer_.apply_gradients(replica);
+    });
   }
 
   /// The part of one replica.

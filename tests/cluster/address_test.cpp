@@ -23,7 +23,8 @@ TEST_CASE("host names come out in lower case") {
 TEST_CASE("what cannot be an address is refused, with the task that has it (spec M25)") {
   const auto refused = [](const std::string& written, const std::string& because) {
     CAPTURE(written);
-    const std::string message = "The address '" + written + "' of worker 1 of TF_CONFIG cannot be used (" + because;
+    const std::string message =
+        "The address " + dist::quoted(written) + " of worker 1 of TF_CONFIG cannot be used (" + because;
     CHECK_THROWS_WITH_AS(parse_address(written, "worker 1 of TF_CONFIG"), message.c_str(), InvalidArgument);
   };
   refused("host0", "it has no port). Write host:port, such as host0.example:2222.");

@@ -90,6 +90,30 @@ TEST_CASE("other task types are refused (spec M08)") {
          "TF_CONFIG lists the chief twice ('chief' and 'master' are two names of one job). Keep one of them.");
 }
 
+TEST_CASE("a refusal of hostile bytes does nothing to a terminal, and is not long") {
+  const std::string megabyte(1'000'000, 'a');
+  const auto refusal = [](const std::string& config) -> std::string {
+    try {
+      static_cast<void>(parse_tf_config(config));
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  CHECK(refusal("{\"cluster\": {\"work\x7f"
+                "er\": []}}")
+            .find("('work\\x7fer'; allowed are") != std::string::npos);
+  for (const std::string& config :
+       {R"({"task": {"type": "worker", "index": ")" + megabyte + R"("}})",
+        R"({"task": {"type": ")" + megabyte + R"("}})", R"({"cluster": {"worker": {")" + megabyte + R"(": "a:1"}}})",
+        R"({"cluster": {"worker": {")" + megabyte + R"(": 1}}})", R"({"cluster": {")" + megabyte + R"(": ["a:1"]}})"}) {
+    const std::string said = refusal(config);
+    CAPTURE(said);
+    CHECK(said.find("aaa... (1000000 bytes)") != std::string::npos);
+    CHECK(said.size() < 400);
+  }
+}
+
 TEST_CASE("JSON of another shape is refused with what is wrong about it (spec M01)") {
   refuse("[]", "TF_CONFIG is not an object (it is an array). Write {\"cluster\": {...}, \"task\": {...}}.");
   refuse("null", "TF_CONFIG is not an object (it is null). Write {\"cluster\": {...}, \"task\": {...}}.");

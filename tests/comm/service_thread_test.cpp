@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <dist/core/error.hpp>
+#include <support/sanitizers.hpp>
 
 namespace {
 
@@ -31,7 +32,7 @@ TEST_CASE("a service thread takes no signals of the program, whose own threads g
   CHECK_FALSE(is_blocked(SIGTERM));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which want memory of their own at any time
+#ifndef DIST_TEST_SANITIZER  // sanitizers want memory of their own at any time
 TEST_CASE("a system without threads to give is told of, and signals are taken as before") {
   std::atomic<bool> done{false};
   std::thread holder{[&] { done.wait(false); }};  // holds the stack of an earlier thread, which would be taken again

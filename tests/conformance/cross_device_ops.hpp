@@ -28,6 +28,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
+#include <support/sanitizers.hpp>
 
 namespace conformance {
 
@@ -53,7 +54,7 @@ struct GroupsOf<Subject> {
 };
 
 // Several blocks per shard; fewer where a sanitizer looks at every element.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DIST_TEST_SANITIZER
 inline constexpr std::size_t many = 5003;
 #else
 inline constexpr std::size_t many = 100003;

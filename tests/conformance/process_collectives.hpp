@@ -26,6 +26,7 @@
 
 #include <doctest/doctest.h>
 #include <support/largest_magnitude.hpp>
+#include <support/sanitizers.hpp>
 
 namespace conformance {
 
@@ -44,7 +45,7 @@ class Findings {
 
 // None, one, fewer than members, a few, and more than one block; fewer where a sanitizer looks at every element, and a
 // type of each kind, as the sanitizers' code takes minutes to compile.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DIST_TEST_SANITIZER
 inline constexpr std::size_t process_counts[] = {0, 1, 7, 1000, 10007};
 inline constexpr bool every_type = false;
 #else

@@ -80,3 +80,11 @@ TEST_CASE("errors outlive the strings that they were made from") {
     CHECK(error.path() == "some/long/path/that/does/not/fit/in/place");
   }
 }
+
+TEST_CASE("an error does nothing to a terminal and has an end, whatever it quotes") {
+  const dist::Error error{"File '\x1b]0;owned\a' is bad", "line one\nline two", std::string(1'000'000, 'x')};
+  const std::string what = error.what();
+  CHECK(what.starts_with("File '\\x1b]0;owned\\x07' is bad (line one\nline two). xxx"));
+  CHECK(what.ends_with("x... (1000000 bytes)."));
+  CHECK(what.size() < 5000);
+}

@@ -45,6 +45,27 @@ TEST_CASE("text keeps a zero character inside a string view") {
   CHECK(text(with_zero, 'c') == std::string("a\0bc", 4));
 }
 
+TEST_CASE("what is quoted does nothing to a terminal, and keeps the letters of every language") {
+  using namespace std::string_view_literals;
+  CHECK(dist::quoted("worker") == "'worker'");
+  CHECK(dist::quoted("\x1b[2J\a\n\0\x7f"sv) == R"('\x1b[2J\x07\x0a\x00\x7f')");
+  CHECK(dist::quoted("B\xc3\xa4r \xe7\x86\x8a \xf0\x9f\x90\xbb") == "'B\xc3\xa4r \xe7\x86\x8a \xf0\x9f\x90\xbb'");
+  // Control characters in two bytes, and in more than they need; no UTF-8 at all; a character that is cut off.
+  CHECK(dist::quoted("\xc2\x9b"
+                     "1m") == R"('\xc2\x9b1m')");
+  CHECK(dist::quoted("\xe0\x82\x9b") == R"('\xe0\x82\x9b')");
+  CHECK(dist::quoted("\xf0\x80\x82\x9b") == R"('\xf0\x80\x82\x9b')");
+  CHECK(dist::quoted("\x9b\xff\xc3(") == R"('\x9b\xff\xc3(')");
+  CHECK(dist::quoted("\xe7\x86") == R"('\xe7\x86')");
+  CHECK(dist::printable("one\n\ttwo\r", 100, "\n\t") == "one\n\ttwo\\x0d");
+}
+
+TEST_CASE("what is quoted is not long, and says how long it was") {
+  CHECK(dist::quoted(std::string(80, 'a')) == "'" + std::string(80, 'a') + "'");
+  CHECK(dist::quoted(std::string(1'000'000, 'a')) == "'" + std::string(80, 'a') + "... (1000000 bytes)'");
+  CHECK(dist::printable("\xc3\xa4\xc3\xa4\xc3\xa4", 3) == "\xc3\xa4\xc3\xa4... (6 bytes)");  // no half characters
+}
+
 namespace {
 struct Spoken {
   int number;

@@ -77,7 +77,10 @@ TEST_CASE("the JSON is that of Chrome's trace viewer: complete events in microse
   const std::string thread = std::to_string(gettid());
   CHECK(trace.chrome_json(5) ==
         "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-        "{\"ph\":\"X\",\"pid\":5,\"tid\":" +
+        "{\"ph\":\"M\",\"pid\":5,\"tid\":" +
+            thread + ",\"name\":\"thread_name\",\"args\":{\"name\":\"" + dist::detail::name_of_this_thread().data() +
+            "\"}},\n"
+            "{\"ph\":\"X\",\"pid\":5,\"tid\":" +
             thread + ",\"ts\":1002.003,\"dur\":0.007,\"name\":\"a \\\"name\\\"\",\"args\":{\"number\":4}}\n]}\n");
 }
 

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -20,6 +22,7 @@
 #include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include "support/allocations.hpp"
+#include "support/stderr_of.hpp"
 
 using dist::InputContext;
 using dist::InvalidArgument;
@@ -50,6 +53,42 @@ Steps steps(int elements, std::size_t global_batch, std::size_t replicas, const 
   CHECK(distributed.num_replicas() == replicas);
   return steps_of(distributed);
 }
+
+/// For two replicas of one worker.
+template <class D>
+auto distribute(D dataset, const InputOptions& options = {}) {
+  return dist::data::distribute_dataset(std::move(dataset), 2, InputContext{1, 0, 2}, options);
+}
+
+/// Batches of two rows that are views of a tensor of somebody else.
+class Views : public dist::data::DatasetRange<Views> {
+ public:
+  using Element = TensorView<const int>;
+  static constexpr bool is_batched = true;
+
+  explicit Views(const Tensor<int>& rows) : rows_(&rows) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(const Tensor<int>& rows) : rows_(&rows) {}
+    bool next(Element& element) {
+      if (first_ == rows_->rows()) return false;
+      element = rows_->view().rows(first_, 2);
+      first_ += 2;
+      return true;
+    }
+
+   private:
+    const Tensor<int>* rows_;
+    std::size_t first_ = 0;
+  };
+
+  [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*rows_}; }
+  [[nodiscard]] Cardinality cardinality() const { return Cardinality::known(rows_->rows() / 2); }
+
+ private:
+  const Tensor<int>* rows_;
+};
 
 constexpr InputOptions sliced{.auto_shard_policy = AutoShardPolicy::data};
 
@@ -175,6 +214,69 @@ TEST_CASE("each loop is a new epoch, which is shuffled anew, and an epoch can be
   REQUIRE(epochs.size() == 2);
   CHECK(epochs[0] != epochs[1]);
   for (const auto& step : distributed.epoch(1)) CHECK(values(step[0]) == epochs[1]);
+}
+
+TEST_CASE("a shuffled dataset that is distributed again for every epoch is warned of once") {
+  const auto shuffled = Counting{8} | dist::data::shuffle(8, 1) | batch(4);
+  const auto said = [&](int epochs, auto&& train) {
+    return testing::stderr_of([&] {
+             unsetenv("DIST_WARNINGS");
+             using Distributed = decltype(distribute(shuffled));
+             std::construct_at(&dist::data::detail::same_order_again);  // whatever was said and done before
+             std::construct_at(
+                 &dist::data::detail::passes<dist::data::PrefetchDataset<std::decay_t<decltype(shuffled)>>>);
+             static_assert(
+                 std::is_same_v<Distributed,
+                                DistributedDataset<dist::data::PrefetchDataset<std::decay_t<decltype(shuffled)>>>>);
+             train(epochs);
+           })
+        .stderr_text;
+  };
+  const auto anew = [&](int epochs) {
+    for (int epoch = 0; epoch < epochs; ++epoch)
+      for ([[maybe_unused]] const auto& step : distribute(shuffled)) {
+      }
+  };
+  CHECK(
+      said(6, anew) ==
+      "dist: a dataset was distributed again for every epoch, and is shuffled alike each time: call distribute_dataset "
+      "once, before the loop over epochs. DIST_WARNINGS=0 silences this.\n");
+  CHECK(said(3, anew).empty());
+  CHECK(said(6, [&](int epochs) {
+          auto distributed = distribute(shuffled);
+          for (int epoch = 0; epoch < epochs; ++epoch) {
+            for ([[maybe_unused]] const auto& step : distributed) {
+            }
+            static_cast<void>(distribute(shuffled).iterate(0));  // as an evaluation would
+          }
+        }).empty());
+  CHECK(said(6, [&](int epochs) {
+          for (int epoch = 0; epoch < epochs; ++epoch) static_cast<void>(distribute(Counting{8} | batch(4)).iterate(0));
+        }).empty());
+}
+
+TEST_CASE("at contract level 2 the rows of a step are spoilt when it is over, and those of its source are not") {
+  std::vector<TensorView<const int>> kept;
+  const auto sliced_or_cycled = [&](const InputOptions& options) {
+    kept.clear();
+    auto distributed = distribute(Counting{10} | batch(4), options);
+    auto iterator = distributed.iterate(0);
+    decltype(distributed)::Value step;
+    REQUIRE(iterator.next(step));
+    for (const auto& rows : step) kept.push_back(rows);
+    CHECK(values(kept[1]) == std::vector<int>{2, 3});
+    REQUIRE(iterator.next(step));
+    CHECK(values(kept[0]) == std::vector<int>{-1, -1});
+    CHECK(values(kept[1]) == std::vector<int>{-1, -1});
+    CHECK(values(step[0]) == std::vector<int>{4, 5});
+  };
+  sliced_or_cycled({.fetch_ahead = 2});
+  sliced_or_cycled({.auto_shard_policy = AutoShardPolicy::data, .fetch_ahead = 2});
+
+  Tensor<int> source = iota<int>({6, 1});
+  DistributedDataset views{Views{source}, 2};
+  CHECK(steps_of(views).size() == 3);
+  for (int i = 0; i < 6; ++i) CHECK(source[static_cast<std::size_t>(i)] == i);
 }
 
 TEST_CASE("batches are made ahead as the options say (spec I15, I16)") {

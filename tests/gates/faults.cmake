@@ -6,7 +6,7 @@ if(NOT TARGET ${faults_test} OR dist_missing)
 endif()
 add_executable(faults_worker faults/worker.cpp)
 target_link_libraries(faults_worker PRIVATE ${dist_libraries} dist_program)
-target_compile_options(faults_worker PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_options(faults_worker PRIVATE $<$<CONFIG:Release>:-O0>)
 add_dependencies(${faults_test} faults_worker)
 target_compile_definitions(${faults_test} PRIVATE DIST_FAULTS_WORKER="$<TARGET_FILE:faults_worker>"
                                                   DIST_MPIRUN="${DistMPI_MPIRUN}")

@@ -138,6 +138,8 @@ TEST_CASE("headers that are not dictionaries of the three keys are refused") {
   refuse_header("{'descr': '|u1', 'shape': (6,)}", "fortran_order or shape is missing");
   refuse_header("{'descr': '|u1', 'descr': '|u1'}", "'descr' is no key of an NPY header, or comes twice");
   refuse_header("{'order': 1}", "'order' is no key");
+  refuse_header("{'\x1b[2J': 1}", "'\\x1b[2J' is no key");  // a terminal would act on it
+  refuse_header("{'" + std::string(5000, 'a') + "': 1}", "'" + std::string(80, 'a') + "... (5000 bytes)' is no key");
   refuse_header("{'descr' '|u1'}", "near byte 9: ':' was expected");
   refuse_header("{'descr': '|u1' 'shape': ()}", "'}' was expected");
   refuse_header("{'descr", "a string has no end");

@@ -193,8 +193,10 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
   CHECK(refusal([&](auto& replica) {
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
           optimizer.apply_gradients(replica);
-        }).find("has called no backward yet). Call forward, a loss and backward before each apply_gradients.") !=
-        std::string::npos);
+        })
+            .find("has called no backward yet). Call forward, a loss and backward before each apply_gradients, or "
+                  "renew_gradients to "
+                  "apply them once more.") != std::string::npos);
   const auto twice = refusal([&](auto& replica) {
     compute(replica);
     optimizer.apply_gradients(replica);
@@ -206,6 +208,10 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
       compute(replica);
       optimizer.apply_gradients(replica);
     });
+  strategy.run([&](auto& replica) {
+    net.renew_gradients(replica);
+    optimizer.apply_gradients(replica);
+  });
 }
 
 TEST_CASE("gradients that are written by hand are applied as they are") {

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/range.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -10,8 +12,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -245,4 +250,29 @@ TEST_CASE("TF_CONFIG in the environment changes nothing: these strategies are of
   const std::size_t replicas = Shared{3}.num_replicas_in_sync();
   unsetenv("TF_CONFIG");
   CHECK(replicas == 3);
+}
+
+TEST_CASE("a trace file has each replica's run, its collectives and its input") {
+  const std::string path = "threaded_trace.json";
+  {
+    const dist::TraceFile trace{path};
+    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+    for (const auto& batch : strategy.distribute_dataset(dist::data::range(8) | dist::data::batch(4)))
+      strategy.run([](auto& replica, const auto&) { static_cast<void>(replica.all_reduce(dist::sum, 1)); }, batch);
+  }
+  std::ifstream file{path};
+  const std::string json{std::istreambuf_iterator<char>{file}, {}};
+  const auto count = [&](const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = json.find(part); at != std::string::npos; at = json.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("\"name\":\"run\",\"args\":{\"number\":0}") == 2);
+  CHECK(count("\"name\":\"run\",\"args\":{\"number\":1}") == 2);
+  CHECK(count("\"name\":\"all_reduce\",\"args\":{\"number\":0}") == 2);
+  CHECK(count("\"name\":\"all_reduce\",\"args\":{\"number\":1}") == 2);
+  CHECK(count("\"name\":\"make batch\"") == 3);  // the last finds the end
+  CHECK(count("\"name\":\"dist replica 1\"") == 1);
+  CHECK(count("\"name\":\"dist input\"") == 1);
+  std::remove(path.c_str());
 }

@@ -78,7 +78,29 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   options = {};
   options.replicas = rank == 1 ? 3 : 2;
-  CHECK(refusal<Group>(options).find("worker 0 has 2, worker 1 has 3") != std::string::npos);
+  const auto differ = [](const std::string& said, const std::string& what, const std::string& zero,
+                         const std::string& one) {
+    CAPTURE(said);
+    CHECK(said.starts_with("The workers do not have the same " + what));
+    CHECK(said.find("(worker 0 has " + zero + ", worker 1 has " + one + ")") != std::string::npos);
+  };
+  differ(refusal<Group>(options), "number of replicas", "2", "3");
+  // Policies whose collectives would wait for each other in different calls.
+  differ(rank == 1 ? refusal<dist::detail::WorkerGroup<dist::MpiAllReduce>>({}) : refusal<Group>({}), "policy",
+         "RingAllReduce", "MpiAllReduce");
+  options = {};
+  if (rank == 1) options.hierarchical = false;
+  differ(refusal<Group>(options), "way through the memory of a node", "true", "false");
+  options = {};
+  if (rank == 1) options.checks = dist::CollectiveChecks::none;
+  differ(refusal<Group>(options), "checks of collectives", "calls", "none");
+  options = {};
+  options.communication.bytes_per_pack = rank == 1 ? 100 : 200;
+  differ(refusal<Group>(options), "size of a pack", "200", "100");
+  options = {};
+  options.communication.timeout = std::chrono::seconds{10 + rank};
+  options.start_timeout = std::chrono::seconds{10 + rank};
+  CHECK(refusal<Group>(options) == "nothing was thrown");
   options = {};
   options.hierarchical = false;
   CHECK(refusal<dist::detail::WorkerGroup<dist::SharedWindowAllReduce>>(options).find("several nodes") !=

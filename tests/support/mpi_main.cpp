@@ -11,16 +11,9 @@
 #include <string>
 
 #include <dist/comm/mpi/environment.hpp>
+#include <support/sanitizers.hpp>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define DIST_TEST_LOOKS_FOR_LEAKS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DIST_TEST_LOOKS_FOR_LEAKS 1
-#endif
-#endif
-
-#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+#ifdef DIST_TEST_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 
 // Frame by frame, because what MPI's libraries leave out of their frames hides the caller.
@@ -41,14 +34,14 @@ namespace {
 class LeaksOfOthers {
  public:
   LeaksOfOthers() {
-#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+#ifdef DIST_TEST_ADDRESS_SANITIZER
     __lsan_disable();
 #endif
   }
   LeaksOfOthers(const LeaksOfOthers&) = delete;
   LeaksOfOthers& operator=(const LeaksOfOthers&) = delete;
   ~LeaksOfOthers() {
-#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+#ifdef DIST_TEST_ADDRESS_SANITIZER
     __lsan_enable();
 #endif
   }
@@ -57,7 +50,7 @@ class LeaksOfOthers {
 /// Ends the program where memory of ours was not freed. The last look: MPI unloads libraries when it ends, of which the
 /// sanitizer would then not know that they are MPI's.
 void refuse_leaks() {
-#ifdef DIST_TEST_LOOKS_FOR_LEAKS
+#ifdef DIST_TEST_ADDRESS_SANITIZER
   __lsan_do_leak_check();
 #endif
 }

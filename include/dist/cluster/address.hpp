@@ -29,7 +29,7 @@ struct Address {
 /// Throws InvalidArgument that names `owner`, such as "worker 1 of TF_CONFIG" (spec M25).
 [[nodiscard]] inline Address parse_address(std::string_view written, std::string_view owner) {
   const auto refuse = [&](std::string_view why, std::string_view suggestion) {
-    throw InvalidArgument(text("The address '", written, "' of ", owner, " cannot be used"), why, suggestion);
+    throw InvalidArgument(text("The address ", quoted(written), " of ", owner, " cannot be used"), why, suggestion);
   };
   constexpr std::size_t longest_host = 253;  // of a domain name, RFC 1035
   constexpr std::size_t largest_port = 65535;
@@ -52,7 +52,7 @@ struct Address {
     refuse("its host name is too long", text("Use at most ", longest_host, " characters"));
   const std::optional<std::size_t> number = detail::whole_number(port, largest_port);
   if (!number)
-    refuse(text("'", port, "' is not a port"),
+    refuse(text(quoted(port), " is not a port"),
            text("Write a whole number from 1 to ", largest_port, " after the colon"));
   if (*number == 0) refuse("no task can be reached at port 0", "Write the port that the task listens on");
 

@@ -34,7 +34,7 @@ class ClusterSpec {
     const auto [there, added] = tasks(task.type).try_emplace(task.index, std::move(address));
     if (!added)
       throw InvalidArgument(text("The cluster lists ", to_string(task), " twice"),
-                            text("at '", there->second, "' and at '", address, "'"),
+                            text("at ", quoted(there->second), " and at ", quoted(address)),
                             "Give every task an index of its own");
   }
   /// Adds tasks of that type, numbered from the number of those that are there.

@@ -38,7 +38,8 @@ class Environment {
     const std::optional<std::size_t> count = detail::whole_number(*value);
     if (!count)
       throw InvalidArgument(text("The environment variable ", name, " has a value that cannot be used"),
-                            text("'", *value, "' is not a whole number"), text("Set it to a number, or unset ", name));
+                            text(quoted(*value), " is not a whole number"),
+                            text("Set it to a number, or unset ", name));
     return count;
   }
 

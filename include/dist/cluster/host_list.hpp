@@ -38,7 +38,7 @@ class HostListParser {
 
  private:
   [[noreturn]] void refuse(std::string_view why) const {
-    throw InvalidArgument(text("The host list '", list_.substr(0, 200), "' of ", source_, " cannot be read"),
+    throw InvalidArgument(text("The host list ", quoted(list_, 200), " of ", source_, " cannot be read"),
                           text("near character ", list_.size() - rest_.size() + 1, ": ", why),
                           "Write it as Slurm does, such as node[01-03,7],login");
   }
@@ -118,7 +118,7 @@ class HostListParser {
 [[nodiscard]] inline std::vector<std::size_t> expand_tasks_per_node(
     std::string_view list, std::string_view source = "SLURM_STEP_TASKS_PER_NODE") {
   const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(text("The task counts '", list.substr(0, 200), "' of ", source, " cannot be read"), why,
+    throw InvalidArgument(text("The task counts ", quoted(list, 200), " of ", source, " cannot be read"), why,
                           "Write them as Slurm does, such as 3(x2),2,1");
   };
   std::vector<std::size_t> counts;
@@ -126,13 +126,13 @@ class HostListParser {
     const std::string_view item = rest.substr(0, rest.find(','));
     const std::size_t bracket = item.find("(x");
     const bool repeated = bracket != std::string_view::npos;
-    if (repeated && !item.ends_with(')')) refuse(text("'", item.substr(0, 40), "' has no ')' at its end"));
+    if (repeated && !item.ends_with(')')) refuse(text(quoted(item, 40), " has no ')' at its end"));
     const auto count = detail::whole_number(item.substr(0, bracket), host_list_max_hosts);
     const auto times =
         repeated ? detail::whole_number(item.substr(bracket + 2, item.size() - bracket - 3), host_list_max_hosts)
                  : std::optional<std::size_t>{1};
     if (!count || !times || *count == 0 || *times == 0)
-      refuse(text("'", item.substr(0, 40), "' is not a count from 1 to ", host_list_max_hosts,
+      refuse(text(quoted(item, 40), " is not a count from 1 to ", host_list_max_hosts,
                   ", or one with a repetition such as 3(x2)"));
     if (counts.size() + *times > host_list_max_hosts) refuse(text("more than ", host_list_max_hosts, " nodes"));
     counts.insert(counts.end(), *times, *count);

@@ -34,7 +34,7 @@ class SageMakerResolver {
     const std::string mine = require("SM_CURRENT_HOST");
     const auto found = std::find(all.begin(), all.end(), mine);
     if (found == all.end())
-      throw InvalidArgument("SM_CURRENT_HOST is not one of SM_HOSTS", text("it is '", mine, "'"),
+      throw InvalidArgument("SM_CURRENT_HOST is not one of SM_HOSTS", text("it is ", quoted(mine)),
                             "Pass both variables on as SageMaker set them");
     return Task{TaskType::worker, static_cast<std::size_t>(found - all.begin())};
   }

@@ -67,7 +67,7 @@ class TfConfigReader {
   [[nodiscard]] TaskType type_named(std::string_view name, std::string_view where) const {
     const std::optional<TaskType> type = names_.type_named(name);
     if (!type)
-      refuse(text("has an unknown task type in '", where, "'"), text("'", name, "'; allowed are ", names_.allowed),
+      refuse(text("has an unknown task type in ", quoted(where)), text(quoted(name), "; allowed are ", names_.allowed),
              "Correct the name, in lower case");
     return *type;
   }
@@ -101,7 +101,7 @@ class TfConfigReader {
 
   [[nodiscard]] std::string read_address(const json_t* address, std::string_view job, std::string_view index) const {
     if (!json_is_string(address) || string_in(address).empty())
-      refuse(text("has no address for task ", index, " of '", job, "'"),
+      refuse(text("has no address for task ", printable(index, 80), " of ", quoted(job)),
              text("it is ", json_is_string(address) ? "an empty string" : kind_of(address)),
              "Write a string such as \"host0:2222\"");
     return std::string(string_in(address));
@@ -110,8 +110,8 @@ class TfConfigReader {
   [[nodiscard]] std::size_t read_index(std::string_view digits, std::string_view where) const {
     const std::optional<std::size_t> index = whole_number(digits, max_index);
     if (!index)
-      refuse(text("has a task index that cannot be used in '", where, "'"),
-             text("'", digits, "' is not a whole number from 0 to ", max_index), "Number the tasks of a type from 0");
+      refuse(text("has a task index that cannot be used in ", quoted(where)),
+             text(quoted(digits), " is not a whole number from 0 to ", max_index), "Number the tasks of a type from 0");
     return *index;
   }
 

@@ -37,11 +37,11 @@ inline void validate_addresses(const ClusterSpec& cluster, std::string_view sour
     const Address address = parse_address(written, text(to_string(task), " of ", source));
     if (is_unspecified(address.host))
       throw InvalidArgument(
-          text("The address '", written, "' of ", to_string(task), " of ", source, " reaches no task"),
+          text("The address ", quoted(written), " of ", to_string(task), " of ", source, " reaches no task"),
           "it means every interface of one's own machine", "Write the name or number that the other hosts know it by");
     const auto [owner, added] = owners.try_emplace(to_string(address), task);
     if (!added)
-      throw InvalidArgument(text("Two tasks of ", source, " have the address '", written, "'"),
+      throw InvalidArgument(text("Two tasks of ", source, " have the address ", quoted(written)),
                             text(to_string(owner->second), " and ", to_string(task)),
                             "Give every task a port of its own on its host");
     places.push_back(Place{task, address});

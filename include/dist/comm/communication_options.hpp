@@ -21,7 +21,7 @@ enum class Implementation : unsigned char { automatic, ring, nccl };
   if (upper == "AUTO") return Implementation::automatic;
   if (upper == "RING") return Implementation::ring;
   if (upper == "NCCL") return Implementation::nccl;
-  throw InvalidArgument(text("'", name, "' is not an implementation of collectives"), "AUTO, RING and NCCL are",
+  throw InvalidArgument(text(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
                         "Use one of these, or AUTO to let the library choose");
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/thread_name.hpp>
 
 namespace dist::detail {
 
@@ -21,7 +22,10 @@ template <class Work>
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits
   try {
-    std::thread thread{std::move(work)};
+    std::thread thread{[work = std::move(work)]() mutable {
+      name_this_thread("dist service");
+      work();
+    }};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return thread;
   } catch (const std::exception& refusal) {

@@ -37,6 +37,7 @@
 #include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/core/type_name.hpp>
 
 namespace dist {
@@ -108,7 +109,7 @@ class ReplicaContext {
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<T> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>())
-      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+      collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
   /// The same of any contiguous range of numbers, of complex numbers (sum and mean), or of values that consist of
   /// numbers of one type, such as points. Throws InvalidArgument for a view with gaps between its elements.
@@ -124,7 +125,7 @@ class ReplicaContext {
   template <Reducible T, class Op>
   [[nodiscard]] Tensor<T> all_reduce(Op op, Tensor<T> values, const CommunicationOptions& options = {}) const {
     PerReplica<Shape> shapes(num_replicas_in_sync());
-    detail::as_asked(collectives_, options, [&](const Collectives& ops) {
+    collective("all_reduce", options, [&](const Collectives& ops) {
       ops.exchange("all_reduce of a tensor", values.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
     });
     require_equal_shapes(shapes);
@@ -147,8 +148,8 @@ class ReplicaContext {
   template <class T, class Op>
   [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlicesView<T>& slices,
                                             const CommunicationOptions& options = {}) const {
-    return detail::as_asked(collectives_, options,
-                            [&](const Collectives& ops) { return all_reduce_slices(ops, op, slices); });
+    return collective("all_reduce", options,
+                      [&](const Collectives& ops) { return all_reduce_slices(ops, op, slices); });
   }
   template <class T, class Op>
   [[nodiscard]] IndexedSlices<T> all_reduce(Op op, const IndexedSlices<T>& slices,
@@ -163,7 +164,7 @@ class ReplicaContext {
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
       const CommunicationOptions merged = strategy_->communication().merge(options);
-      detail::as_asked(collectives_, merged, [&](const Collectives& ops) {
+      collective("all_reduce", merged, [&](const Collectives& ops) {
         require_equal_extents(ops, tensors);
         batch_all_reduce(ops, op, tensors, PackByBytes{merged.bytes_per_pack});
       });
@@ -189,8 +190,8 @@ class ReplicaContext {
     requires Reducible<std::remove_const_t<T>>
   [[nodiscard]] Tensor<std::remove_const_t<T>> all_gather(TensorView<T> mine, int axis,
                                                           const CommunicationOptions& options = {}) const {
-    return detail::as_asked(collectives_, options,
-                            [&](const Collectives& ops) { return all_gather_tensors(ops, "replica", mine, axis); });
+    return collective("all_gather", options,
+                      [&](const Collectives& ops) { return all_gather_tensors(ops, "replica", mine, axis); });
   }
   template <Reducible T>
   [[nodiscard]] Tensor<T> all_gather(const Tensor<T>& mine, int axis, const CommunicationOptions& options = {}) const {
@@ -304,8 +305,8 @@ class ReplicaContext {
             text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
             text(gradient.size(), " elements for ", mirror.size()),
             "Give reduce_and_apply one gradient element for each element to change");
-      detail::as_asked(collectives_, options,
-                       [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+      collective("reduce_and_apply", options,
+                 [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
     }
   }
 
@@ -323,14 +324,14 @@ class ReplicaContext {
       if (num_replicas_in_sync() == 1)
         use(std::size_t{0}, operands);
       else
-        detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
+        collective("reduce_scatter", options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
     }
   }
   /// Calls `update(first, mine)` with consecutive blocks of this replica's share of `mirror`, to be changed in place;
   /// every replica's mirror then holds what the owners made of their shares. All replicas may give the same memory.
   template <Reducible T, class Update>
   void update_shards(std::span<T> mirror, Update&& update, const CommunicationOptions& options = {}) const {
-    detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.update_shards(mirror, update); });
+    collective("update_shards", options, [&](const Collectives& ops) { ops.update_shards(mirror, update); });
   }
 
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
@@ -343,13 +344,13 @@ class ReplicaContext {
         "share needs all replicas in one address space, as under Mirrored and CentralStorage: under a strategy "
         "of several processes, such as MultiWorker, use all_gather or a variable");
     if constexpr (ReplicasShareMemory<ReplicaContext>)
-      detail::as_asked(collectives_, options,
-                       [&](const Collectives& ops) { dist::share(ops.communicator(), operation, mine, use); });
+      collective("share", options,
+                 [&](const Collectives& ops) { dist::share(ops.communicator(), operation, mine, use); });
   }
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
   void barrier(const CommunicationOptions& options = {}) const {
-    detail::as_asked(collectives_, options, [](const Collectives& ops) { ops.communicator().barrier(); });
+    collective("barrier", options, [](const Collectives& ops) { ops.communicator().barrier(); });
   }
 
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must
@@ -384,6 +385,17 @@ class ReplicaContext {
     if constexpr (requires { typename S::Merging; }) return detail::run_here.strategy == strategy_;
     return true;
   }
+  /// What `call` returns for the collectives, which wait as long as `options` say; an event in the trace, if there is
+  /// one.
+  template <class Call>
+  auto collective([[maybe_unused]] std::string_view name, const CommunicationOptions& options, Call&& call) const {
+    if constexpr (std::same_as<Collectives, SelfCollectives>) {
+      return detail::as_asked(collectives_, options, call);
+    } else {
+      const TraceSpan span{detail::traced(name, replica_id().index())};
+      return detail::as_asked(collectives_, options, call);
+    }
+  }
   /// The group of the replicas of this process, whose threads see each other's memory.
   [[nodiscard]] auto replicas_here() const noexcept {
     if constexpr (requires { collectives_.lower(); })
@@ -405,19 +417,19 @@ class ReplicaContext {
     static_assert(may_change, "all_reduce of a range is in place, and these elements are constant: reduce a copy");
     if constexpr (may_change)
       if constexpr (detail::require_reduce_op_of_numbers<Op, std::remove_const_t<Value>>())
-        detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
+        collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, numbers); });
   }
 
   template <class Value>
   void broadcast_into(Value& value, std::size_t root, const CommunicationOptions& options) const {
     const auto broadcast_numbers = [&](auto numbers) {
-      detail::as_asked(collectives_, options, [&](const Collectives& ops) { ops.broadcast(root, numbers); });
+      collective("broadcast", options, [&](const Collectives& ops) { ops.broadcast(root, numbers); });
     };
     if constexpr (Reducible<Value>) {
       broadcast_numbers(std::span<Value>{&value, 1});
     } else if constexpr (detail::owns_tensor<Value>) {
       PerReplica<Shape> shapes(num_replicas_in_sync());
-      detail::as_asked(collectives_, options, [&](const Collectives& ops) {
+      collective("broadcast", options, [&](const Collectives& ops) {
         ops.exchange("broadcast of a tensor", value.shape(), std::span<Shape>{shapes.begin(), shapes.size()});
       });
       value.resize(shapes[root]);

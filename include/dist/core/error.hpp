@@ -15,11 +15,16 @@ namespace dist {
 ///
 /// The text follows one grammar, "<problem> (<why>). <suggestion>.": the problem names the culprit (a variable, a file,
 /// a replica), the reason gives the values that disagree, the suggestion says what to change. Catch a derived type to
-/// react to one kind of mistake.
+/// react to one kind of mistake. Whatever the parts quote, the text does nothing to a terminal and has an end.
 class Error : public std::runtime_error {
  public:
   Error(std::string_view problem, std::string_view why, std::string_view suggestion)
-      : std::runtime_error(text(problem, " (", why, "). ", suggestion, suggestion.ends_with('.') ? "" : ".")) {}
+      : std::runtime_error(
+            text(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
+
+ private:
+  /// Lines stay: an exception of the program may have several.
+  [[nodiscard]] static std::string shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
 };
 
 /// An argument that no state of the program could make valid: zero replicas, a batch of zero elements.

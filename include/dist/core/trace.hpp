@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,13 +14,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/thread_name.hpp>
 
 namespace dist {
 
@@ -47,8 +53,10 @@ class Trace {
         .count();
   }
 
-  /// Names of more than 47 characters are cut.
-  void record(std::string_view name, std::int64_t number, std::int64_t begin, std::int64_t end) noexcept {
+  /// Names of more than 47 characters are cut. The thread's name, as the system knows it, is kept with its first event.
+  [[gnu::noinline, gnu::cold]] void record(std::string_view name, std::int64_t number, std::int64_t begin,
+                                           std::int64_t end) noexcept {
+    if (named_here != id_) name_thread();
     const std::size_t place = next_.fetch_add(1, std::memory_order_relaxed);
     if (place >= events_.size()) return;
     Event& event = events_[place];
@@ -81,18 +89,18 @@ class Trace {
     return together;
   }
 
+  /// What the trace calls this process: worker 1 is number 1, its name may say on which host. Without a call it has the
+  /// system's number and no name.
+  void name_process(std::size_t number, std::string name) {
+    process_ = number;
+    process_name_ = std::move(name);
+  }
+
   /// The events as JSON that chrome://tracing and ui.perfetto.dev show, as those of process number `process`. The times
   /// of processes of one machine fit together.
   [[nodiscard]] std::string chrome_json(std::size_t process = 0) const {
-    std::string json = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-    std::string_view separator = "\n";
-    for (const Event& event : events()) {
-      json += text(separator, "{\"ph\":\"X\",\"pid\":", process, ",\"tid\":", event.thread,
-                   ",\"ts\":", microseconds(event.begin), ",\"dur\":", microseconds(event.end - event.begin),
-                   ",\"name\":\"", quoted(event.name()), "\",\"args\":{\"number\":", event.number, "}}");
-      separator = ",\n";
-    }
-    return json + "\n]}\n";
+    const std::string events = json_events(process);
+    return text(json_begin, events.empty() ? "" : "\n", events, json_end);
   }
   /// Writes that to a file. Throws FileError.
   void write_chrome_json(const std::string& path, std::size_t process = 0) const {
@@ -100,12 +108,86 @@ class Trace {
     std::FILE* const file = std::fopen(path.c_str(), "wb");
     bool written = file != nullptr && std::fwrite(json.data(), 1, json.size(), file) == json.size();
     if (file != nullptr) written = std::fclose(file) == 0 && written;
-    if (!written)
-      throw FileError(path, "A trace could not be written", std::strerror(errno),
-                      "Give a path in a folder that exists, with room for it");
+    if (!written) refuse(path);
+  }
+
+  /// Makes a file without events that `append_to_file` can add to. Throws FileError.
+  static void clear_file(const std::string& path) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0) refuse(path);
+    close(file);
+  }
+  /// Adds the events of this process to those that other processes have written to the file, whose lock keeps them
+  /// apart. Throws FileError.
+  void append_to_file(const std::string& path) const {
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file < 0) refuse(path);
+    const std::string events = json_events(process_);
+    struct stat state {};
+    const auto put = [&](std::string_view bytes) {
+      while (!bytes.empty()) {
+        const ssize_t size = write(file, bytes.data(), bytes.size());
+        if (size < 0 && errno != EINTR) return false;
+        if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
+      }
+      return true;
+    };
+    constexpr auto without_events = static_cast<off_t>(json_begin.size() + json_end.size());
+    bool written = flock(file, LOCK_EX) == 0 && fstat(file, &state) == 0;
+    if (written && state.st_size == 0) written = put(json_begin);
+    if (written && state.st_size != 0) written = lseek(file, -static_cast<off_t>(json_end.size()), SEEK_END) >= 0;
+    if (written && !events.empty()) written = put(state.st_size > without_events ? ",\n" : "\n") && put(events);
+    written = written && put(json_end);
+    const int problem = errno;
+    close(file);
+    errno = problem;
+    if (!written) refuse(path);
   }
 
  private:
+  static constexpr std::string_view json_begin = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  static constexpr std::string_view json_end = "\n]}\n";
+
+  struct NamedThread {
+    int thread;
+    detail::ThreadName name;
+  };
+
+  [[noreturn]] static void refuse(const std::string& path) {
+    throw FileError(path, "A trace could not be written", std::strerror(errno),
+                    "Give a path in a folder that exists, with room for it");
+  }
+
+  void name_thread() noexcept {
+    named_here = id_;
+    const std::lock_guard lock{names_lock_};
+    try {
+      threads_.push_back({static_cast<int>(gettid()), detail::name_of_this_thread()});
+    } catch (...) {
+      // It stays without a name.
+    }
+  }
+
+  /// What stands between the brackets.
+  [[nodiscard]] std::string json_events(std::size_t process) const {
+    std::string json;
+    const auto add = [&](const auto&... parts) { json += text(json.empty() ? "" : ",\n", parts...); };
+    if (!process_name_.empty())
+      add("{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_name\",\"args\":{\"name\":\"", quoted(process_name_),
+          "\"}}");
+    {
+      const std::lock_guard lock{names_lock_};
+      for (const NamedThread& each : threads_)
+        add("{\"ph\":\"M\",\"pid\":", process, ",\"tid\":", each.thread,
+            ",\"name\":\"thread_name\",\"args\":{\"name\":\"", quoted(each.name.data()), "\"}}");
+    }
+    for (const Event& event : events())
+      add("{\"ph\":\"X\",\"pid\":", process, ",\"tid\":", event.thread, ",\"ts\":", microseconds(event.begin),
+          ",\"dur\":", microseconds(event.end - event.begin), ",\"name\":\"", quoted(event.name()),
+          "\",\"args\":{\"number\":", event.number, "}}");
+    return json;
+  }
+
   /// With the nanoseconds as decimals.
   [[nodiscard]] static std::string microseconds(std::int64_t nanoseconds) {
     std::string decimals = text(nanoseconds % 1000);
@@ -121,8 +203,17 @@ class Trace {
     return safe;
   }
 
+  /// Which trace knows the calling thread's name.
+  inline static thread_local std::uint64_t named_here = 0;
+  inline static constinit std::atomic<std::uint64_t> traces_made{0};
+
+  std::uint64_t id_ = traces_made.fetch_add(1, std::memory_order_relaxed) + 1;
   std::vector<Event> events_;
   std::atomic<std::size_t> next_{0};
+  std::size_t process_ = static_cast<std::size_t>(getpid());
+  std::string process_name_;
+  mutable std::mutex names_lock_;
+  std::vector<NamedThread> threads_;
 };
 
 /// What something is called in a trace, if there is one. `name` must live until it has ended.

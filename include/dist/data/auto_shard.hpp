@@ -42,21 +42,23 @@ inline constexpr bool is_shard_dataset = false;
 template <class D>
 inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
 
-/// Whether `D` is a `shard`, or made of one. A step says what it was made of by a member `upstream()`, or
-/// `upstreams()` that gives a tuple of references where these are several.
-template <class D>
-[[nodiscard]] constexpr bool has_shard() {
-  if constexpr (is_shard_dataset<D>)
+/// Whether `is_wanted.operator()<Step>()` of `D` or of a step that it was made of. A step says what it was made of by a
+/// member `upstream()`, or `upstreams()` that gives a tuple of references where these are several.
+template <class D, class IsWanted>
+[[nodiscard]] constexpr bool has_step(IsWanted is_wanted) {
+  if constexpr (is_wanted.template operator()<D>())
     return true;
   else if constexpr (requires(D & dataset) { dataset.upstreams(); })
-    return []<class... Ds>(const std::tuple<Ds&...>*) {
-      return (has_shard<Ds>() || ...);
+    return [is_wanted]<class... Ds>(const std::tuple<Ds&...>*) {
+      return (has_step<Ds>(is_wanted) || ...);
     }(static_cast<const decltype(std::declval<D&>().upstreams())*>(nullptr));
   else if constexpr (requires(D & dataset) { dataset.upstream(); })
-    return has_shard<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>();
+    return has_step<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>(is_wanted);
   else
     return false;
 }
+template <class D>
+inline constexpr bool has_shard = has_step<D>([]<class Step>() { return is_shard_dataset<Step>; });
 
 template <Dataset D>
 void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {
@@ -81,7 +83,7 @@ template <Dataset D>
 void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
   if constexpr (is_shard_dataset<D>)
     if (dataset.is_hint()) dataset.replace_hint(num_workers, index);
-  if constexpr (!has_shard<D>())
+  if constexpr (!has_shard<D>)
     return;
   else if constexpr (requires { dataset.upstreams(); })
     std::apply([&](auto&... each) { (shard_by_hint(each, num_workers, index), ...); }, dataset.upstreams());

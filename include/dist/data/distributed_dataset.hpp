@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch_size.hpp>
@@ -17,6 +19,7 @@
 #include <dist/data/prefetch.hpp>
 #include <dist/data/replica_batches.hpp>
 #include <dist/data/rows.hpp>
+#include <dist/data/shuffle.hpp>
 
 namespace dist::data {
 
@@ -29,8 +32,46 @@ inline constexpr bool splits_into_rows = [] {
     return false;
 }();
 
+namespace detail {
+
+template <class T>
+inline constexpr bool is_shuffle_dataset = false;
+template <class D>
+inline constexpr bool is_shuffle_dataset<ShuffleDataset<D>> = true;
+template <class D>
+inline constexpr bool has_shuffle = has_step<D>([]<class Step>() { return is_shuffle_dataset<Step>; });
+
+inline constinit dist::detail::Warning same_order_again{};
+
+/// The passes over all datasets of one type. A dataset that is distributed anew for every epoch begins with epoch 0 each
+/// time, and so has the same order each time.
+class Passes {
+ public:
+  /// Warns at the fourth first epoch, where no dataset came to a second: until then it may be several datasets.
+  void begin(std::uint64_t epoch) noexcept {
+    constexpr int most = 3;
+    if (epoch > 0)
+      came_further_.store(true, std::memory_order_relaxed);
+    else if (first_epochs_.fetch_add(1, std::memory_order_relaxed) == most &&
+             !came_further_.load(std::memory_order_relaxed))
+      same_order_again.give(
+          "a dataset was distributed again for every epoch, and is shuffled alike each time: call distribute_dataset "
+          "once, before the loop over epochs. DIST_WARNINGS=0 silences this.");
+  }
+
+ private:
+  std::atomic<int> first_epochs_{0};
+  std::atomic<bool> came_further_{false};
+};
+
+template <class D>
+inline constinit Passes passes{};
+
+}  // namespace detail
+
 /// A batched dataset whose global batches are divided among the replicas of this worker. An element is a step: one
-/// value per replica, views of its rows that stay valid until the next step. Made by `distribute_dataset`.
+/// value per replica, views of its rows that stay valid until the next step: at contract level 2 (DIST_CONTRACT_LEVEL)
+/// they are NaN or -1 from then on. Made by `distribute_dataset`.
 ///
 /// Where the batch size is known, the rows of all batches are cut by the cycle of `batch_sizes_for_worker`, and rows of
 /// a partial batch in the middle are joined by those of the next. Otherwise every batch is cut for itself. See
@@ -109,7 +150,10 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
     AgreedEnd<A> end_;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
+  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const {
+    if constexpr (detail::has_shuffle<D>) detail::passes<D>.begin(epoch);
+    return Iterator{*this, epoch};
+  }
   /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass:
   /// partial batches that are not at the end, batches that a filter leaves; and on what other workers have.
   [[nodiscard]] Cardinality cardinality() const {

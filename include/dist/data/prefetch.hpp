@@ -12,6 +12,8 @@
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/device/wait.hpp>
@@ -28,7 +30,10 @@ class Prefetcher {
   Prefetcher(const D& dataset, std::uint64_t epoch, std::size_t ring_size)
       : upstream_(dataset.iterate(epoch)), ring_(ring_size) {
     try {
-      producer_ = std::thread{[this] { produce(); }};
+      producer_ = std::thread{[this] {
+        dist::detail::name_this_thread("dist input");
+        produce();
+      }};
     } catch (const std::exception& refusal) {
       throw OutOfMemory("No thread for prefetch", refusal.what(), "Raise the limit on threads (ulimit -u)");
     }
@@ -44,7 +49,10 @@ class Prefetcher {
 
   bool next(ElementOf<D>& element) {
     const std::uint32_t taken = taken_.load(std::memory_order_relaxed);
-    if (made_.load(std::memory_order_acquire) == taken) await_change(made_, taken);
+    if (made_.load(std::memory_order_acquire) == taken) {
+      const TraceSpan span{dist::detail::traced("wait for batch")};
+      await_change(made_, taken);
+    }
     Slot& slot = ring_[tail_];
     // The last slot stays, so that asking again gives the same answer.
     if (slot.state != State::element) {
@@ -95,6 +103,7 @@ class Prefetcher {
 
   State fill(ElementOf<D>& element) {
     try {
+      const TraceSpan span{dist::detail::traced("make batch")};
       return upstream_.next(element) ? State::element : State::end;
     } catch (...) {
       error_ = std::current_exception();

@@ -16,6 +16,7 @@
 #include <dist/data/cardinality.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/data/poison.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/stack.hpp>
 
@@ -97,6 +98,7 @@ class SlicedSteps {
 
  private:
   bool read_batch() {
+    if constexpr (detail::poisons_batches) detail::poison_rows(batch_, 0, rows_);
     do {
       if (!upstream_.next(batch_)) return false;
       rows_ = row_count(batch_);
@@ -166,6 +168,7 @@ class CycledSteps {
 
   /// Releases the batches that the last step has used up. False when no rows are left.
   bool begin_step() {
+    if constexpr (detail::poisons_batches) poison_last_step();
     if (head_ < filled_ && offset_ == held_[head_].rows) next_batch();
     for (std::size_t kept = head_; kept < filled_; ++kept) std::swap(held_[kept - head_], held_[kept]);
     filled_ -= head_;
@@ -186,6 +189,12 @@ class CycledSteps {
     ++filled_;
     ahead_ += held.rows;
     return true;
+  }
+
+  void poison_last_step() {
+    for (std::size_t used = 0; used < head_; ++used) detail::poison_rows(held_[used].batch, 0, held_[used].rows);
+    if (head_ < filled_) detail::poison_rows(held_[head_].batch, 0, offset_);
+    for (Copied& joined : joined_) detail::poison_rows(joined, 0, row_count(joined));
   }
 
   void next_batch() {

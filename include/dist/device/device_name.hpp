@@ -28,7 +28,7 @@ struct DeviceName {
 /// the device of another job or task (spec A01).
 [[nodiscard]] inline DeviceName parse_device_name(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(text("'", name, "' does not name a device of this process"), why,
+    throw InvalidArgument(text(quoted(name), " does not name a device of this process"), why,
                           "Write /cpu:0, /cpu:1 and so on");
   };
   DeviceName device{"", 0};

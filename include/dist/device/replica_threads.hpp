@@ -18,6 +18,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/thread_name.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/wait.hpp>
 
@@ -191,6 +192,7 @@ class ReplicaThreads {
   }
 
   void work(std::size_t replica) noexcept {
+    detail::name_this_thread(text("dist replica ", replica));
     for (std::uint32_t seen = 0;;) {
       seen = detail::wait_for_change(start_, seen, budget_);
       if (task_ == nullptr) return;

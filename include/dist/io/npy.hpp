@@ -67,7 +67,7 @@ class NpyHeaderParser {
                          : key == "fortran_order" ? &has_order
                          : key == "shape"         ? &has_shape
                                                   : nullptr;
-      if (seen == nullptr || *seen) refuse("'", key, "' is no key of an NPY header, or comes twice");
+      if (seen == nullptr || *seen) refuse(dist::quoted(key), " is no key of an NPY header, or comes twice");
       *seen = true;
       if (seen == &has_descr)
         header.descr = element_type();
@@ -223,10 +223,10 @@ template <class T>
   const char order = descr.empty() ? '\0' : descr[0];
   const bool has_order = order == '<' || order == '>' || order == '=' || (order == '|' && sizeof(T) == 1);
   if (!has_order || descr.substr(1) != wanted)
-    throw FileError(
-        file, "has elements of another type",
-        text("its elements are '", descr, "' in NumPy's notation, wanted ", dtype_name<T>, " ('", wanted, "')"),
-        "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
+    throw FileError(file, "has elements of another type",
+                    text("its elements are ", dist::quoted(descr), " in NumPy's notation, wanted ", dtype_name<T>,
+                         " ('", wanted, "')"),
+                    "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
   return order == '>' || (order == '=' && std::endian::native == std::endian::big);
 }
 

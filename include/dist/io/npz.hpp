@@ -98,8 +98,8 @@ class Npz {
   [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
     constexpr std::size_t listed = 10;
     if (names.empty()) return "it is empty";
-    std::string list = text("it holds '", names[0], "'");
-    for (std::size_t i = 1; i < names.size() && i < listed; ++i) list += text(", '", names[i], "'");
+    std::string list = text("it holds ", quoted(names[0]));
+    for (std::size_t i = 1; i < names.size() && i < listed; ++i) list += text(", ", quoted(names[i]));
     if (names.size() > listed) list += text(" and ", names.size() - listed, " more");
     return list;
   }
@@ -108,10 +108,10 @@ class Npz {
     const ZipEntry* entry = archive_.find(text(name, extension));
     if (entry == nullptr) entry = archive_.find(name);
     if (entry == nullptr) {
-      throw FileError(archive_.name(), text("has no array '", name, "'"), list_of(names()), "Use one of its names");
+      throw FileError(archive_.name(), text("has no array ", quoted(name)), list_of(names()), "Use one of its names");
     }
     if (entry->encrypted || (entry->method != 0 && entry->method != deflated))
-      throw FileError(archive_.name(), text("holds '", name, "' in a way that cannot be read"),
+      throw FileError(archive_.name(), text("holds ", quoted(name), " in a way that cannot be read"),
                       entry->encrypted ? std::string("it is encrypted") : text("compression method ", entry->method),
                       "Save it with numpy.savez or numpy.savez_compressed");
     return *entry;

@@ -48,10 +48,10 @@ class ZipArchive {
   [[nodiscard]] RangeSource<R> open(const ZipEntry& entry) const {
     std::byte header[30];
     if (file_.read_at(entry.header_offset, header) < sizeof header || u32(header) != 0x04034B50)
-      corrupt(text("'", entry.name, "' is not where the directory says"));
+      corrupt(text(quoted(entry.name), " is not where the directory says"));
     const std::uint64_t start = entry.header_offset + sizeof header + u16(header + 26) + u16(header + 28);
     if (start > file_.size() || entry.compressed_size > file_.size() - start)
-      corrupt(text("'", entry.name, "' reaches beyond its end"));
+      corrupt(text(quoted(entry.name), " reaches beyond its end"));
     return {file_, start, entry.compressed_size, text(name(), ":", entry.name)};
   }
 

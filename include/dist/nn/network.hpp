@@ -107,6 +107,12 @@ class Network {
     return stores_gradients ? gradients : std::span<Element>{};
   }
 
+  /// Lets an optimizer apply the gradients of this replica's last `backward` once more.
+  void renew_gradients(const InReplica auto& replica) {
+    Slot& slot = slots_[replica.local_index()];
+    slot.has_gradients = slot.has_computed;
+  }
+
   /// Expires with the network, for those that refer to it.
   [[nodiscard]] std::weak_ptr<const void> lifetime() const noexcept { return lifetime_; }
 
@@ -274,7 +280,7 @@ class Network {
         "A network's gradients were to be applied, and there are none",
         text("replica ", replica.replica_id().index(),
              slot.has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
-        "Call forward, a loss and backward before each apply_gradients");
+        "Call forward, a loss and backward before each apply_gradients, or renew_gradients to apply them once more");
   }
 
   void require_batches(const InReplica auto& replica) const {

@@ -134,6 +134,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
         Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
         communication_(options.communication) {
     this->set_replica_ids(first_local_replica(), num_replicas_in_sync());
+    detail::name_traced_process(worker(), text("worker ", worker()));
     for (std::size_t replica = 0; replica < this->num_local_replicas(); ++replica)
       layouts_.push_back(GroupLayout::uniform(num_workers(), this->num_local_replicas(), worker(), replica));
   }

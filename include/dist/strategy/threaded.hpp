@@ -26,6 +26,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
@@ -138,6 +139,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   auto run(Fn&& fn, Args&&... args) {
     if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
       const auto call = [&](std::size_t replica) -> decltype(auto) {
+        const TraceSpan span{detail::traced("run", derived().first_local_replica() + replica)};
         const detail::RunGuard in_run{{.strategy = &derived()}};
         Context context{static_cast<Derived&>(*this),
                         static_cast<Derived&>(*this).collectives_from(
@@ -227,6 +229,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
         threads_(places_.replicas, processors(options.pinned), timeout()),
         group_(threads_.status(), threads_.spin_budget(), timeout()) {
     detail::warn_of_lone_process();
+    detail::trace_as_the_environment_asks();
   }
   ~Threaded() = default;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -129,10 +130,12 @@ class WorkerGroup {
       first.watchdog.emplace(*health_, timeout_);
       mpi::CommunicatorOptions at_start = options_of_mpi(*first.watchdog);
       at_start.timeout = options.start_timeout;
+      at_start.checks = CollectiveChecks::calls;  // until all are known to have chosen the same
+      const bool separate = !options.hierarchical.value_or(Between::hierarchical);
       all_ = mpi::Communicator{world_.comm(), at_start}.with_timeout(timeout_);
       all_->watch_processes(*health_);
-      require_equal_replicas(replicas_of(options));
-      const bool separate = !options.hierarchical.value_or(Between::hierarchical);
+      require_equal_settings(options, separate);
+      all_ = all_->with_checks(checks_);
       nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
     }
     layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
@@ -248,14 +251,48 @@ class WorkerGroup {
     return chosen;
   }
 
-  void require_equal_replicas(std::size_t replicas) {
-    std::vector<std::size_t> of_all(all_->size());
-    MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("replicas of the workers", replicas, std::span{of_all});
-    for (std::size_t worker = 1; worker < of_all.size(); ++worker)
-      if (of_all[worker] != of_all[0])
-        throw InvalidArgument("The workers do not have the same number of replicas",
-                              text("worker 0 has ", of_all[0], ", worker ", worker, " has ", of_all[worker]),
-                              "Give every worker the same number of devices");
+  /// What must be the same in all processes: otherwise they would wait for each other in different calls. Timeouts may
+  /// differ, as may who calls MPI.
+  struct Settings {
+    std::uint64_t replicas;
+    std::uint64_t separate;
+    std::uint64_t checks;
+    std::uint64_t bytes_per_pack;
+    std::uint64_t implementation;
+    std::array<char, 64> policy;
+  };
+  void require_equal_settings(const MultiWorkerOptions& options, bool separate) {
+    Settings mine{replicas_of(options),
+                  separate ? 1U : 0U,
+                  static_cast<std::uint64_t>(options.checks),
+                  options.communication.bytes_per_pack,
+                  static_cast<std::uint64_t>(options.communication.implementation),
+                  {}};
+    std::copy_n(Ops::name.data(), std::min(Ops::name.size(), mine.policy.size() - 1), mine.policy.data());
+    std::vector<Settings> of_all(all_->size());
+    MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
+    const auto compare = [&](std::string_view what, std::string_view fix, auto&& value_of) {
+      for (std::size_t worker = 1; worker < of_all.size(); ++worker)
+        if (value_of(of_all[worker]) != value_of(of_all[0]))
+          throw InvalidArgument(
+              text("The workers do not have the same ", what),
+              text("worker 0 has ", value_of(of_all[0]), ", worker ", worker, " has ", value_of(of_all[worker])), fix);
+    };
+    compare("policy", "Give the MultiWorker of every worker the same one",
+            [](const Settings& settings) { return std::string_view{settings.policy.data()}; });
+    compare("number of replicas", "Give every worker the same number of devices",
+            [](const Settings& settings) { return settings.replicas; });
+    constexpr std::string_view fix = "Give every worker the same MultiWorkerOptions; only timeouts may differ";
+    compare("way through the memory of a node (MultiWorkerOptions::hierarchical)", fix,
+            [](const Settings& settings) { return std::string_view{settings.separate != 0 ? "false" : "true"}; });
+    compare("checks of collectives (MultiWorkerOptions::checks)", fix, [](const Settings& settings) {
+      constexpr auto none = static_cast<std::uint64_t>(CollectiveChecks::none);
+      return std::string_view{settings.checks == none ? "none" : "calls"};
+    });
+    compare("size of a pack (CommunicationOptions::bytes_per_pack)", fix,
+            [](const Settings& settings) { return settings.bytes_per_pack; });
+    compare("implementation of collectives (CommunicationOptions::implementation)", fix,
+            [](const Settings& settings) { return settings.implementation; });
   }
 
   /// The collectives of the first processes of all nodes, on these. A collective call of all.

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include <dist/core/vectors.hpp>
+#include <support/sanitizers.hpp>
 
 /// For the tests of kernels: calls `test(at_width)` for every vector width that this processor has, where
 /// `at_width(body)` runs a kernel's body compiled for it. Under sanitizers, which take minutes to compile such bodies,
 /// for the widest alone.
 template <class Test>
 void for_each_width(Test&& test) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef DIST_TEST_ADDRESS_SANITIZER
   test([](const auto& body) { dist::detail::with_widest_vectors(body); });
 #else
   test([](const auto& body) { body.template operator()<16>(); });

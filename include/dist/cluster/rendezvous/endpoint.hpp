@@ -71,8 +71,8 @@ struct Resolved {
   const int status = getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &hints, &list);
   if (status != 0)
     return {{},
-            text("the name '", endpoint.host,
-                 "' is not known: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
+            text("the name ", quoted(endpoint.host),
+                 " is not known: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
   Resolved resolved;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;
@@ -98,8 +98,8 @@ inline std::uint16_t port_number(const Endpoint& endpoint) {
     number =
         digit < '0' || digit > '9' || number > 65535 ? 70000 : number * 10 + static_cast<std::uint32_t>(digit - '0');
   if (endpoint.port.empty() || number == 0 || number > 65535)
-    throw InvalidArgument(text("Address '", to_string(endpoint), "' has no port"),
-                          text("'", endpoint.port, "' is not a number from 1 to 65535"),
+    throw InvalidArgument(text("Address ", quoted(to_string(endpoint)), " has no port"),
+                          text(quoted(endpoint.port), " is not a number from 1 to 65535"),
                           "Write host:port, for example 10.0.0.1:2222");
   return static_cast<std::uint16_t>(number);
 }

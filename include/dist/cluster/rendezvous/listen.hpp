@@ -57,7 +57,7 @@ struct ListenOptions {
       if (options.peers_elsewhere && address.is_loopback())
         throw RendezvousError(
             text("This task's address ", to_string(own), " is one that only this machine reaches"),
-            text("'", own.host, "' stands for ", to_string(address), " here, and other tasks are on other hosts"),
+            text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
       Descriptor socket = detail::try_to_listen(address);

@@ -1,0 +1,19 @@
+/// Under which sanitizer a test is compiled, in the words of g++ and of clang++: DIST_TEST_ADDRESS_SANITIZER,
+/// DIST_TEST_THREAD_SANITIZER, and DIST_TEST_SANITIZER for either.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DIST_TEST_ADDRESS_SANITIZER 1
+#elif defined(__SANITIZE_THREAD__)
+#define DIST_TEST_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DIST_TEST_ADDRESS_SANITIZER 1
+#elif __has_feature(thread_sanitizer)
+#define DIST_TEST_THREAD_SANITIZER 1
+#endif
+#endif
+
+#if defined(DIST_TEST_ADDRESS_SANITIZER) || defined(DIST_TEST_THREAD_SANITIZER)
+#define DIST_TEST_SANITIZER 1
+#endif
