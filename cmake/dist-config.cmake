@@ -1,5 +1,5 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto mpi]) gives dist::dist and, for each component,
-# dist::<component>.
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto mpi]) gives dist::dist, the function
+# dist_precompile and, for each component, dist::<component>.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
@@ -8,6 +8,7 @@ if(NOT Threads_FOUND)
   return()
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/dist-targets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/DistPrecompile.cmake")
 
 # What find_package is told for each component, and what its absence is called.
 set(dist_package_gzip ZLIB)
