@@ -146,7 +146,7 @@ class Arena {
   }
 
   void unmap() noexcept {
-    if (is_shared_) return;  // its owner's
+    if (is_shared_) return;  // the memory belongs to its owner
     for (std::byte* region : regions_) munmap(region, capacity_);
   }
 

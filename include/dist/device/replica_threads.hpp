@@ -31,7 +31,7 @@ class RunStatus {
   explicit RunStatus(std::size_t replicas) : replicas_(replicas), in_sync_(replicas), returned_(new Flag[replicas]) {}
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  /// What errors call a replica, and of how many: its number among those of all processes.
+  /// How errors number a replica: among the replicas of all processes.
   [[nodiscard]] std::size_t id(std::size_t replica) const noexcept { return first_id_ + replica; }
   [[nodiscard]] std::size_t in_sync() const noexcept { return in_sync_; }
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -156,7 +156,7 @@ class ReplicaThreads {
       move_this_thread(processors_.front());
   }
 
-  /// Takes over from the thread whose run is going on.
+  /// Waits for the run of another thread to end, and begins this thread's.
   void await_turn() {
     if (runs_here())
       throw WrongStrategy(

@@ -27,7 +27,7 @@
 namespace dist {
 
 namespace detail {
-/// What a call that gave no context gave instead of one.
+/// The argument that a call gave in place of a context.
 template <class Argument>
 struct NoContext {};
 
@@ -61,8 +61,8 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 /// A written value is one number for all elements, or a tensor of the variable's shape and element type. In a replica
 /// function it is that replica's own value, a literal as well (spec G.4); `same(value)` says that all replicas give the
 /// same. Aggregating writes are collective calls, in which all replicas give a number or all give a tensor. They rely
-/// on copies that are equal, as an element may be calculated for all copies from one of them. Nothing is returned: read
-/// afterwards (spec G24). Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch or
+/// on copies that are equal, because an element may be calculated for all copies from one of them. Nothing is returned:
+/// read afterwards (spec G24). Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch or
 /// InvalidArgument for a value that does not fit, or a total of integers that the replicas do not divide; all name the
 /// variable.
 template <class T, class Sync, class Agg, class Device = Cpu>

@@ -121,7 +121,7 @@ class Generator {
   [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
     return state_in(of(context, local_replica));
   }
-  /// Goes on where `state` was taken, under any strategy and any number of replicas.
+  /// Continues where `state` was taken, under any strategy and any number of replicas.
   void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
     const std::span<std::uint64_t> words = of(context, local_replica);
     words[seed_word] = state.seed;
@@ -155,7 +155,7 @@ class Generator {
     return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
   }
 
-  /// Replica 0's, which may be in another process.
+  /// The numbers of replica 0, which may be in another process.
   [[nodiscard]] GeneratorState state_of_first(const InCrossReplica auto& context) const {
     const GeneratorState here = state(context, 0);
     if constexpr (S::wraps_values) {

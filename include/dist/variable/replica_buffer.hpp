@@ -32,7 +32,7 @@ class ReplicaBuffer {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
 
-  /// The memory it is a part of, which tells whose it is.
+  /// The arena that owns the buffer; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
 
   /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.

@@ -113,7 +113,7 @@ void write_of_first_replica(Variable& variable, const Context& replica, const Va
     write_same(variable, replica, given, update);
   } else {
     const auto mine = variable.component(replica);
-    replica.barrier();  // where replicas that issue other collectives are found, before a copy changes
+    replica.barrier();  // finds replicas that issue other collectives before a copy changes
     if (replica.replica_id().index() == 0) update_elements(mine, given, update);
     replica.collectives().broadcast(0, mine);
   }
@@ -148,7 +148,7 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
     replica.collectives().all_reduce(Agg{}, std::span<T>{aggregated, mine.size()});
     update_elements(mine, aggregated, update);
   } else {
-    // What is only read is given as what may be written; it may be the copy itself.
+    // `publish` takes a mutable pointer, but the peers only read; it may be the copy itself.
     const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
     replica.collectives().reduce_and_apply(Agg{}, operand, mine,
                                            [&](std::size_t, std::span<T> elements, std::span<const T> aggregated) {

@@ -57,7 +57,7 @@ struct Reduced {
   [[nodiscard]] auto operator()(const Replica&, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
     static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
-                  "a training loop of one's own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
+                  "a training loop of your own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
                   "the local batch weighs the examples of short batches more; divide by the global batch size with "
                   "nn::compute_loss or nn::compute_average_loss");
     static_assert(
