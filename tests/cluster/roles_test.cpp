@@ -57,7 +57,10 @@ TEST_CASE("workers are counted with the chief (spec M10)") {
   CHECK(worker_count(all, TaskType::chief) == 3);
   CHECK(worker_count(all, TaskType::evaluator) == 1);
   CHECK(worker_count(workers, TaskType::worker) == 3);
-  CHECK(worker_count({}, TaskType::worker) == 1);
+  for (const TaskType type : {TaskType::chief, TaskType::worker})
+    CHECK_THROWS_AS(worker_count({}, type), InvalidArgument);
+  CHECK_THROWS_AS(worker_count(workers, TaskType::chief), InvalidArgument);
+  CHECK(worker_count(workers, TaskType::evaluator) == 0);
   CHECK_THROWS_WITH_AS(worker_count(all, TaskType::parameter_server),
                        "Parameter servers were counted as workers (they hold variables and train nothing). Ask for the "
                        "type chief, worker or evaluator.",
@@ -70,12 +73,26 @@ TEST_CASE("the chief is worker number 0, workers follow (spec M11)") {
   CHECK(id_in_cluster(all, worker(1)) == 2);
   CHECK(id_in_cluster(all, evaluator) == 0);
   CHECK(id_in_cluster(workers, worker(2)) == 2);
-  CHECK(id_in_cluster({}, worker(0)) == 0);
+  CHECK_THROWS_AS(id_in_cluster({}, worker(0)), InvalidArgument);
   CHECK_THROWS_AS(id_in_cluster(workers, worker(3)), InvalidArgument);
   CHECK_THROWS_WITH_AS(id_in_cluster(all, server),
                        "There is no worker number for ps 0 (parameter servers are not among the workers). Ask for the "
                        "chief, a worker or an evaluator.",
                        InvalidArgument);
+}
+
+TEST_CASE("a cluster with two chiefs or two evaluators has no roles (spec M08)") {
+  const ClusterSpec chiefs{{TaskType::chief, {"a:1", "b:1"}}, {TaskType::worker, {"c:1"}}};
+  const ClusterSpec evaluators{{TaskType::worker, {"a:1"}}, {TaskType::evaluator, {"b:1", "c:1"}}};
+  CHECK_THROWS_WITH_AS(
+      id_in_cluster(chiefs, worker(0)),
+      "The cluster lists more than one chief (2 tasks; at most one may be there). List the others under "
+      "'worker'.",
+      InvalidArgument);
+  CHECK_THROWS_AS(id_in_cluster(chiefs, chief), InvalidArgument);
+  CHECK_THROWS_AS(is_chief(chiefs, chief), InvalidArgument);
+  CHECK_THROWS_AS(worker_count(chiefs, TaskType::worker), InvalidArgument);
+  CHECK_THROWS_AS(id_in_cluster(evaluators, worker(0)), InvalidArgument);
 }
 
 TEST_CASE("tasks train in step in the order of their worker numbers (spec M11)") {

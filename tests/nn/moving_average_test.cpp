@@ -83,6 +83,36 @@ TEST_CASE("outside replica functions what is read there moves, and every copy ge
   CHECK(variable.component(strategy.scope(), 1)[0] == 2);
 }
 
+TEST_CASE("in strategy.update each copy moves by itself, towards the value that belongs to it (spec D04, P23)") {
+  Mirrored strategy{2};
+  auto variable = strategy.variable<double, dist::OnRead, dist::Mean>({2});
+  strategy.run([&](auto& replica) {
+    for (double& element : variable.component(replica)) element = 10.0 * static_cast<double>(replica.local_index());
+  });
+  const auto values = strategy.run([](auto& replica) {
+    dist::Tensor<double> value{{2}};
+    value[0] = 4.0 + 4.0 * static_cast<double>(replica.local_index());
+    value[1] = 2;
+    return value;
+  });
+  strategy.update(
+      variable,
+      [&](const auto& context, const dist::Tensor<double>& value) {
+        nn::assign_moving_average(context, variable, value, 0.75f);
+      },
+      values);
+  CHECK(variable.component(strategy.scope(), 0)[0] == 1);    // 0.75 * 0 + 0.25 * 4
+  CHECK(variable.component(strategy.scope(), 1)[0] == 9.5);  // 0.75 * 10 + 0.25 * 8
+  CHECK(variable.component(strategy.scope(), 1)[1] == 8);
+  dist::CentralStorage<dist::Cpu> central{2};
+  auto one = central.variable<double>({2}, 8.0);
+  central.update(one, [&](const auto& context) {
+    dist::Tensor<double> value{{2}};
+    nn::assign_moving_average(context, one, value, 0.5f);
+  });
+  CHECK(one.read(central.scope())[1] == 4);
+}
+
 TEST_CASE("the first value of an average without bias is the value") {
   dist::Default strategy;
   nn::ZeroDebiasedAverage<dist::Default, double> average{strategy, shape, 0.99f};

@@ -20,7 +20,8 @@ struct Strategy {
 struct Model {
   Strategy& own;
   Strategy& strategy() { return own; }
-  nn::Logs evaluate_distributed(int& dataset) {
+  nn::Logs evaluate_distributed(int& dataset, nn::TestObserver& observer) {
+    observer.on_test_begin(std::nullopt);
     nn::Logs logs;
     logs.set("loss", dataset++);
     return logs;
@@ -47,7 +48,14 @@ TEST_CASE("validation distributes its dataset once, when it is first used") {
   Model model{strategy};
   const auto options = given({.validation = 4});
   CHECK(strategy.distributed == 0);
-  CHECK(options.validation.evaluate(model)["loss"] == 40.0);
-  CHECK(options.validation.evaluate(model)["loss"] == 41.0);  // the same object again
+  struct Watch {
+    int begun = 0;
+    void on_test_begin(std::optional<std::size_t>) { ++begun; }
+  } watch;
+  nn::Observers watching{watch};
+  nn::TestObserver observer{watching};
+  CHECK(options.validation.evaluate(model, observer)["loss"] == 40.0);
+  CHECK(options.validation.evaluate(model, observer)["loss"] == 41.0);  // the same object again
+  CHECK(watch.begun == 2);
   CHECK(strategy.distributed == 1);
 }

@@ -145,7 +145,11 @@ TEST_CASE("observers are told of epochs, batches and tests, in fit and in evalua
       record += std::to_string(step) + (logs()["loss"] > 0 ? "+ " : "- ");
     }
     void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) { record += "of" + std::to_string(*epoch.steps) + " "; }
+    void on_test_begin(std::optional<std::size_t>) { record += "tests "; }
     void on_test_batch_end(std::size_t step, nn::CurrentLogs) { record += "test" + std::to_string(step) + " "; }
+    void on_test_end(std::size_t steps, const nn::Logs& logs) {
+      record += "tested" + std::to_string(steps) + (logs["loss"] > 0 ? "+ " : "- ");
+    }
   };
   Mirrored strategy{2};
   Linear<Mirrored> net{strategy};
@@ -155,7 +159,11 @@ TEST_CASE("observers are told of epochs, batches and tests, in fit and in evalua
   CHECK(watch.record == "epoch0 0+ 1+ of2 epoch1 0+ 1+ of2 ");
   watch.record.clear();
   model.evaluate(Points{6, 3}, {.verbose = 0}, watch);
-  CHECK(watch.record == "test0 test1 ");
+  CHECK(watch.record == "tests test0 test1 tested2+ ");
+  // As in Keras, the validation is a test, between the last batch of an epoch and its end.
+  watch.record.clear();
+  model.fit(Points{6, 3}, {.epochs = 2, .validation = Points{3, 3}, .verbose = 0}, watch);
+  CHECK(watch.record == "epoch0 0+ 1+ tests test0 tested1+ of2 epoch1 0+ 1+ tests test0 tested1+ of2 ");
 }
 
 TEST_CASE("a network learns to tell two classes apart, the same way every time") {

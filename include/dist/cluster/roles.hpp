@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <dist/cluster/cluster_spec.hpp>
@@ -13,8 +14,19 @@ namespace dist {
 
 namespace detail {
 
-/// Throws InvalidArgument unless the task is of the cluster. An evaluator may be left out of the list (spec M08).
+/// Throws InvalidArgument for more than one chief or evaluator (spec M08). `source` says where the cluster comes from.
+inline void require_single_tasks(const ClusterSpec& cluster, std::string_view source) {
+  for (const TaskType single : {TaskType::chief, TaskType::evaluator})
+    if (cluster.num_tasks(single) > 1)
+      throw InvalidArgument(text(source, " lists more than one ", to_string(single)),
+                            text(cluster.num_tasks(single), " tasks; at most one may be there"),
+                            single == TaskType::chief ? "List the others under 'worker'" : "List one evaluator");
+}
+
+/// Throws InvalidArgument unless the task is of the cluster, which has one chief and one evaluator at most. An evaluator
+/// may be left out of the list (spec M08).
 inline void require_member(const ClusterSpec& cluster, Task task) {
+  require_single_tasks(cluster, "The cluster");
   if (task.type != TaskType::evaluator || cluster.has(TaskType::evaluator))
     static_cast<void>(cluster.task_address(task));
 }
@@ -53,23 +65,22 @@ inline void require_member(const ClusterSpec& cluster, Task task) {
 [[nodiscard]] inline bool should_save_summary(const ClusterSpec& cluster, Task task) { return is_chief(cluster, task); }
 
 /// How many tasks do the work of a task of that type: chief and workers, or the evaluators (spec M10). Throws
-/// InvalidArgument for a parameter server.
+/// InvalidArgument for a parameter server, a type that the cluster does not have, and a second chief or evaluator.
 [[nodiscard]] inline std::size_t worker_count(const ClusterSpec& cluster, TaskType type) {
   if (type == TaskType::parameter_server)
     throw InvalidArgument("Parameter servers were counted as workers", "they hold variables and train nothing",
                           "Ask for the type chief, worker or evaluator");
-  if (cluster.empty()) return 1;
+  detail::require_member(cluster, Task{type, 0});
   if (type == TaskType::evaluator) return cluster.num_tasks(TaskType::evaluator);
   return cluster.num_tasks(TaskType::chief) + cluster.num_tasks(TaskType::worker);
 }
 
 /// The task's worker number: the chief is 0, and workers come after it (spec M11). An evaluator's is its index. Throws
-/// InvalidArgument for a parameter server.
+/// InvalidArgument for a parameter server, a task that the cluster does not have, and a second chief or evaluator.
 [[nodiscard]] inline std::size_t id_in_cluster(const ClusterSpec& cluster, Task task) {
   if (task.type == TaskType::parameter_server)
     throw InvalidArgument(text("There is no worker number for ", to_string(task)),
                           "parameter servers are not among the workers", "Ask for the chief, a worker or an evaluator");
-  if (cluster.empty()) return 0;
   detail::require_member(cluster, task);
   return task.type == TaskType::worker ? task.index + cluster.num_tasks(TaskType::chief) : task.index;
 }

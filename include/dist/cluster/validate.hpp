@@ -87,11 +87,7 @@ inline void validate_task(const ClusterSpec& cluster, const std::optional<Task>&
 /// its tasks (spec M08, M25). `source` says where it comes from: "TF_CONFIG". No tasks at all is no mistake (spec A08).
 inline void validate_cluster(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source) {
   if (cluster.empty()) return;
-  for (const TaskType single : {TaskType::chief, TaskType::evaluator})
-    if (cluster.num_tasks(single) > 1)
-      throw InvalidArgument(text(source, " lists more than one ", to_string(single)),
-                            text(cluster.num_tasks(single), " tasks; at most one may be there"),
-                            single == TaskType::chief ? "List the others under 'worker'" : "List one evaluator");
+  detail::require_single_tasks(cluster, source);
   detail::validate_addresses(cluster, source);
   detail::validate_task(cluster, task, source);
 }

@@ -13,6 +13,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/update_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -75,6 +76,15 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
       for (std::size_t i = 0; i < count; ++i) copy[first + i] = moved(copy[first + i], means[i]);
     }
   }
+}
+/// In the function of `strategy.update`: that one copy, which moves from where it is.
+template <class Variable>
+void assign_moving_average(const InUpdate auto& context, Variable& variable,
+                           TensorView<const typename Variable::Element> value, float decay) {
+  detail::require_value_of(variable, value, decay);
+  const detail::MoveTowards<typename Variable::Element> moved{decay};
+  const auto copy = variable.component(context);
+  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = moved(copy[i], value[i]);
 }
 /// Outside replica functions: what `read` gives there, moved towards the one value, is assigned to every copy.
 template <class Variable>

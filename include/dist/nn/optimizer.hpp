@@ -28,6 +28,7 @@
 #include <dist/core/vectors.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/parameter.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 

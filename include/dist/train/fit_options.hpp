@@ -9,6 +9,7 @@
 
 #include <dist/train/console.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/observers.hpp>
 
 namespace dist::nn {
 
@@ -22,19 +23,23 @@ class Validation {
     requires(!std::same_as<Dataset, Validation>)
   Validation(Dataset dataset)
       : held_(std::make_shared<Held<Dataset>>(std::move(dataset))),
-        evaluate_([](void* held, Model& model) { return static_cast<Held<Dataset>*>(held)->evaluate(model); }) {}
+        evaluate_([](void* held, Model& model, TestObserver& observer) {
+          return static_cast<Held<Dataset>*>(held)->evaluate(model, observer);
+        }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return evaluate_ != nullptr; }
-  [[nodiscard]] Logs evaluate(Model& model) const { return evaluate_(held_.get(), model); }
+  [[nodiscard]] Logs evaluate(Model& model, TestObserver& observer) const {
+    return evaluate_(held_.get(), model, observer);
+  }
 
  private:
   template <class Dataset>
   struct Held {
     explicit Held(Dataset given) : dataset(std::move(given)) {}
 
-    Logs evaluate(Model& model) {
+    Logs evaluate(Model& model, TestObserver& observer) {
       if (!distributed) distributed.emplace(model.strategy().distribute_dataset(std::move(dataset)));
-      return model.evaluate_distributed(*distributed);
+      return model.evaluate_distributed(*distributed, observer);
     }
 
     Dataset dataset;
@@ -42,7 +47,7 @@ class Validation {
   };
 
   std::shared_ptr<void> held_;
-  Logs (*evaluate_)(void*, Model&) = nullptr;
+  Logs (*evaluate_)(void*, Model&, TestObserver&) = nullptr;
 };
 
 /// `model.fit(train, {.epochs = 5, .validation = test, .verbose = 2});`

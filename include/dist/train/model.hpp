@@ -75,6 +75,8 @@ class Model {
     History history;
     ProgressObserver progress{verbosity(options.verbose), std::move(options.console)};
     Observers watching{progress, history, observers...};
+    Observers<std::remove_reference_t<Watchers>...> given{observers...};
+    TestObserver watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
     for (std::size_t index = 0; index < options.epochs; ++index) {
       watching.epoch_begin({index, options.epochs, steps});
       const auto after_step = [&](std::size_t step) { watching.batch_end(step, current_logs()); };
@@ -83,7 +85,8 @@ class Model {
       ++epochs_trained_;
       Logs logs = read_logs();
       if (options.validation)
-        for (const Logs::Entry& entry : options.validation.evaluate(*this)) logs.set("val_" + entry.name, entry.value);
+        for (const Logs::Entry& entry : options.validation.evaluate(*this, watching_validation))
+          logs.set("val_" + entry.name, entry.value);
       watching.epoch_end({index, options.epochs, steps}, logs);
     }
     optimizer_.finalize(strategy_.scope());

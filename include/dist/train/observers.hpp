@@ -39,7 +39,7 @@ class CurrentLogs {
 ///     on_epoch_begin(const Epoch&)
 ///     on_batch_end(std::size_t step, CurrentLogs)        step from 0
 ///     on_epoch_end(const Epoch&, const Logs&)            with validation's logs
-///     on_test_begin(std::optional<std::size_t> steps)
+///     on_test_begin(std::optional<std::size_t> steps)    also of a fit's validation, like the following
 ///     on_test_batch_end(std::size_t step, CurrentLogs)
 ///     on_test_end(std::size_t steps, const Logs&)
 template <class O>
@@ -101,6 +101,32 @@ class Observers {
   }
 
   std::tuple<O&...> observers_;
+};
+
+/// The test hooks of Observers, whatever their types. Refers to them.
+class TestObserver {
+ public:
+  template <class... O>
+  explicit TestObserver(Observers<O...>& observers)
+      : observers_(&observers),
+        begin_([](void* all, std::optional<std::size_t> steps) { of<O...>(all).test_begin(steps); }),
+        batch_end_([](void* all, std::size_t step, CurrentLogs logs) { of<O...>(all).test_batch_end(step, logs); }),
+        end_([](void* all, std::size_t steps, const Logs& logs) { of<O...>(all).test_end(steps, logs); }) {}
+
+  void on_test_begin(std::optional<std::size_t> steps) { begin_(observers_, steps); }
+  void on_test_batch_end(std::size_t step, CurrentLogs logs) { batch_end_(observers_, step, logs); }
+  void on_test_end(std::size_t steps, const Logs& logs) { end_(observers_, steps, logs); }
+
+ private:
+  template <class... O>
+  static Observers<O...>& of(void* observers) {
+    return *static_cast<Observers<O...>*>(observers);
+  }
+
+  void* observers_;
+  void (*begin_)(void*, std::optional<std::size_t>);
+  void (*batch_end_)(void*, std::size_t, CurrentLogs);
+  void (*end_)(void*, std::size_t, const Logs&);
 };
 
 }  // namespace dist::nn
