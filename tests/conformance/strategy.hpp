@@ -209,6 +209,33 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
       CHECK(sum_over_workers(strategy, static_cast<std::int64_t>(received)) == static_cast<std::int64_t>(rows));
     }
   }
+  SUBCASE("a batch has one type under every strategy, to be named in a replica function (spec C17)") {
+    dist::Tensor<float> features{{8, 2}};
+    dist::Tensor<int> labels{{8}};
+    for (std::size_t row = 0; row < 8; ++row) {
+      features(row, 1) = static_cast<float>(row);
+      labels[row] = static_cast<int>(10 * row);
+    }
+    const auto examples = dist::data::tensor_slices(features, labels) | dist::data::batch(8);
+    using Batch = dist::data::BatchOf<decltype(examples)>;
+    static_assert(
+        std::is_same_v<Batch, dist::data::Example<dist::TensorView<const float>, dist::TensorView<const int>>>);
+    auto dataset = strategy.distribute_dataset(examples);
+    std::int64_t rows = 0;
+    std::atomic<int> wrong{0};
+    for (auto& step : dataset) {
+      const auto counts = strategy.run(
+          [&](auto&, const Batch& mine) {
+            for (std::size_t row = 0; row < mine.x.rows(); ++row)
+              if (10 * static_cast<int>(mine.x(row, 1)) != mine.y[row]) ++wrong;
+            return static_cast<std::int64_t>(mine.x.rows());
+          },
+          step);
+      rows += strategy.reduce(dist::sum, counts);
+    }
+    CHECK(wrong == 0);
+    CHECK(rows == 8);
+  }
   SUBCASE("datasets from a function give each replica a whole batch, in replica order (spec C18, I17)") {
     std::size_t calls = 0;
     auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {

@@ -28,6 +28,10 @@ template <HasRows Batch>
 using RowsOf = typename Rowwise<Batch>::View;
 template <HasRows Batch>
 using RowOf = typename Rowwise<Batch>::Row;
+/// What a replica function gets of a batch of `D`, to be named: `[](auto& replica, const data::BatchOf<D>& batch)`.
+/// These are views under every strategy; a strategy of one replica may hand out the whole batch, which converts to them.
+template <class D>
+using BatchOf = RowsOf<typename std::remove_cvref_t<D>::Element>;
 
 /// How many rows a batch has. Throws ShapeMismatch for an array without axes, and for a batch whose parts differ in
 /// their number.
