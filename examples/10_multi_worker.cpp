@@ -30,7 +30,7 @@ int main() {
   const auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::repeat();
   auto batches = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
     return train | data::batch(context.get_per_replica_batch_size(global_batch)) |
-           data::shard(context.num_input_pipelines, context.input_pipeline_id) | data::prefetch(2);
+           data::shard(context.num_input_pipelines(), context.input_pipeline_id()) | data::prefetch(2);
   });
 
   using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten,  //

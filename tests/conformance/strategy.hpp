@@ -240,9 +240,9 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     std::size_t calls = 0;
     auto dataset = strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
       ++calls;
-      CHECK(context.num_input_pipelines == workers_of(strategy));
-      CHECK(context.input_pipeline_id == first / local_replicas);
-      CHECK(context.num_replicas_in_sync == replicas);
+      CHECK(context.num_input_pipelines() == workers_of(strategy));
+      CHECK(context.input_pipeline_id() == first / local_replicas);
+      CHECK(context.num_replicas_in_sync() == replicas);
       dist::Tensor<float> numbers{{4 * local_replicas + 1, 1}};
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(1000 * first + i);
       return dist::data::tensor_slices(numbers) | dist::data::batch(context.get_per_replica_batch_size(2 * replicas));

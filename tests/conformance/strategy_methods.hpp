@@ -622,9 +622,9 @@ void check_strategy_methods(S& strategy) {
   SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
     std::vector<std::size_t> order;
     const auto values = strategy.values_from_function([&](dist::ValueContext context) {
-      CHECK(context.num_replicas_in_sync == replicas);
-      order.push_back(context.replica_id.index());
-      return std::tuple{context.replica_id.index(), std::string(3, 'x')};
+      CHECK(context.num_replicas_in_sync() == replicas);
+      order.push_back(context.replica_id().index());
+      return std::tuple{context.replica_id().index(), std::string(3, 'x')};
     });
     REQUIRE(order.size() == local_replicas);
     for (std::size_t local = 0; local < local_replicas; ++local) {

@@ -12,8 +12,11 @@ TEST_CASE("the context of the default strategy is one pipeline and one replica (
 }
 
 TEST_CASE("the batch size of a replica (spec I19)") {
-  const InputContext context{.num_input_pipelines = 2, .input_pipeline_id = 1, .num_replicas_in_sync = 8};
+  const InputContext context{2, 1, 8};
   CHECK(context.get_per_replica_batch_size(64) == 8);
+  CHECK(context.num_input_pipelines() == 2);
+  CHECK(context.input_pipeline_id() == 1);
+  CHECK(context.num_replicas_in_sync() == 8);
   CHECK(to_string(context) == "input pipeline 1 of 2, 8 replicas in sync");
   CHECK(to_string(InputContext{}) == "input pipeline 0 of 1, 1 replica in sync");
 }

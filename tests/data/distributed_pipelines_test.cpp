@@ -64,7 +64,7 @@ TEST_CASE("at 1, 2, 3, 4 and 8 replicas (spec I17, I24)") {
 TEST_CASE("a function of one of several workers reads its part (spec I17, I20)") {
   auto distributed = distribute_datasets_from_function(
       [](const InputContext& context) {
-        return Counting{8} | dist::data::shard(context.num_input_pipelines, context.input_pipeline_id) |
+        return Counting{8} | dist::data::shard(context.num_input_pipelines(), context.input_pipeline_id()) |
                batch(context.get_per_replica_batch_size(8));
       },
       2, InputContext{2, 1, 4});
@@ -99,10 +99,10 @@ TEST_CASE(
 TEST_CASE("a pipeline for every replica, of different length (spec I18, I24)") {
   std::vector<std::size_t> ids;
   const auto pipeline = [&](const InputContext& context) {
-    CHECK(context.num_input_pipelines == 3);
-    CHECK(context.num_replicas_in_sync == 3);
-    ids.push_back(context.input_pipeline_id);
-    return Counting{static_cast<int>(context.input_pipeline_id)} | batch(1);
+    CHECK(context.num_input_pipelines() == 3);
+    CHECK(context.num_replicas_in_sync() == 3);
+    ids.push_back(context.input_pipeline_id());
+    return Counting{static_cast<int>(context.input_pipeline_id())} | batch(1);
   };
   auto kept = distribute_datasets_from_function(pipeline, 3, InputContext{1, 0, 3}, PipelinePerReplica{});
   CHECK(ids == std::vector<std::size_t>{0, 1, 2});
@@ -142,7 +142,7 @@ TEST_CASE("a replica without a batch receives zero rows with the other extents (
 TEST_CASE("each loop is a new epoch of every pipeline (spec I31)") {
   auto distributed = distribute_datasets_from_function(
       [](const InputContext& context) {
-        return Counting{32} | dist::data::shuffle(32, context.input_pipeline_id) | batch(32);
+        return Counting{32} | dist::data::shuffle(32, context.input_pipeline_id()) | batch(32);
       },
       2, InputContext{1, 0, 2}, PipelinePerReplica{});
   const Steps first = steps_of(distributed);

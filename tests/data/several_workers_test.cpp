@@ -412,7 +412,7 @@ TEST_CASE("a worker without data receives no rows, with extents as soon as it ha
   using Extents = std::vector<std::pair<Shape, Shape>>;
   const std::vector<Extents> extents = on_workers(3, [&](std::size_t worker) {
     auto distributed = dist::data::distribute_datasets_from_function(
-        [&](const InputContext& context) { return images(2 * context.input_pipeline_id); }, 1,
+        [&](const InputContext& context) { return images(2 * context.input_pipeline_id()); }, 1,
         InputContext{3, worker, 3}, {}, MeetingAgreement{meeting});
     CHECK(distributed.cardinality() == Cardinality::unknown());
     Extents seen;
@@ -445,7 +445,7 @@ TEST_CASE("functions of workers give them as many batches as they like (spec I17
           const AllSteps all = on_workers(workers, [&](std::size_t worker) {
             auto distributed = dist::data::distribute_datasets_from_function(
                 [&](const InputContext& context) {
-                  const std::size_t rows = most * (1 + context.input_pipeline_id % 2);
+                  const std::size_t rows = most * (1 + context.input_pipeline_id() % 2);
                   return Counting{static_cast<int>(rows)} |
                          batch(context.get_per_replica_batch_size(group.global_batch));
                 },
@@ -487,12 +487,12 @@ TEST_CASE("every worker's rows of one shuffled order are those of one process (s
     std::sort(whole.back().begin(), whole.back().end());
   }
   const auto by_rows = [&](const InputContext& context) {
-    return shuffled | dist::data::shard(context.num_input_pipelines, context.input_pipeline_id) |
+    return shuffled | dist::data::shard(context.num_input_pipelines(), context.input_pipeline_id()) |
            batch(context.get_per_replica_batch_size(global_batch));
   };
   const auto by_batches = [&](const InputContext& context) {
     return shuffled | batch(context.get_per_replica_batch_size(global_batch)) |
-           dist::data::shard(context.num_input_pipelines, context.input_pipeline_id);
+           dist::data::shard(context.num_input_pipelines(), context.input_pipeline_id());
   };
   const auto check = [&](const auto& pipeline, std::size_t workers, std::size_t local_replicas) {
     CAPTURE(workers);

@@ -116,7 +116,7 @@ TEST_CASE_TEMPLATE("workers that shard one shuffled order train as one process d
     CAPTURE(replicas);
     dist::MultiWorker<Ops> strategy{replicas};
     check_same(train(strategy, strategy.distribute_datasets_from_function([&](const dist::InputContext& context) {
-                 return examples | data::shard(context.num_input_pipelines, context.input_pipeline_id) |
+                 return examples | data::shard(context.num_input_pipelines(), context.input_pipeline_id()) |
                         data::repeat() | data::batch(context.get_per_replica_batch_size(global_batch)) |
                         data::prefetch(2);
                })),

@@ -7,9 +7,17 @@
 namespace dist {
 
 /// What the function of `values_from_function` is told about the replica it makes a value for (spec C19).
-struct ValueContext {
-  ReplicaId replica_id;
-  std::size_t num_replicas_in_sync;
+class ValueContext {
+ public:
+  constexpr ValueContext(ReplicaId replica_id, std::size_t num_replicas_in_sync)
+      : replica_id_(replica_id), num_replicas_in_sync_(num_replicas_in_sync) {}
+
+  [[nodiscard]] constexpr ReplicaId replica_id() const noexcept { return replica_id_; }
+  [[nodiscard]] constexpr std::size_t num_replicas_in_sync() const noexcept { return num_replicas_in_sync_; }
+
+ private:
+  ReplicaId replica_id_;
+  std::size_t num_replicas_in_sync_;
 };
 
 }  // namespace dist

@@ -103,7 +103,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   /// For a single worker. Throws InvalidArgument for zero replicas.
   DistributedDataset(D dataset, std::size_t replicas, const InputOptions& options = {})
       : DistributedDataset(std::move(dataset), replicas, InputContext{1, 0, replicas}, options) {}
-  /// For worker `context.input_pipeline_id`. Throws InvalidArgument for zero replicas, when the workers do not all have
+  /// For worker `context.input_pipeline_id()`. Throws InvalidArgument for zero replicas, when the workers do not all have
   /// `local_replicas`, and as `auto_shard` does.
   DistributedDataset(D dataset, std::size_t local_replicas, const InputContext& context, const InputOptions& options,
                      A agreement = A())
@@ -111,12 +111,12 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
     if (local_replicas == 0)
       throw InvalidArgument("A dataset is distributed over no replica", "the number of replicas is 0",
                             "Give the strategy a device");
-    if (context.num_replicas_in_sync != context.num_input_pipelines * local_replicas)
+    if (context.num_replicas_in_sync() != context.num_input_pipelines() * local_replicas)
       throw InvalidArgument("A dataset is distributed over workers that differ in their number of replicas",
                             text(to_string(context), ", ", local_replicas, " of them here"),
                             "Give every worker the same number of replicas");
-    plan_.workers = context.num_input_pipelines;
-    plan_.worker = context.input_pipeline_id;
+    plan_.workers = context.num_input_pipelines();
+    plan_.worker = context.input_pipeline_id();
     plan_.local_replicas = local_replicas;
     plan_.last_step = options.last_step;
     plan_.sharding = shard_source(dataset_, options.auto_shard_policy, plan_.workers, plan_.worker);

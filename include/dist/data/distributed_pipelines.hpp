@@ -179,22 +179,22 @@ template <class Fn, class Options = PipelinePerWorker, Agreement A = NoAgreement
                   "distribute_datasets_from_function: the function must take a dist::InputContext and return a dataset "
                   "of batches: add | dist::data::batch(context.get_per_replica_batch_size(global_batch_size))");
   } else if constexpr (per_replica) {
-    if (context.num_input_pipelines != 1)
+    if (context.num_input_pipelines() != 1)
       throw InvalidArgument("A pipeline for every replica was asked for",
-                            text("there are ", context.num_input_pipelines, " workers, only one can do that"),
+                            text("there are ", context.num_input_pipelines(), " workers, only one can do that"),
                             "Use data::PipelinePerWorker");
     using D = PrefetchDataset<detail::MadeBy<Fn>>;
     std::vector<D> pipelines;
     pipelines.reserve(local_replicas);
     for (std::size_t replica = 0; replica < local_replicas; ++replica)
       pipelines.push_back(
-          D{fn(InputContext{local_replicas, replica, context.num_replicas_in_sync}), options.fetch_ahead});
+          D{fn(InputContext{local_replicas, replica, context.num_replicas_in_sync()}), options.fetch_ahead});
     return DistributedPipelines<D>{std::move(pipelines), local_replicas, options.last_step};
   } else {
     std::vector<detail::MadeBy<Fn>> pipelines;
     pipelines.push_back(fn(context));
     return DistributedPipelines<detail::MadeBy<Fn>, A>{std::move(pipelines), local_replicas, options.last_step,
-                                                       context.num_input_pipelines, std::move(agreement)};
+                                                       context.num_input_pipelines(), std::move(agreement)};
   }
 }
 

@@ -51,7 +51,7 @@ class Generator {
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
       : state_(strategy.template variable<std::uint64_t, OnRead, None>(Shape{rows_of(strategy), row}, std::uint64_t{0},
                                                                        text(name, "/state"))) {
-    const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id; });
+    const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id(); });
     std::size_t local = 0;
     for (const ReplicaId id : strategy.local_results(ids))
       set_state(strategy.scope(), local++, {.seed = seed, .stream = streams + id.index(), .drawn = 0});
@@ -162,7 +162,7 @@ class Generator {
       S& strategy = context.strategy();
       if (strategy.num_local_replicas() < strategy.num_replicas_in_sync())
         return strategy.reduce(sum, strategy.values_from_function([&](ValueContext value) {
-          return value.replica_id.index() == 0 ? here : GeneratorState{};
+          return value.replica_id().index() == 0 ? here : GeneratorState{};
         }));
     }
     return here;
