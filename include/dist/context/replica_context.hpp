@@ -116,9 +116,14 @@ class ReplicaContext {
   template <class Range, class Op>
     requires NumberRange<std::remove_reference_t<Range>>
   auto all_reduce(Op op, Range&& range, const CommunicationOptions& options = {}) const
-      -> std::conditional_t<std::is_lvalue_reference_v<Range>, void, Range> {
-    reduce_numbers_in(op, range, options);
-    if constexpr (!std::is_lvalue_reference_v<Range>) return std::forward<Range>(range);
+      -> std::conditional_t<std::is_lvalue_reference_v<Range>, void, std::remove_cv_t<Range>> {
+    if constexpr (std::is_lvalue_reference_v<Range>) {
+      reduce_numbers_in(op, range, options);
+    } else {
+      std::remove_cv_t<Range> values = std::forward<Range>(range);
+      reduce_numbers_in(op, values, options);
+      return values;
+    }
   }
 
   /// The same of a tensor. Throws ShapeMismatch when replicas give different shapes (spec H09).
