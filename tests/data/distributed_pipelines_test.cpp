@@ -126,6 +126,20 @@ TEST_CASE("an incomplete last step can be dropped (spec I25)") {
   CHECK_FALSE(iterator.get_next_as_optional().has_value());
 }
 
+TEST_CASE("at contract level 2 the batches of a step are spoilt when it is over") {
+  auto distributed = distribute_datasets_from_function([](const InputContext&) { return Counting{6} | batch(2); }, 2,
+                                                       InputContext{1, 0, 2}, PipelinePerReplica{.fetch_ahead = 2});
+  auto iterator = distributed.iterate(0);
+  decltype(distributed)::Value step;
+  REQUIRE(iterator.next(step));
+  const auto kept = step;
+  CHECK(values(kept[1]) == std::vector<int>{0, 1});
+  REQUIRE(iterator.next(step));
+  CHECK(values(step[1]) == std::vector<int>{2, 3});
+  CHECK(values(kept[0]) == std::vector<int>{-1, -1});
+  CHECK(values(kept[1]) == std::vector<int>{-1, -1});
+}
+
 TEST_CASE("a replica without a batch receives zero rows with the other extents (spec I24)") {
   auto distributed = distribute_datasets_from_function(
       [](const InputContext&) {

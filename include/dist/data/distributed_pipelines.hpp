@@ -15,6 +15,7 @@
 #include <dist/data/agreement.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/data/poison.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/rows.hpp>
 
@@ -85,6 +86,8 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
       std::size_t filled = 0;
       for (std::size_t replica = 0; replica < batches_.size(); ++replica) {
         Held& held = batches_[replica];
+        if constexpr (detail::poisons_batches)
+          if (held.has_batch) detail::poison_rows(held.batch, 0, row_count(held.batch));
         held.has_batch = upstreams_[upstreams_.size() == 1 ? 0 : replica].next(held.batch);
         if (!held.has_batch) continue;
         ++filled;
