@@ -70,8 +70,8 @@ struct Address {
   return address;
 }
 
-/// Whether `host`, in lower case, is known to mean the machine that asks: localhost, 127.x.x.x or ::1. What other names
-/// stand for is known to the resolver of names only.
+/// Whether `host`, in lower case, always means the machine that asks: localhost, 127.x.x.x or ::1. What other names
+/// mean, only the resolver of names knows.
 [[nodiscard]] inline bool is_loopback(std::string_view host) noexcept {
   return host == "localhost" || host == "localhost.localdomain" || host.ends_with(".localhost") || host == "::1" ||
          host == "0:0:0:0:0:0:0:1" ||

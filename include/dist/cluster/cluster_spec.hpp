@@ -17,7 +17,7 @@
 namespace dist {
 
 /// The tasks of a job and their addresses, by type and index (spec M06). Indices may have gaps. An empty address means
-/// that whoever started the processes wires them up, or, where the first task alone has an address, that the others
+/// that the launcher connects the processes, or, where the first task alone has an address, that the others
 /// meet it there. No tasks at all: one process on its own.
 ///
 /// The addresses are kept as they were written; `validate_cluster` reads them.

@@ -19,7 +19,7 @@ struct StartedProcesses {
 };
 
 /// What find_launcher looks up, without its messages and the headers that they take: strategies of one process, which
-/// everybody includes, look here.
+/// every program includes, look here.
 [[nodiscard]] inline StartedProcesses started_processes() noexcept {
   const auto said = [](const char* size, const char* rank) {
     const char* const number = std::getenv(rank);
@@ -34,7 +34,7 @@ struct StartedProcesses {
   return {};
 }
 
-/// Whether this process has joined others, as a MultiWorker does: whoever wrote the program knows of them.
+/// Whether this process has joined others, as a MultiWorker does: then the program knows about them.
 inline constinit std::atomic<bool> has_joined_others{false};
 inline constinit Warning lone_process{};
 

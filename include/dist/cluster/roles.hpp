@@ -1,4 +1,4 @@
-/// What a task of a cluster is to the others. None of these functions looks at addresses.
+/// The role of a task in its cluster. None of these functions looks at addresses.
 #pragma once
 
 #include <cstddef>

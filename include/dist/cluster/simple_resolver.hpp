@@ -10,7 +10,7 @@
 
 namespace dist {
 
-/// Gives what it was given (spec M15).
+/// Returns what it was given (spec M15).
 class SimpleResolver {
  public:
   explicit SimpleResolver(ClusterSpec cluster, std::optional<Task> task = std::nullopt,

@@ -30,7 +30,7 @@ struct TfConfig {
 
 namespace detail {
 
-/// How a job of the JSON is called in one scheduler's language, and how its names are called together.
+/// The names that one scheduler gives to jobs, and what messages call these names.
 struct JobNames {
   std::optional<TaskType> (*type_named)(std::string_view name);
   std::string_view allowed;

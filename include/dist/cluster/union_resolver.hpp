@@ -15,7 +15,7 @@ namespace dist {
 
 /// The tasks of several clusters, of which the first also says which task this process is (spec M16).
 ///
-/// The tasks of a type are put one behind the other and numbered anew. Where one of the clusters has gaps in its
+/// The tasks of a type are concatenated and numbered anew. Where one of the clusters has gaps in its
 /// numbers, all keep theirs, and `cluster_spec` throws InvalidArgument when two clusters use the same.
 template <ClusterResolver First, ClusterResolver... Others>
 class UnionResolver {

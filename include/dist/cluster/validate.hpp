@@ -117,7 +117,7 @@ inline void validate_multi_worker(const ClusterSpec& cluster, const std::optiona
         "every worker holds its own copy of the variables", "Do not start parameter servers for this strategy");
 }
 
-/// What works, and is probably not what was meant, a sentence each: tasks that MultiWorker does not use.
+/// What works but is probably not meant, in a sentence each: tasks that MultiWorker does not use.
 [[nodiscard]] inline std::vector<std::string> multi_worker_notes(const ClusterSpec& cluster, std::string_view source) {
   std::vector<std::string> notes;
   if (const std::size_t servers = cluster.num_tasks(TaskType::parameter_server); servers > 0)

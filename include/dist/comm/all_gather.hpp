@@ -13,7 +13,7 @@
 
 namespace dist {
 
-/// Gives every member the values of all members behind each other, in rank order (spec E06, H21). `counts[rank]` values
+/// Gives every member the values of all members, concatenated in rank order (spec E06, H21). `counts[rank]` values
 /// are that member's; all members know all counts, and members that give different counts get a CollectiveMismatch.
 /// `mine` may be this member's part of `all`. A collective call.
 template <SharesMemory C, class T>
@@ -21,7 +21,7 @@ void all_gather(const C& comm, std::span<const T> mine, std::span<const std::siz
   DIST_EXPECT(counts.size() == comm.size() && mine.size() == counts[comm.rank()]);
   DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
   const detail::Loan loan{comm};
-  // Published as what may be written; the peers only read.
+  // `publish` takes a mutable pointer; the peers only read.
   comm.publish({.operation = "all_gather",
                 .elements = all.size(),
                 .dtype = dtype_name<T>,

@@ -37,7 +37,7 @@ inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Sh
 
 namespace detail {
 
-/// The slices of all members behind each other, in rank order, and how many rows each gave. A collective call.
+/// The slices of all members, concatenated in rank order, and how many rows each gave. A collective call.
 template <class T>
 struct GatheredSlices {
   std::vector<std::size_t> rows;  // of each member
@@ -69,7 +69,7 @@ template <class Collectives, class T>
 
 }  // namespace detail
 
-/// The slices of all replicas behind each other, in rank order, with the order and the repetitions that each replica
+/// The slices of all replicas, concatenated in rank order, with the order and the repetitions that each replica
 /// gave (spec H10); Mean divides the values by the number of replicas, of which each member may bring several. Replicas
 /// may give different numbers of rows, also none, of one dense shape: throws ShapeMismatch, which names the replicas. A
 /// collective call.
@@ -89,7 +89,7 @@ template <class Collectives, class Op, class T>
 }
 
 /// Calls `use(members, slices_of)` on every replica, where `slices_of(rank)` are that replica's slices: what
-/// `all_reduce_slices` puts behind each other. Replicas that share memory use them in the place where they lie, without
+/// `all_reduce_slices` concatenates. Replicas that share memory use them in the place where they lie, without
 /// memory of their own. Returns when no replica uses them any more. Throws ShapeMismatch for slices of arrays of
 /// different shapes. A collective call.
 template <class Collectives, class T, class Use>

@@ -29,7 +29,7 @@ namespace dist {
 /// When BackgroundCollectives are done.
 enum class BackgroundProgress : unsigned char {
   by_a_thread,    ///< at once, by a thread of their own
-  while_waiting,  ///< by who waits for them: where another thread must not communicate
+  while_waiting,  ///< by the thread that waits for them: where no other thread may communicate
 };
 
 /// Collectives that are started, go on while the caller computes, and are waited for. They are done one after the other
@@ -37,8 +37,8 @@ enum class BackgroundProgress : unsigned char {
 /// their own, which nobody else uses: with SelfCollectives only copies within this process are reduced.
 ///
 /// A deadline that passes, a peer that fails, or a call that differs ends a collective with the exception of the group;
-/// who waits for it, or for a later one, gets that exception. Then the group is broken, as its members may have left
-/// it at different calls, and has to be made anew; but for one of this process alone, which goes on after `abandon`.
+/// a thread that waits for it, or for a later one, gets that exception. The group is then broken: its members may have
+/// left it at different calls, so it has to be made anew. A group of this process alone goes on after `abandon`.
 template <class Ops>
 class BackgroundCollectives {
  public:
@@ -103,8 +103,8 @@ class BackgroundCollectives {
     return !before(done_.load(std::memory_order_acquire), ticket);
   }
 
-  /// What has begun comes to its end, and what has not is not done: for those who leave without having waited, as their
-  /// memory goes. While nobody starts or waits.
+  /// Waits for collectives that have begun and drops the others: for a caller that leaves without waiting and whose
+  /// memory ends. Call it while nobody starts or waits.
   void settle() noexcept {
     const Ticket last = [&] {
       const std::lock_guard lock{mutex_};
@@ -116,8 +116,8 @@ class BackgroundCollectives {
     drops_ = false;
   }
 
-  /// Tells the other members that this one has failed and why, instead of coming to the next collective, once what has
-  /// begun has come to its end. While nobody starts or waits. With other members the group is broken then.
+  /// Tells the other members, instead of taking part in the next collective, that this one has failed and why, after
+  /// waiting for what has begun. Call it while nobody starts or waits. A group with other members is then broken.
   void abandon(const std::exception& error) noexcept {
     settle();
     if constexpr (requires { ops_.abandon(error); })
@@ -201,7 +201,7 @@ class BackgroundCollectives {
       perform_first();
     }
   }
-  /// By one thread: the one of this object, or the one that may communicate. There is a task.
+  /// Called by one thread, that of this object or the one that may communicate, when there is a task.
   void perform_first() noexcept {
     Task task;
     bool skips = false;
@@ -235,7 +235,7 @@ class BackgroundCollectives {
     self.ops_.all_reduce(Op{}, std::span<T>{static_cast<T*>(task.copies), task.elements.end});
   }
 
-  /// In the accumulator's type, as rounding comes last; where that is another one, in memory kept for it.
+  /// Works in the accumulator's type, because rounding comes last; if that is another type, in memory kept for it.
   template <class T, class Op>
   static void reduce_copies(BackgroundCollectives& self, const Task& task) {
     using Wide = Accumulator<T>;

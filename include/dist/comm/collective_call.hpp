@@ -110,7 +110,7 @@ namespace detail {
   return {text("The ", member, "s did not issue the same collectives"), what,
           text("Call the same collectives with the same extents in the same order on every ", member)};
 }
-/// The same for two calls, which have been described.
+/// The same error, for two calls and their descriptions.
 [[nodiscard]] inline CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
                                                         std::string_view described_one, CollectiveCall other,
                                                         std::string_view described_other) {
@@ -120,8 +120,8 @@ namespace detail {
                                       only_counts ? text(" with other counts of the ", member, "s' elements") : ""));
 }
 
-/// The error of a worker that has waited for `missing` ones in a call, which has been described; `last_call` is what
-/// all came to before.
+/// The error of a worker that has waited for the workers `missing`, in the described call; `last_call` is the last call
+/// that those took part in.
 [[nodiscard]] inline DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                                       std::int64_t nanoseconds, std::string_view last_call) {
   return {text("Not all workers came to a collective in time: ", missing, " did not"),

@@ -43,8 +43,8 @@ concept ExchangesSmall = Communicator<C> &&
 
 /// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all
 /// are about to do the same. `start_send` and `start_receive` return at once, and `finish` when the bytes have been
-/// sent, or have come; messages from one member to another come in the order in which they were sent, as long as they
-/// were. `scratch(which, bytes)` is memory for work, kept from call to call.
+/// sent or received; messages from one member to another arrive in the order in which they were sent, and as long as
+/// they were. `scratch(which, bytes)` is memory for work, kept from call to call.
 template <class C>
 concept PassesMessages = Communicator<C> &&
     requires(const C comm, const CollectiveCall& call, std::span<const std::byte> out, std::span<std::byte> in) {

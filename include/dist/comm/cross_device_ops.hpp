@@ -24,7 +24,7 @@ struct UpdateNothing {
 }  // namespace detail
 
 /// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
-/// values of one of them (`broadcast`), or those of all behind each other (`all_gather`, and `exchange` of one small
+/// values of one of them (`broadcast`), or those of all, concatenated (`all_gather`, and `exchange` of one small
 /// value), and gradients are reduced and applied in one pass (`reduce_and_apply`). For what must be known of all
 /// reduced values before they are applied, such as their norm, the pass has two halves with the same division of the
 /// elements among the replicas: each sees the reduction of its shard (`reduce_scatter`), and each changes its shard of

@@ -26,7 +26,7 @@ void exchange(const C& comm, std::string_view operation, const T& mine, std::spa
     }
   }
   const detail::Loan loan{comm};
-  T copy = mine;  // operands are published as what may be written
+  T copy = mine;  // `publish` takes a mutable pointer
   comm.publish(call, &copy);
   for (std::size_t rank = 0; rank < of_all.size(); ++rank) of_all[rank] = *comm.template peer<T>(rank, 0);
   comm.barrier();

@@ -14,15 +14,15 @@
 
 namespace dist {
 
-/// What a process tells its peers, instead of coming to a collective, of why it does not come: bytes that mean the same
+/// What a process tells its peers, instead of taking part in a collective, about the reason: bytes that mean the same
 /// in another process. Texts that do not fit are cut.
 class FailureNotice {
  public:
-  /// Zeroed memory is one without a text.
+  /// Zeroed memory is a notice without a text.
   FailureNotice() = default;
   FailureNotice(std::string_view why) { store(why, why_); }
   FailureNotice(const char* why) : FailureNotice(std::string_view{why}) {}
-  /// What counts of a ReplicaError is its cause, where that says something of the processes.
+  /// A ReplicaError counts as its cause, where that says something about the processes.
   FailureNotice(const std::exception& error) {
     if (const auto* const failed = dynamic_cast<const PeerError*>(&error)) {
       *this = {Kind::of_peer, failed->rank(), failed->host(), failed->thrown()};
@@ -47,8 +47,8 @@ class FailureNotice {
   /// Whether the one who said it cannot go on with the others: it lost one of them, or gave up waiting.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
-  /// Throws what the failure means for those who are told of it by worker `rank`: an error of the same type where that
-  /// is CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
+  /// Throws what the failure means for the peers of worker `rank`, which sent the notice: an error of the same type
+  /// where that is CollectiveMismatch, DeadlineExceeded or Unavailable, otherwise PeerError.
   [[noreturn]] void raise(std::size_t rank, std::string_view host) const {
     const std::string by = text("worker ", rank, " (host ", host, ") says: ", why_.data());
     switch (kind_) {

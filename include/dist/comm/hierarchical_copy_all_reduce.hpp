@@ -67,7 +67,7 @@ struct HierarchicalCopyAllReduce {
     /// elements block by block. Leaves the operands as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-      // Published as what may be written; the peers only read.
+      // `publish` takes a mutable pointer; the peers only read.
       const std::span<T> operands{const_cast<T*>(values.data()), values.size()};
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Loan loan{comm_};
@@ -95,7 +95,7 @@ struct HierarchicalCopyAllReduce {
     [[nodiscard]] IndexRange my_group() const noexcept {
       return comm_.rank() < comm_.size() / 2 ? first_group() : second_group();
     }
-    /// Who combines for a group, where `main` does for its own.
+    /// The replica that combines for a group, where `main` does so for its own.
     [[nodiscard]] static std::size_t main_of(IndexRange group, std::size_t main) noexcept {
       return group.begin + main % group.size();
     }
@@ -105,7 +105,8 @@ struct HierarchicalCopyAllReduce {
     template <class T, class Op>
     [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
                                                                  std::span<T> values, std::span<T> second) const {
-      // Who combines is a part of the call: replicas that have reduced different numbers of tensors do not agree.
+      // The replica that combines is a part of the call: replicas that have reduced different numbers of tensors do not
+      // agree.
       comm_.publish({.operation = operation,
                      .reduction = Op::name,
                      .elements = second.size(),

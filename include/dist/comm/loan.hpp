@@ -7,7 +7,7 @@
 namespace dist::detail {
 
 /// Stands at the top of a function that lends operands to the peers. When an exception leaves the function, of a
-/// reduction or of a user's update, it waits until no peer uses the operands any more, as they may go with the
+/// reduction or of a user's update, it waits until no peer uses the operands any more: they may end with the
 /// function.
 template <SharesMemory C>
 class Loan {

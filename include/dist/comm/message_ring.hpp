@@ -70,7 +70,7 @@ class MessageRing {
     outgoing.finish_all();
   }
 
-  /// Gives every member the values of all, behind each other in rank order, of which `counts[rank]` are that member's.
+  /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that member's.
   /// `mine` may be this member's part of `all`. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
@@ -134,14 +134,14 @@ class MessageRing {
   }
 
  private:
-  /// What travels at a time: at most 4 MiB (spec H18). Less costs more than combining one segment while the next one
-  /// travels gains: between processes of one machine, each of several segments is a handshake of its own.
+  /// The bytes of one message, below the 4 MiB of spec H18. Less costs more than combining one segment while the next
+  /// one travels gains: between processes of one machine, each of several segments is a handshake of its own.
   static constexpr std::size_t segment_bytes = std::size_t{1} << 20;
   static constexpr std::size_t receives_ahead = 4;
   static constexpr std::size_t sends_behind = 4;
   /// So many elements of any type fill whole cache lines.
   static constexpr std::size_t granule = cache_line;
-  /// Up to so many bytes of all members together, half as many steps are worth that all combine everything.
+  /// Up to this many bytes of all members together, all combine everything, which halves the number of steps.
   static constexpr std::size_t small_bytes = std::size_t{16} << 10;
 
   /// The last transfers of one direction. Transfer number n takes the place of number n - size, which it waits for.
@@ -194,7 +194,7 @@ class MessageRing {
     constexpr std::size_t most = std::max<std::size_t>(segment_bytes / sizeof(T), 1);
     return (elements + most - 1) / most;
   }
-  /// Segment `number` of a range; empty behind its end.
+  /// Segment `number` of a range; empty after its end.
   template <class T>
   [[nodiscard]] static constexpr IndexRange segment(IndexRange range, std::size_t number) noexcept {
     constexpr std::size_t most = std::max<std::size_t>(segment_bytes / sizeof(T), 1);
@@ -230,7 +230,7 @@ class MessageRing {
     for (std::size_t posted = 0, at = 0; at < steps * segments; ++at) {
       for (; posted < std::min(at + receives_ahead, steps * segments); ++posted)
         incoming.receive(posted, bytes_in(posted, 1), left());
-      // What leaves in this step came in the one before, as number at - segments.
+      // What leaves in this step arrived in the one before, as number at - segments.
       outgoing.send(at, bytes_in(at, 0), right());
       incoming.finish(at);
     }

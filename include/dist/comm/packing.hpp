@@ -12,7 +12,7 @@
 
 namespace dist {
 
-/// All tensors behind each other are cut into `packs` packs of equal size, of which the last takes the remainder too;
+/// All tensors, concatenated, are cut into `packs` packs of equal size, of which the last takes the remainder too;
 /// with 0 each tensor travels alone (spec H07).
 struct PackByCount {
   std::size_t packs = 1;
@@ -53,7 +53,7 @@ struct PackByBytes {
 
 namespace detail {
 
-/// Calls `use(elements)` with the elements of all tensors behind each other: where they lie, if they lie so, else in a
+/// Calls `use(elements)` with the elements of all tensors, concatenated: in place, if they lie so, else in a
 /// copy that is copied back.
 template <class T, class Use>
 void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
@@ -81,9 +81,9 @@ void as_one_span(std::span<const std::span<T>> tensors, Use&& use) {
 
 }  // namespace detail
 
-/// `all_reduce` of every tensor, in place, packed. Tensors that lie behind each other in memory are reduced there;
+/// `all_reduce` of every tensor, in place, packed. Tensors that follow each other in memory are reduced there;
 /// others are copied together and back. The result does not depend on where the tensors lie on which replica; nor on
-/// the packing, but for the last bits under a policy that does not sum in rank order. A collective call: the same
+/// the packing, except for the last bits under a policy that does not sum in rank order. A collective call: the same
 /// extents and the same packing on every replica.
 template <class Collectives, class T, ReduceOp<T> Op>
 void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std::span<T>> tensors,

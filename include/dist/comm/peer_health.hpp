@@ -25,7 +25,7 @@
 
 namespace dist {
 
-/// A process of the job that will not come any more.
+/// A process of the job that is gone.
 struct LostPeer {
   std::size_t rank = 0;  ///< among all workers
   std::string host;
@@ -133,8 +133,8 @@ class ProcessWatch {
 /// Loops that wait for a peer ask about every millisecond, by `look()`.
 class PeerHealth {
  public:
-  /// Called when there is something to read: says who is lost, if that is what was said or that the connection ended.
-  /// May call `depart` and `lose`, nothing else of this object.
+  /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
+  /// so. May call `depart` and `lose`, nothing else of this object.
   using Lifeline = std::function<std::optional<LostPeer>()>;
 
   PeerHealth() = default;
@@ -163,8 +163,8 @@ class PeerHealth {
     list_descriptors();
   }
 
-  /// This peer has finished its work, and said so: its end is not a loss for those who do not wait for it. Those who do
-  /// are told a second later, as what it sent before may still be on its way.
+  /// This peer has finished its work, and said so: its end is not a loss unless a process waits for it. Waiting ones
+  /// are told a second later, because what it sent before may still be on its way.
   void depart(std::size_t rank) {
     const std::lock_guard lock{mutex_};
     note({rank, host_of(rank), "it had finished its work", true});
@@ -175,7 +175,7 @@ class PeerHealth {
     const std::lock_guard lock{mutex_};
     helpers_.push_back({std::string{name}, detail::ProcessWatch{pid}});
   }
-  /// Those processes of this machine that a signal has stopped, for messages: "worker 1 (process 4711)"; empty where none
+  /// The processes of this machine that a signal has stopped, for messages: "worker 1 (process 4711)"; empty if none
   /// is.
   [[nodiscard]] std::string stopped() {
     const std::lock_guard lock{mutex_};
@@ -187,7 +187,7 @@ class PeerHealth {
     for (Helper& helper : helpers_) add(helper.name, helper.watch);
     return names;
   }
-  /// A peer is gone, as somebody else found out.
+  /// A peer is gone, as another process found out.
   void lose(LostPeer peer) {
     const std::lock_guard lock{mutex_};
     note(std::move(peer));

@@ -41,7 +41,7 @@ DIST_ALWAYS_INLINE void reduce_block(Op op, std::size_t members, std::span<T> re
   for (std::size_t i = 0; i < result.size(); ++i) sums[i] = Op::finish(sums[i], members);
 }
 
-/// combined[i] = combined[i] (+) values[i]. A function of its own, as inlined in a loop over the members it is fused
+/// combined[i] = combined[i] (+) values[i]. Not inlined: in a loop over the members it would be fused
 /// with the next member's, and then GCC does not vectorise it.
 template <class Op, class Wide, class T>
 [[gnu::noinline]] void combine(Op op, std::span<Wide> combined, const T* values) {

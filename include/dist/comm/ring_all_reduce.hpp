@@ -174,7 +174,7 @@ struct RingAllReduce {
     }
 
     /// Sums go round: afterwards chunk rank + 1 of `work` is complete and finished here. Operands are published anew in
-    /// each step, so that nobody leaves while its neighbour reads.
+    /// each step, so that no member leaves while its neighbour reads.
     template <class Op, class W, class T>
     void reduce_chunks(const CollectiveCall& call, Op op, std::span<W> work, std::span<T> result) const {
       publish(call, work, result);

@@ -75,7 +75,7 @@ struct SharedMemoryAllReduce {
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const detail::Loan loan{comm_};
-      // Published as what may be written; the peers only read.
+      // `publish` takes a mutable pointer; the peers only read.
       comm_.publish(
           {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
           const_cast<T*>(values.data()));

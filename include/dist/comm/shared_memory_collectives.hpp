@@ -25,7 +25,7 @@ class SharedMemoryCollectives {
   void broadcast(std::size_t root, std::span<T> values) const {
     dist::broadcast(comm_, root, values);
   }
-  /// Gives every replica the values of all, behind each other in rank order, of which `counts[rank]` are that
+  /// Gives every replica the values of all, concatenated in rank order, of which `counts[rank]` are that
   /// replica's. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {

@@ -123,7 +123,7 @@ class ThreadGroup {
     constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
     const std::byte* const payload = mailbox(peer, sequence).payload;
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
-      // The rest of the payload comes at the same time as the line that says it is there.
+      // The rest of the payload arrives together with the line that announces it.
       for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
       if (arrived(peer, sequence)) return true;
       if (spin >= eager) detail::relax();

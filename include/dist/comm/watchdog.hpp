@@ -25,7 +25,7 @@ namespace dist {
 /// Ends this process when it is stuck in a call that nobody can interrupt: a blocking call of a message-passing library
 /// whose peer died, or never comes. A thread looks ten times a second. When the guarded call has not ended within a
 /// second of the loss of a peer, or within the deadline, the thread prints the error that `look` would have thrown and
-/// ends the process with the status `exit_lost` or `exit_late`, without running destructors, as they would wait too.
+/// ends the process with the status `exit_lost` or `exit_late`, without running destructors, which would wait too.
 class Watchdog {
  public:
   static constexpr int exit_lost = 70;
@@ -103,7 +103,7 @@ class Watchdog {
     try {
       return health_.find_lost().has_value();
     } catch (const std::exception&) {
-      return false;  // a lifeline that cannot be read is for those who `look` to report
+      return false;  // a lifeline that cannot be read is reported by callers of `look`
     }
   }
 

@@ -46,7 +46,7 @@ class WindowGroup {
     return group * (header_bytes / most_groups);
   }
 
-  /// Who else is in the group: the rank among all workers, and where it runs.
+  /// A member of the group: its rank among all workers, and where it runs.
   struct Peer {
     std::size_t worker;
     std::string host;
@@ -113,8 +113,8 @@ class WindowGroup {
 
   /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
   void begin_attempt() noexcept { all_know_ = false; }
-  /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
-  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves.
+  /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
+  /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
   void abandon(const FailureNotice& notice) noexcept {
     if (size() == 1 || all_know_) return;
     ++entered_;
@@ -147,7 +147,7 @@ class WindowGroup {
     };
     CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
   };
-  /// Zeroed memory is one that has come to nothing yet.
+  /// Zeroed memory is a member that has taken part in no collective yet.
   struct Member {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;
@@ -173,7 +173,7 @@ class WindowGroup {
   [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
     return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
   }
-  /// Whether the member of this mailbox, which has arrived, came to the collective that this one is in.
+  /// Whether the member of this mailbox, which has arrived, takes part in this member's collective.
   [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
     const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
     return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
@@ -244,11 +244,11 @@ class WindowGroup {
     }
   }
 
-  /// While waiting for `peer`: whether there is still hope.
+  /// Called while waiting for `peer`: throws if it is lost, has left, or is late.
   void look(std::size_t peer) {
     const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
     if (!lost || (lost->in_order && arrived(peer))) return;
-    // What a member said before it ended says more: perhaps it ended because another one is lost.
+    // What a member said before it ended is more precise: perhaps it ended because another one is lost.
     for (std::size_t other = 0; other < size(); ++other)
       if (other != rank_)
         for (const Mailbox& box : member(other).mailboxes) {
@@ -268,7 +268,7 @@ class WindowGroup {
     return text(name(rank), call.operation.empty() ? " failed" : text(" called ", describe(call)), " as step ",
                 entered_, " of the collectives of this node");
   }
-  /// Of a member that did not come to this one: all took part in the one before.
+  /// The last call of a member that is missing in this one: all took part in the one before.
   [[nodiscard]] std::string last_call() const {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
@@ -360,7 +360,7 @@ class WindowCommunicator {
     return reinterpret_cast<T*>(memory + group_->mailbox(rank).operands[which]);
   }
 
-  /// Nothing to wait for: the window stays when the function that lent a part of it is left.
+  /// Nothing to wait for: the window outlives the function that lent a part of it.
   void reclaim() const noexcept {}
 
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }

@@ -14,7 +14,7 @@
 
 namespace dist {
 
-/// The tensors of all members behind each other along `axis`, in rank order, the same on every member (spec E06, H21).
+/// The tensors of all members, concatenated along `axis` in rank order, the same on every member (spec E06, H21).
 /// `member` is what messages call one: "replica". They may differ in extent along that axis only: throws ShapeMismatch,
 /// also for scalars, InvalidArgument for an axis that they do not have, CollectiveMismatch when members name different
 /// axes. A collective call.

@@ -163,8 +163,8 @@ class ReplicaContext {
   }
 
   /// The same of several tensors at once, in place, with the same extents on every replica: packed together as
-  /// `options.bytes_per_pack` says, where nothing is said as the strategy's options do, and with the deadline of
-  /// `options` (spec E03, H09, H12, H13). Tensors that lie behind each other in memory are not copied.
+  /// `options.bytes_per_pack` says, or else as the strategy's options do, and with the deadline of
+  /// `options` (spec E03, H09, H12, H13). Tensors that follow each other in memory are not copied.
   template <Reducible T, class Op>
   void all_reduce(Op op, std::span<const std::span<T>> tensors, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
@@ -188,7 +188,7 @@ class ReplicaContext {
     return all_reduce(op, std::move(values), options);
   }
 
-  /// The values of all replicas, behind each other along `axis` in replica order, the same on every replica (spec E06).
+  /// The values of all replicas, concatenated along `axis` in replica order, the same on every replica (spec E06).
   /// They may differ in extent along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an
   /// axis that they do not have. A collective call.
   template <class T>
@@ -288,7 +288,7 @@ class ReplicaContext {
     }
   }
 
-  /// This replica's value of what `run` or a merge function sees as a PerReplica, also inside structures (spec F06).
+  /// This replica's value of a PerReplica of `run` or of a merge function, also inside structures (spec F06).
   template <class Value>
   [[nodiscard]] decltype(auto) select(Value& value) const {
     return select_replica(local_index(), value);

@@ -9,13 +9,13 @@ namespace dist::detail {
 
 /// The run that a thread is in the middle of.
 struct RunHere {
-  const void* strategy = nullptr;  ///< whose run it is; null outside every run
+  const void* strategy = nullptr;  ///< that of the run; null outside every run
   bool is_merging = false;         ///< replica 0 merges a call, outside replica functions
 
   [[nodiscard]] bool is_replica_function() const noexcept { return strategy != nullptr && !is_merging; }
 };
 
-/// Of the calling thread. Strategies with one replica in the calling thread leave no trace in it.
+/// The run of the calling thread. Strategies whose one replica is the calling thread leave no trace in it.
 inline constinit thread_local RunHere run_here{};
 
 /// The thread is in `run` while this lives, and then where it was before.

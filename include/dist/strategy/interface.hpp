@@ -175,7 +175,7 @@ class StrategyInterface {
     });
   }
 
-  /// The values of all replicas behind each other along `axis`, in replica order (spec C14). They may differ in extent
+  /// The values of all replicas, concatenated along `axis` in replica order (spec C14). They may differ in extent
   /// along that axis only: throws ShapeMismatch, also for scalars, and InvalidArgument for an axis that they do not
   /// have.
   template <class Value>
@@ -247,7 +247,7 @@ class StrategyInterface {
     static_cast<void>(variable.component(replica));
     (require_value_per_replica(derived().num_local_replicas(), args), ...);
     if constexpr (std::same_as<typename Derived::Placement, OnParameterDevice>) {
-      replica.barrier();  // nobody reads the old value any more
+      replica.barrier();  // no replica reads the old value any more
       if (replica.local_index() == 0) {
         UpdateContext<Derived> context{derived(), 0};
         fn(context, select_replica(0, args)...);
@@ -358,8 +358,8 @@ class StrategyInterface {
     return made;
   }
 
-  /// What `call`, which the processes make together, returns. One that cannot make it tells the others, which would
-  /// wait for it.
+  /// Returns what `call` returns, which the processes make together. A process that cannot make it tells the others,
+  /// which would wait for it.
   template <class Call>
   auto together(Call&& call) const {
     if constexpr (requires { derived().workers().abandon(""); }) {

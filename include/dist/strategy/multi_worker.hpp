@@ -60,8 +60,8 @@ using WorkerCollectives =
 /// MpiAllReduce (all processes, as MPI does it), SharedWindowAllReduce (one node only), AutoAllReduce. The replicas of
 /// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
 ///
-/// Only the thread that makes the strategy calls `run` and others: it makes the calls of MPI. Made before the program
-/// starts threads, as MPI's start may fork.
+/// Only the thread that makes the strategy may call `run` and others: it makes the calls of MPI. Make it before the
+/// program starts threads, because the start of MPI may fork.
 template <class Ops, class DeviceType = Cpu>
 class MultiWorker : private detail::WorkerGroup<Ops>,
                     public Threaded<MultiWorker<Ops, DeviceType>, SharedMemoryAllReduce, DeviceType,
@@ -99,7 +99,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes, and which of them this one is.
   [[nodiscard]] std::size_t num_workers() const noexcept { return Group::layout().size(); }
   [[nodiscard]] std::size_t worker() const noexcept { return Group::layout().rank(); }
-  /// Whether this process does what one only may do, such as writing checkpoints that others are to read (spec A15,
+  /// Whether this process does what only one may do, such as writing checkpoints that others read (spec A15,
   /// M09).
   [[nodiscard]] bool is_chief() const noexcept { return worker() == 0; }
   /// What this process is in its cluster; none where there is no cluster.
@@ -107,12 +107,12 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
 
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return num_workers() * this->num_local_replicas(); }
   [[nodiscard]] std::size_t first_local_replica() const noexcept { return worker() * this->num_local_replicas(); }
-  /// As they were given.
+  /// The options as they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
   /// The collectives between the processes, for code outside replica functions.
   [[nodiscard]] const typename Group::Workers& workers() const noexcept { return Group::workers(); }
 
-  /// Of the pipeline of this process (spec I20).
+  /// The context of this process's pipeline (spec I20).
   [[nodiscard]] InputContext input_context() const { return {num_workers(), worker(), num_replicas_in_sync()}; }
   /// How the processes agree on the end of their data (spec I24).
   [[nodiscard]] WorkerAgreement agreement() const { return Group::agreement(); }
@@ -158,7 +158,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
     return {layouts_[replica], of_process, replica == 0 ? std::optional{workers()} : std::nullopt, Group::timeout()};
   }
 
-  /// In a thread of their own where that may communicate, else while they are waited for.
+  /// They run in a thread of their own where that may communicate, else while a caller waits for them.
   [[nodiscard]] std::shared_ptr<BackgroundCollectives<typename Group::Workers>> make_background() {
     return std::make_shared<BackgroundCollectives<typename Group::Workers>>(
         Group::more_workers(),

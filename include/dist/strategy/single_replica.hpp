@@ -80,7 +80,7 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   ~SingleReplica() = default;
 
   friend class StrategyInterface<Derived, DeviceType>;
-  /// Not known: nothing stands between a replica function and its caller.
+  /// Not known, because nothing stands between a replica function and its caller.
   [[nodiscard]] static constexpr bool is_in_run() noexcept { return false; }
   [[nodiscard]] static constexpr bool is_in_replica_function() noexcept { return false; }
 

@@ -116,7 +116,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// The collectives between its processes, of which there is one.
   [[nodiscard]] static constexpr SelfCollectives workers() noexcept { return {}; }
 
-  /// As they were given.
+  /// The options as they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
 
   /// The devices of the replicas, in replica order; replicas that share devices take them in turn (spec D11).
@@ -184,9 +184,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
                                                    derived().agreement());
   }
 
-  /// Of the one pipeline that feeds all replicas.
+  /// The context of the one pipeline that feeds all replicas.
   [[nodiscard]] InputContext input_context() const { return {1, 0, num_replicas_in_sync()}; }
-  /// Who decides that the data have ended: the one process.
+  /// How the end of the data is agreed on: the one process decides.
   [[nodiscard]] static data::NoAgreement agreement() noexcept { return {}; }
 
   /// What reduces copies of all replicas of this process, and with the other processes, while the replicas compute.
@@ -233,7 +233,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
   ~Threaded() = default;
 
-  /// Where other processes have replicas, too: errors are to say which of all it is.
+  /// Called where other processes have replicas, too, so that errors number the replica among all.
   void set_replica_ids(std::size_t first, std::size_t in_sync) noexcept { threads_.set_ids(first, in_sync); }
 
   friend class StrategyInterface<Derived, DeviceType>;
@@ -271,7 +271,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       throw;
     }
   }
-  /// Where a replica only learnt of the failure of another process, that is what happened.
+  /// If a replica only learnt about the failure of another process, that failure is the error.
   static void rethrow_failure_of_peer(const std::exception_ptr& cause) {
     try {
       std::rethrow_exception(cause);

@@ -8,7 +8,7 @@
 
 namespace dist {
 
-/// How the processes of a MultiWorker agree on the end of their data: through MPI, or with nobody where there is one
+/// How the processes of a MultiWorker agree on the end of their data: through MPI, or not at all where there is one
 /// process. A data::Agreement.
 class WorkerAgreement {
  public:
@@ -31,7 +31,7 @@ class WorkerAgreement {
     data::NoAgreement::Pass alone_;
   };
 
-  /// For the only process.
+  /// For a single process.
   WorkerAgreement() = default;
   explicit WorkerAgreement(mpi::Agreement between) : between_(std::move(between)) {}
 

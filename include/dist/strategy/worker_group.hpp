@@ -43,8 +43,8 @@ namespace dist {
 
 /// How the processes of a MultiWorker work together.
 struct MultiWorkerOptions {
-  /// Of each process, the same in all of them (spec A10). Left out: the devices that the resolver gives a process, or
-  /// 1.
+  /// The replicas of each process, the same number in all (spec A10). Left out: the devices that the resolver gives a
+  /// process, or 1.
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
   bool pinned = true;
@@ -107,7 +107,7 @@ struct WindowMemory {
   }
 };
 
-/// The processes of a MultiWorker: how they were started, who is where, and the collectives between them.
+/// The processes of a MultiWorker: how they were started, where each one runs, and the collectives between them.
 template <class Ops>
 class WorkerGroup {
   using Between = BetweenNodes<Ops>;
@@ -197,7 +197,7 @@ class WorkerGroup {
   [[nodiscard]] bool any_thread_may_communicate() const {
     return layout_->groups() == 1 || member_ != 0 || mpi::ThreadPermit{}.level() == mpi::ThreadLevel::multiple;
   }
-  /// Of all processes; made at the first call, which is a collective one.
+  /// The communicator of all processes; made at the first call, which is a collective one.
   [[nodiscard]] WorkerAgreement agreement() const {
     if (all_ && !agreement_) {
       workers().agree({.operation = "distribution of a dataset"});
@@ -211,7 +211,7 @@ class WorkerGroup {
   [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }
 
  private:
-  /// In a hosted world one for all strategies of the process, as the lifeline tells of each loss once.
+  /// In a hosted world there is one for all strategies of the process, because the lifeline reports each loss once.
   [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers() {
     StartedWorld& started = WorkerWorld::started();
     return started.hosted ? started.peers() : std::make_shared<PeerHealth>();

@@ -54,7 +54,7 @@ struct Abandoned {};
           "is an option"};
 }
 
-/// The first part of a server's life: its ranks come, and the servers of the other nodes. A process that leaves again
+/// The first part of a server's life: its ranks and the servers of the other nodes arrive. A process that leaves again
 /// before all have come may come back.
 class Gathering {
  public:

@@ -36,7 +36,7 @@ namespace dist {
 ///
 /// The lowest rank of each node starts a server process, which listens at that rank's address; the other ranks of the
 /// node and the other servers connect to it. The listed ports of ranks that are not the lowest of their node are not
-/// used here, and not looked at.
+/// not used here.
 ///
 ///     HostedWorld world = HostedWorld::join({.tasks = tasks, .rank = rank});
 ///     MPI_Init_thread(...);
@@ -48,7 +48,7 @@ namespace dist {
 /// A rank that ends in any other way counts as lost: every other rank is told over its lifeline, has
 /// `HostedOptions::grace` to raise an error and to end, and is ended then.
 ///
-/// Nothing here is encrypted. Use it in a network that is trusted; with a secret, at least who joins is known.
+/// Nothing here is encrypted. Use it in a trusted network; with a secret, no stranger can join.
 class HostedWorld {
  public:
   /// Returns when all tasks of the job have come: MPI_Init is to be called next. Call it before there are threads, and
@@ -157,7 +157,7 @@ class HostedWorld {
   [[noreturn]] static void serve(const HostedOptions& options, rendezvous::Descriptor listening,
                                  rendezvous::Descriptor own, rendezvous::Deadline deadline) {
     setsid();
-    // It ends with its ranks, and not before: what tells them to end tells it, too, where all of a job get the signal.
+    // It ends with its ranks, and not before: a signal to the whole job reaches the server, too.
     for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
     for (const int usual : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGCHLD}) signal(usual, SIG_DFL);
     sigset_t none;
@@ -236,7 +236,7 @@ class HostedWorld {
     }
   }
 
-  /// Takes a frame of the server. Throws what the server says went wrong.
+  /// Takes a frame of the server. Throws the failure that the server reports.
   void take(const rendezvous::Frame& frame) {
     switch (static_cast<detail::WorldFrame>(frame.type)) {
       case detail::WorldFrame::environment: {

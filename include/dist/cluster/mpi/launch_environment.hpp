@@ -22,7 +22,7 @@ inline void add_launch_variables(std::vector<std::string>& variables, std::size_
   variables.emplace_back("SLURM_JOBID=1");
   variables.emplace_back("SLURM_STEP_ID=0");
   // hwloc, by which MPI knows the machine, would otherwise ask X servers at the local ports 6000 to 6009 for their
-  // screens, and wait for ever for whoever else listens there, such as a task of a world.
+  // screens, and wait for ever for any other listener there, such as a task of a world.
   variables.emplace_back("HWLOC_COMPONENTS=-gl");
   // Ranks that wait must let others run where these need the core; elsewhere it would cost each short message 0.3 us.
   if (ranks_here > std::thread::hardware_concurrency()) variables.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");

@@ -22,7 +22,7 @@ namespace detail {
 /// What the processes of a hosted world and their servers send each other once they are connected.
 enum class WorldFrame : std::uint16_t {
   environment = 16,   ///< server to rank: a NodeWelcome
-  failed = 17,        ///< server to rank or server: the world does not come to be
+  failed = 17,        ///< server to rank or server: the world cannot be made
   lost = 18,          ///< anywhere: a LostPeer
   initialised = 19,   ///< rank to server: MPI_Init is over
   goodbye = 20,       ///< rank to server, server to server: an orderly end

@@ -33,8 +33,8 @@ namespace dist::detail {
 }
 
 /// Where the ranks of a node show their server which processes they are, so that it can end one that a signal has
-/// stopped. What a rank says over its lifeline, or a stranger without a secret, names any process; here the system says
-/// who came, and the folder lets in this user only.
+/// stopped. What a rank, or a stranger where there is no secret, says over a lifeline may name any process; here the
+/// system says which process came, and the folder admits this user only.
 class NodeDoor {
  public:
   /// Listens at `path`. Throws RendezvousError.
@@ -65,7 +65,7 @@ class NodeDoor {
     for (const Visitor& visitor : visitors_) entries.push_back({visitor.connection.get(), POLLIN, 0});
   }
 
-  /// Takes in who has come.
+  /// Takes in the ranks that have come.
   void advance() {
     for (;;) {
       rendezvous::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};

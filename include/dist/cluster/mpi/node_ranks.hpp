@@ -15,7 +15,7 @@
 
 namespace dist::detail {
 
-/// The ranks of one node, as its server knows them: each has a connection, which tells that it lives.
+/// The ranks of one node, as its server knows them: each has a connection, which shows that it lives.
 class NodeRanks {
  public:
   explicit NodeRanks(const std::vector<std::size_t>& ranks) {

@@ -111,7 +111,7 @@ class PmixServer {
     if (started_) PMIx_server_finalize();
     event_pipe = -1;
   }
-  /// This process is about to end and ranks were lost: libpmix stays as it is, as finalising could wait for them.
+  /// This process is about to end and ranks were lost: libpmix stays as it is, because finalising could wait for them.
   void abandon() noexcept { started_ = false; }
 
   /// All ranks of this node have connected: whoever else calls gets no answer. libpmix serves connections one after the
@@ -204,7 +204,7 @@ class PmixServer {
     std::vector<pmix_info_t> entries_;
   };
 
-  /// Ends this process when a call of libpmix that cannot be interrupted takes longer, as nobody waits for its end.
+  /// Ends this process when a call of libpmix that cannot be interrupted takes longer: nobody waits for its end.
   class TimeLimit {
    public:
     explicit TimeLimit(unsigned seconds) {

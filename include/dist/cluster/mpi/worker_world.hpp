@@ -54,7 +54,7 @@ struct StartedWorld {
   /// waits as long as it takes, as a process that does not train has to: it may end long before the training.
   std::chrono::nanoseconds timeout{0};
 
-  /// What is known of the other processes.
+  /// What this process knows about the others.
   [[nodiscard]] const std::shared_ptr<PeerHealth>& peers() {
     if (!health) health = std::make_shared<PeerHealth>();
     if (hosted && !lifeline_is_watched_) {
@@ -65,7 +65,7 @@ struct StartedWorld {
     return health;
   }
 
-  /// The job is broken: whoever finalised MPI would wait for ever, and this process does not end in order.
+  /// The job is broken: finalising MPI would wait for ever, and this process does not end in order.
   void abandon() noexcept {
     if (environment) environment->abandon();
     if (hosted) hosted->continue_server();
@@ -84,9 +84,9 @@ struct StartedWorld {
       const bool started = world_.hosted || world_.environment;
       if (!failed_ && (!failing() || !started)) --world_.unfinished_;
     }
-    /// An exception leaves it.
+    /// Whether an exception is leaving the scope of the work.
     [[nodiscard]] bool failing() const noexcept { return std::uncaught_exceptions() > exceptions_; }
-    /// It does not come to an end.
+    /// Marks the work as failed: the process then does not end in order.
     void fail() noexcept { failed_ = true; }
 
    private:
@@ -232,7 +232,7 @@ class WorkerWorld {
     }
 
    private:
-    /// The server keeps the same deadline, and can name who is missing.
+    /// The server keeps the same deadline, and can name the missing processes.
     static constexpr std::chrono::milliseconds first_word_of_the_server{3000};
 
     PeerHealth alone_;

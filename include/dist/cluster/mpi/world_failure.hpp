@@ -10,7 +10,7 @@
 
 namespace dist::detail {
 
-/// Why a world did not come to be. It travels from the server that found it to every process, which throws the same.
+/// Why a world could not be made. It travels from the server that found it to every process, which throws the same.
 struct WorldFailure {
   enum class Kind : std::uint8_t { deadline = 1, rendezvous = 2 };
 

@@ -18,8 +18,8 @@
 
 namespace dist::rendezvous {
 
-/// A stream socket that carries frames and never blocks: what cannot be sent yet is kept, what has come is kept until a
-/// frame is complete.
+/// A stream socket that carries frames and never blocks: what cannot be sent yet is kept, and so is what arrives until
+/// a frame is complete.
 class Connection {
  public:
   Connection() = default;
@@ -36,7 +36,7 @@ class Connection {
   /// Nothing can be sent any more.
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool sent() const { return unsent_from_ == unsent_.size(); }
-  /// Nothing has come that `next` has not given out.
+  /// Nothing has arrived that `next` has not returned.
   [[nodiscard]] bool received_all() const { return received_.empty(); }
   /// What to ask `poll` for.
   [[nodiscard]] pollfd poll_entry() const {
@@ -67,7 +67,7 @@ class Connection {
     unsent_from_ = 0;
   }
 
-  /// Takes up to 64 KiB of what has come. False when the peer has closed or is gone.
+  /// Takes up to 64 KiB of what has arrived. False when the peer has closed or is gone.
   bool receive() {
     if (!open()) return false;
     constexpr std::size_t piece = 65536;

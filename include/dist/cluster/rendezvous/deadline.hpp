@@ -13,7 +13,7 @@ using Milliseconds = std::chrono::milliseconds;
 /// A process that waits so long says on stderr for whom, once.
 inline constexpr Milliseconds default_patience{10'000};
 
-/// A point of a clock that never goes back, after which nobody waits any longer.
+/// A point of time, on a clock that never goes back, after which waits end.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,7 +24,7 @@ class Deadline {
   }
 
   [[nodiscard]] bool passed() const { return Clock::now() >= at_; }
-  /// Not negative, and rounded up: who sleeps so long finds the deadline passed.
+  /// Not negative, and rounded up: after a sleep of that length the deadline has passed.
   [[nodiscard]] Milliseconds left() const {
     return std::max(Milliseconds{0}, std::chrono::ceil<Milliseconds>(at_ - Clock::now()));
   }

@@ -18,9 +18,9 @@
 
 namespace dist::rendezvous {
 
-/// Connects to a task and introduces itself, without ever blocking (but in the system's resolver). Whatever may pass, a
+/// Connects to a task and introduces itself, without ever blocking (except in the system's resolver). What may pass, a
 /// name not yet known, a refused connection, a peer that is mute or breaks off, is tried again, after 20 ms at first
-/// and later after half a second. Who calls keeps the deadline.
+/// and later after half a second. The caller keeps the deadline.
 class Dialer {
  public:
   struct Options {
@@ -93,7 +93,7 @@ class Dialer {
     state_ = State::greeting;
   }
 
-  /// A port that the system gives out may be given to us while we call it: then we reach ourselves.
+  /// The system may give us the very port that we connect to: then we reach ourselves.
   [[nodiscard]] bool is_own_end() const {
     SocketAddress here, there;
     here.size = there.size = sizeof here.storage;

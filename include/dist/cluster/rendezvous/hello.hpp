@@ -17,8 +17,8 @@
 
 namespace dist::rendezvous {
 
-/// The frames of a handshake. Who accepts speaks first: `challenge`; who connects answers `hello`; then `welcome` or
-/// `refused`. Numbers from 16 on belong to those who use the connection.
+/// The frames of a handshake. The accepting side begins: `challenge`; the connecting side answers `hello`; then
+/// `welcome` or `refused`. Numbers from 16 on belong to the users of the connection.
 enum class Handshake : std::uint16_t { challenge = 1, hello = 2, welcome = 3, refused = 4 };
 
 /// Frames of a handshake are not longer.

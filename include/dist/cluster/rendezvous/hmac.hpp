@@ -11,10 +11,10 @@
 
 namespace dist::rendezvous {
 
-/// What proves that a peer knows the secret of the job, without saying it: HMAC-SHA256 (RFC 2104, FIPS 180-4).
+/// The proof that a peer knows the secret of the job, without revealing it: HMAC-SHA256 (RFC 2104, FIPS 180-4).
 using Proof = std::array<std::byte, 32>;
 
-/// The proof for `message` by who knows `secret`.
+/// The proof for `message` of a process that knows `secret`.
 [[nodiscard]] inline Proof hmac_sha256(std::string_view secret, std::span<const std::byte> message) {
   Proof proof{};
   unsigned size = 0;

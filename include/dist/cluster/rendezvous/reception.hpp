@@ -18,15 +18,15 @@
 
 namespace dist::rendezvous {
 
-/// Somebody who introduced himself properly.
+/// A process that has introduced itself properly.
 struct Guest {
   Connection connection;
   Hello hello;
 };
 
-/// Accepts connections and sees who they are, all at once and without blocking. Whoever is mute, slow, speaks nonsense,
-/// or does not know the secret, is dropped after `handshake` at the latest and holds nobody up. When too many introduce
-/// themselves at a time, the one that has taken longest goes.
+/// Accepts connections and identifies them, all at once and without blocking. A peer that is mute, slow, speaks
+/// nonsense, or does not know the secret is dropped after `handshake` at the latest and delays no other. When too many
+/// introduce themselves at a time, the one that has taken longest is dropped.
 class Reception {
  public:
   struct Options {
@@ -61,8 +61,8 @@ class Reception {
     return next;
   }
 
-  /// Takes in who waits, and hands every proper guest to `admit(const Hello&) -> std::optional<Refusal>` and, unless
-  /// that refuses, to `enter(Guest)`.
+  /// Takes in waiting peers, and hands every proper guest to `admit(const Hello&) -> std::optional<Refusal>` and,
+  /// unless that refuses, to `enter(Guest)`.
   template <class Admit, class Enter>
   void advance(Admit&& admit, Enter&& enter) {
     accept_waiting();
@@ -95,7 +95,7 @@ class Reception {
     for (std::size_t i = 0; i < options_.pending; ++i) {
       Descriptor socket{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
       if (!socket) {
-        // Without a free descriptor the connection would stay in the queue and wake us for ever.
+        // Without a free descriptor the connection would stay in the queue and wake this process for ever.
         if ((errno == EMFILE || errno == ENFILE) && !visitors_.empty()) visitors_.pop_front();
         return;
       }

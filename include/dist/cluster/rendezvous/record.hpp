@@ -16,7 +16,7 @@
 
 namespace dist::rendezvous {
 
-/// What a frame carries: numbers in little-endian order, and texts behind their lengths.
+/// What a frame carries: numbers in little-endian order, and texts after their lengths.
 class RecordWriter {
  public:
   template <std::unsigned_integral T>

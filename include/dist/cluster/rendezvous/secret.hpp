@@ -14,7 +14,7 @@
 namespace dist::rendezvous {
 
 /// The secret of the job: DIST_JOB_SECRET, else the content of the file that DIST_JOB_SECRET_FILE names, without the
-/// line end behind it; else empty, which means none. A file that other users may read is warned of.
+/// line end after it; else empty, which means none. A file that other users may read is warned of.
 /// Throws FileError, or InvalidArgument for a secret that is set and
 /// empty. No error shows the secret.
 [[nodiscard]] inline std::string job_secret() {

@@ -26,7 +26,7 @@ struct AgreementOptions {
 
 namespace detail {
 
-/// What one member has said, and hears from the others, in one post.
+/// The vote of one member in one post, and what it hears from the others.
 struct Votes {
   enum class Vote : unsigned char { no, yes, failed };
 
@@ -46,7 +46,7 @@ struct Votes {
   std::vector<MPI_Request> sends;
 };
 
-/// What the passes of one member have in common: a communicator on which nothing but votes is sent.
+/// What the passes of one member have in common: a communicator that carries only votes.
 class AgreementGroup {
  public:
   AgreementGroup(const Communicator& workers, const AgreementOptions& options)
@@ -63,7 +63,7 @@ class AgreementGroup {
     }
     comm_ = *made;
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    // The first messages of two processes connect them, for which both have to be here.
+    // The first messages of two processes connect them, which takes both.
     auto votes = std::make_unique<Votes>(size());
     try {
       start(*votes, Votes::Vote::yes, connecting_tag);
@@ -101,7 +101,7 @@ class AgreementGroup {
     send(votes, tag);
   }
 
-  /// Waits until all have said theirs, and whether all say yes.
+  /// Waits for the votes of all. Returns whether all say yes.
   bool settle(Votes& votes) {
     wait_until(votes, [&] { return votes.are_settled(); });
     bool all = votes.said == Votes::Vote::yes;
@@ -130,12 +130,12 @@ class AgreementGroup {
     return found;
   }
 
-  /// Takes over what is on its way at the end of a pass.
+  /// Takes over the messages that are on their way at the end of a pass.
   void leave(std::unique_ptr<Votes> votes) {
     left_.push_back(std::move(votes));
     finish_left_now();
   }
-  /// Tells those who wait for this member's next vote in a pass that it does not come.
+  /// Tells the members that wait for this one's next vote in a pass that there will be none.
   void fail(int tag) {
     broken_ = true;
     Votes& votes = *left_.emplace_back(std::make_unique<Votes>(size()));
@@ -175,7 +175,7 @@ class AgreementGroup {
     }
   }
 
-  /// About every millisecond: whether there is still hope.
+  /// Called about every millisecond: throws if a member is lost or late.
   void look(Votes& votes) {
     workers_.look_for_failures();
     for (std::size_t peer = 0; peer < size(); ++peer) {
@@ -190,7 +190,7 @@ class AgreementGroup {
   void require_success(const Votes& votes, std::size_t peer) {
     if (votes.heard[peer] != Votes::Vote::failed) return;
     broken_ = true;
-    workers_.look_for_failures(true);  // what it told the group says more
+    workers_.look_for_failures(true);  // what it told the group is more precise
     throw PeerError(workers_.worker(peer), workers_.host(peer), "an exception in the loop over its data");
   }
 
@@ -208,7 +208,7 @@ class AgreementGroup {
   void finish_left_now() {
     std::erase_if(left_, [](const std::unique_ptr<Votes>& votes) { return votes->are_settled(); });
   }
-  /// What other members have said at the end of a pass is about to come, if they are well.
+  /// The votes of other members at the end of a pass arrive soon, if they are well.
   [[nodiscard]] bool finish_left() noexcept {
     constexpr std::int64_t second = 1'000'000'000;
     bool late = false;
@@ -236,13 +236,13 @@ class AgreementGroup {
 
 /// Lets the workers of a distributed dataset agree on its end, through MPI: a data::Agreement.
 ///
-/// Every member sends every other one a byte, so that an answer needs nothing of the others but that they have asked: a
+/// Every member sends every other one a byte, so that an answer needs only that the others have asked: a
 /// member that has posted may compute, or wait in shared memory for one that waits for the answer here. (Members of a
 /// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
 ///
-/// Waits end by DeadlineExceeded, which names who did not come; by Unavailable, where PeerHealth knows that a member is
-/// gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group may
-/// go on with its data, and is waited for. As all calls of MPI these are made by a thread that may call it.
+/// Waits end by DeadlineExceeded, which names the missing members; by Unavailable, where PeerHealth knows that a member
+/// is gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group
+/// may go on with its data, and is waited for. The thread that waits must be one that may call MPI.
 class Agreement {
  public:
   class Pass {
@@ -291,7 +291,7 @@ class Agreement {
       : group_(std::make_shared<detail::AgreementGroup>(workers, options)) {}
 
   [[nodiscard]] Pass begin() const { return Pass{group_}; }
-  /// Tells those who begin the next pass that this member will not.
+  /// Tells the members that begin the next pass that this one will not.
   void abandon() const noexcept {
     try {
       group_->fail(group_->next_tag());

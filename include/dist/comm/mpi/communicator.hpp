@@ -23,8 +23,8 @@ namespace dist::mpi {
 ///
 /// One thread at a time calls. Waits end by an error: CollectiveMismatch where members announced different calls, on
 /// all of them, after which the group may be used on; PeerError where a member said that it failed; DeadlineExceeded,
-/// naming who did not come; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after a
-/// failure in the middle of a collective, every later call throws the same again, and the other members are told.
+/// naming the missing members; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after
+/// a failure in the middle of a collective, every later call throws the same again, and the other members are told.
 class Communicator {
  public:
   using Transfer = detail::CommunicatorState::Transfer;
@@ -85,8 +85,8 @@ class Communicator {
 
   /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
   void begin_attempt() const noexcept { state_->begin_attempt(); }
-  /// Tells the peers, instead of coming to the next collective, that this process failed and why: they throw there what
-  /// the notice says. Does nothing where they know, as they were told of it in this attempt, or saw it themselves.
+  /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
+  /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
   void abandon(const FailureNotice& notice) const noexcept { state_->abandon(notice); }
 
   /// At most 2^31 - 1 bytes at a time.

@@ -33,7 +33,7 @@
 
 namespace dist::mpi {
 
-/// A communicator of MPI that belongs to somebody else.
+/// A communicator of MPI that belongs to the program.
 class CommRef {
  public:
   explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
@@ -60,7 +60,7 @@ struct CommunicatorOptions {
 
 namespace detail {
 
-/// What a member tells the others of itself.
+/// What a member tells the others about itself.
 struct MemberIdentity {
   std::uint64_t worker = 0;
   std::uint64_t process_space = 0;
@@ -95,7 +95,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     try {
       introduce(comm.get(), *meeting);
     } catch (...) {
-      // What is still on its way uses this memory.
+      // Transfers that are still on their way use this memory.
       static std::vector<std::unique_ptr<Meeting>> kept_until_the_process_ends;
       kept_until_the_process_ends.push_back(std::move(meeting));
       throw;
@@ -113,7 +113,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState() {
-    // Freeing is a collective call, to which the peers of a broken job may not come.
+    // Freeing is a collective call, in which the peers of a broken job may not take part.
     if (!broken_ && std::uncaught_exceptions() == 0 && comm_ != MPI_COMM_NULL && is_running()) MPI_Comm_free(&comm_);
   }
 
@@ -211,17 +211,17 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     free_places_.push_back(transfer.place);
   }
 
-  /// Throws what a peer said of its failure, if one did: for before a call that cannot be interrupted.
-  /// `between_collectives`: also one that does not come to the next.
+  /// Throws what a peer said about its failure, if one did. Call it before a call that cannot be interrupted.
+  /// With `between_collectives`, also if a peer will not take part in the next collective.
   void look_for_failures(bool between_collectives) {
     take_notices();
     if (between_collectives && is_abandoned(sequence_ + 1)) raise_later();
   }
 
-  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { all_know_ = false; }
-  /// Tells the peers, instead of coming to the next collective, why this process does not come. Does nothing where they
-  /// know, as they were told of it in this attempt, or saw it themselves.
+  /// Tells the peers, instead of taking part in the next collective, why this process does not. Does nothing where they
+  /// know already: they were told in this attempt, or saw it themselves.
   void abandon(const FailureNotice& failure) noexcept {
     if (size_ == 1 || all_know_ || broken_ || !is_running()) return;
     try {
@@ -237,7 +237,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
         }
       }
     } catch (...) {
-      broken_ = std::current_exception();  // the peers find out by their deadline
+      broken_ = std::current_exception();  // the peers notice at their deadline
     }
   }
 
@@ -258,7 +258,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::uint64_t sequence = 0;
     CollectiveCallRecord call;
   };
-  /// That a member will not come to collective `sequence`.
+  /// Says that a member will not take part in collective `sequence`.
   struct Notice {
     std::uint64_t sequence = 0;
     FailureNotice failure;
@@ -279,7 +279,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     std::vector<MemberIdentity> members;
   };
 
-  /// Of what was sent for this collective, so that what is left of an interrupted one is never taken for another's.
+  /// The tag of this collective's messages, so that those of an interrupted one are never taken for another's.
   [[nodiscard]] int data_tag() const noexcept { return 16 + static_cast<int>(sequence_ % 16384); }
 
   /// Makes the group's communicator; its members tell each other who they are.
@@ -316,8 +316,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
                     &receives_[peer]),
           "MPI_Irecv");
   }
-  /// Records of collectives that a failure interrupted are passed over. One of a later collective stays until this
-  /// member gets there: the notice of why the other one did not come to this one is on its way.
+  /// Records of collectives that a failure interrupted are skipped. One of a later collective stays until this
+  /// member gets there: the notice why the other one is missing in this one is on its way.
   [[nodiscard]] bool record_came(std::size_t peer) {
     for (;;) {
       if (receives_[peer] != MPI_REQUEST_NULL) {
@@ -346,13 +346,14 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return transfer;
   }
 
-  /// About every millisecond while waiting for `peer`: whether there is still hope.
+  /// Called about every millisecond while waiting for `peer`: throws if it has failed or is lost.
   void look(std::optional<std::size_t> peer) {
     take_notices();
     if (options_.health == nullptr) return;
     if (const std::optional<LostPeer> lost =
             options_.health->find_lost(peer ? std::optional{worker(*peer)} : std::nullopt)) {
-      // What it said before it ended says more. MPI looks before it works, so that what came is seen the second time.
+      // What it said before it ended is more precise. MPI_Iprobe looks before it progresses: a message shows the second
+      // time.
       for (int again = 0; again < 3; ++again) take_notices();
       give_up(unavailable(*lost));
     }
@@ -431,7 +432,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     try {
       send_notices(error);
     } catch (const Error&) {
-      // They find out by their own deadline.
+      // They notice at their own deadline.
     }
     throw error;
   }
@@ -441,13 +442,13 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     forget_receives();
     for (MPI_Request& receive : under_way_)
       if (receive != MPI_REQUEST_NULL) cancel(receive);
-    // What is still on its way uses the memory of this object.
+    // Transfers that are still on their way use the memory of this object.
     static std::mutex one_at_a_time;
     static std::vector<std::shared_ptr<CommunicatorState>> kept_until_the_process_ends;
     const std::lock_guard lock{one_at_a_time};
     kept_until_the_process_ends.push_back(shared_from_this());
   }
-  /// Records that come later are passed over.
+  /// Records that arrive later are skipped.
   void forget_receives() {
     for (MPI_Request& request : receives_)
       if (request != MPI_REQUEST_NULL) cancel(request);
@@ -472,7 +473,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     return text(name(rank), " called ", describe(record.call.call()), " as step ", record.sequence,
                 " of the collectives between these workers");
   }
-  /// Of a member that did not come to this one: all took part in the one before.
+  /// The last call of a member that is missing in this one: all took part in the one before.
   [[nodiscard]] std::string last_call() const {
     if (sequence_ == 1) return "they have come to none yet";
     return text("their last was ", describe(last_.call()), ", step ", sequence_ - 1);
@@ -488,7 +489,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     for (std::size_t peer = 0; peer < size_; ++peer)
       if (peer != rank_ && receives_[peer] == MPI_REQUEST_NULL && records_[peer].sequence == sequence_ &&
           records_[peer].call.fingerprint != mine_.call.fingerprint)
-        give_up(mismatch_with(peer));  // says more than who is missing
+        give_up(mismatch_with(peer));  // more precise than the name of a missing member
     give_up(dist::detail::workers_missing(missing.empty() ? "some" : missing, described(rank_), timeout, last_call()));
   }
 
@@ -511,7 +512,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::vector<MPI_Request> under_way_;  // the receives among the transfers
   std::vector<std::size_t> free_places_;
   std::vector<std::unique_ptr<OutgoingNotice>> notices_;
-  std::vector<NoticeFrom> later_;  // of collectives that this member has not come to
+  std::vector<NoticeFrom> later_;  // about collectives that this member has not reached
   std::array<AlignedBuffer<std::byte>, 4> scratch_;
   std::exception_ptr broken_;
 };

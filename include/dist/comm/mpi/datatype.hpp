@@ -9,7 +9,7 @@
 namespace dist::mpi {
 
 /// MPI's type of the elements in which values of type `T` are reduced, its Accumulator: of f16 and bf16 that of float,
-/// as MPI has no 16-bit floating-point types.
+/// because MPI has no 16-bit floating-point types.
 template <Reducible T>
 [[nodiscard]] MPI_Datatype datatype() noexcept {
   using Wide = Accumulator<T>;

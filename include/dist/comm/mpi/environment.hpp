@@ -41,7 +41,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Whether MPI can be called now: it was initialised, by whomever, and not finalised.
+/// Whether MPI can be called now: it is initialised and not finalised.
 [[nodiscard]] inline bool is_running() noexcept {
   int initialized = 0;
   int finalized = 0;
@@ -100,15 +100,15 @@ class ThreadPermit {
   pthread_t thread_;
 };
 
-/// Lets a program use MPI while it lives. Initialises MPI unless somebody did, and finalises it only if it did so
-/// itself, so that a program that owns MPI keeps it.
+/// Lets a program use MPI while it lives. Initialises MPI unless that is done, and finalises it only if it initialised
+/// it itself, so that a program that owns MPI keeps it.
 ///
 /// MPI_Finalize waits for all processes of the job, so it is not called when one of them is known not to come, by
 /// `abandon()`, or when an exception is on its way through the owner of this object.
 class Environment {
  public:
-  /// Throws InvalidArgument when MPI was finalised already, MpiError when it does not start. Where somebody else
-  /// initialised MPI, the level is what they got, and may be less than `wanted`: a ThreadPermit refuses what it does
+  /// Throws InvalidArgument when MPI was finalised already, MpiError when it does not start. Where the program
+  /// initialised MPI, the level is the program's, and may be less than `wanted`: a ThreadPermit refuses what it does
   /// not allow.
   explicit Environment(ThreadLevel wanted = ThreadLevel::funneled) : exceptions_(std::uncaught_exceptions()) {
     int done = 0;
@@ -134,7 +134,7 @@ class Environment {
   [[nodiscard]] bool owns_mpi() const noexcept { return owns_; }
   [[nodiscard]] ThreadLevel provided() const noexcept { return provided_; }
 
-  /// The job is broken: MPI is left as it is when this object goes, as finalising would wait for ever.
+  /// The job is broken: MPI is left as it is when this object ends, because finalising would wait for ever.
   void abandon() noexcept { abandoned_ = true; }
 
  private:

@@ -20,9 +20,9 @@
 namespace dist::mpi {
 
 /// The meeting of all processes of MPI_COMM_WORLD before MPI_Finalize. MPI_Finalize waits for all of them as long as it
-/// takes and cannot say for whom; this wait has a deadline and names who does not come.
+/// takes and cannot say for whom; this wait has a deadline and names the missing processes.
 ///
-/// Each process sends every other one a byte, so that each knows who has come.
+/// Each process sends every other one a byte, so that each knows which have come.
 class Farewell {
  public:
   /// The number of a process that is no worker.
@@ -47,7 +47,7 @@ class Farewell {
   /// What has not come may still be on its way: the communicator stays for the life of the process.
   ~Farewell() = default;
 
-  /// Returns when all have come here. Throws DeadlineExceeded, naming who has not come within `timeout` (0 waits as long
+  /// Returns when all have come here. Throws DeadlineExceeded, naming those missing after `timeout` (0 waits as long
   /// as it takes), or Unavailable, where `health` knows that a process is lost. After ten seconds it says for whom it
   /// waits.
   void meet(std::chrono::nanoseconds timeout, PeerHealth& health) {

@@ -28,7 +28,7 @@
 namespace dist {
 
 /// MPI's own collectives, which know the network and the machine: MPI_Allreduce, MPI_Bcast and so on. Their blocking
-/// forms, as Open MPI's others take up to twice as long: members that do not come are found before, when the call is
+/// forms, because Open MPI's others take up to twice as long: missing members are found before, when the call is
 /// announced, and a Watchdog looks after what happens inside.
 ///
 /// MPI chooses the order in which values are combined: by the count and the number of members, so that the bits are the
@@ -77,7 +77,7 @@ struct MpiAllReduce {
       if (comm_.size() > 1) broadcast_bytes(call, root, std::as_writable_bytes(values));
     }
 
-    /// Gives every member the values of all, behind each other in rank order, of which `counts[rank]` are that
+    /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that
     /// member's. `mine` may be this member's part of `all`. A collective call.
     template <class T>
     void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
@@ -203,7 +203,7 @@ struct MpiAllReduce {
                    "MPI_Bcast");
     }
 
-    /// Gives every member the parts of all, which lie behind each other in `all` and have `count_of(rank)` elements.
+    /// Gives every member the parts of all, which follow each other in `all` and have `count_of(rank)` elements.
     /// Each member's own part is in place.
     template <class T, class CountOf>
     void gather_parts(const CollectiveCall& call, std::span<T> all, CountOf&& count_of) const {
@@ -243,7 +243,7 @@ struct MpiAllReduce {
         operand = values.data();
       else
         operand = widened(values).data();
-      std::exception_ptr refused;  // by `use`: thrown when all is reduced, as the peers would wait in MPI
+      std::exception_ptr refused;  // by `use`: thrown when all is reduced; otherwise the peers would wait in MPI
       for_each_piece(values.size(), [&](IndexRange piece) {
         const IndexRange mine = shard(piece, comm_.rank());
         const Wide* combined = operand + mine.begin;

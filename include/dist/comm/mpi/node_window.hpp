@@ -25,7 +25,7 @@
 namespace dist::mpi {
 
 /// Which members of a communicator share memory: they run on one host, see the same processes, and could map each
-/// other's memory. What is not so, as in containers that share a host, is a node of its own.
+/// other's memory. A process that cannot, as in containers that share a host, is a node of its own.
 struct FoundNodes {
   GroupLayout layout;                    ///< of the nodes, in the order of their lowest ranks
   std::vector<WindowGroup::Peer> peers;  ///< the other processes of this node, by rank
@@ -77,7 +77,7 @@ struct NodeCandidate {
   ops.exchange("nodes found", static_cast<std::uint8_t>(reached_all), std::span{reached});
   std::memset(mine.data() + stamp_at, 0, sizeof(me.stamp));
 
-  // The same on every member: who may share memory with whom, and whether all of these could.
+  // The same on every member: which members may share memory, and whether all of these could.
   std::vector<std::size_t> ranks, sizes;
   std::vector<bool> placed(world.size());
   std::size_t my_node = 0;

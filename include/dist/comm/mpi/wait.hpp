@@ -18,7 +18,7 @@ namespace dist::mpi {
 namespace detail {
 
 /// How often a waiting process looks before it begins to let others run: for some hundred microseconds where it has a
-/// core of its own, as being put aside then takes longer than what it waits for; not for long where a peer may need
+/// core of its own, because rescheduling takes longer than what it waits for; not for long where a peer may need
 /// this very core.
 inline constexpr unsigned spins_on_own_core = 4'000;
 inline constexpr unsigned spins_on_shared_core = 50;
