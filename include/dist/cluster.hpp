@@ -1,6 +1,8 @@
 /// Clusters and the resolvers that find them: MPI is not needed.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/launcher_resolver.hpp>

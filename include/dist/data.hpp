@@ -2,6 +2,8 @@
 /// data/tfrecord_gz.hpp and data/fashion_mnist.hpp.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/data/as_batches.hpp>
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>

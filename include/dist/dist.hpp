@@ -2,6 +2,8 @@
 /// without any optional package. Datasets are in <dist/data.hpp>, networks in <dist/nn.hpp>, Model in <dist/train.hpp>.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/reduction_to_one_device.hpp>

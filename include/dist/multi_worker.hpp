@@ -2,6 +2,8 @@
 /// crypto.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/cluster.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>

@@ -2,6 +2,8 @@
 /// The oneDNN back end is a header of its own, <dist/nn/onednn/backend.hpp>.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/nn/activation.hpp>
 #include <dist/nn/collective_gradients.hpp>
 #include <dist/nn/forward_mode.hpp>

@@ -2,6 +2,8 @@
 /// it of.
 #pragma once
 
+#include <dist/core/config.hpp>  // first: says what a compiler must be
+
 #include <dist/nn.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>

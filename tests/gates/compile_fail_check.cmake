@@ -1,37 +1,83 @@
-# cmake -DCOMPILER=... -DINCLUDE=... -DSOURCE=... -P compile_fail_check.cmake
+# cmake -DCOMPILERS=<path,path> -DINCLUDE=... -DSOURCE=... [-DPRELUDES=<folder>] -P compile_fail_check.cmake
 #
-# The source says in lines `// expect: <text>` what the compiler's output must contain (each of them). With CONTROL
-# defined it must compile; without, it must not, and for the expected reason.
+# The source says in a line `// expect: <text>` what each compiler must say. What it says must be the sentence first and
+# little else, because nobody reads to the third error:
+#   - the text is in the first diagnostic: before it comes at most one line that says "error:", its own;
+#   - after the line with the text come at most 12 lines: the source lines that the compiler quotes, notes, and other
+#     errors, whatever causes them. clang++ says after an error where a template was instantiated, and g++ says that
+#     before it; these notes and what they quote are not counted.
+# A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
+# sources together, by compile_fail_controls.cmake.
+#
+# PRELUDES has, for the n-th compiler, a precompiled <n>/prelude.hpp, which is included first unless there are flags.
 set(ENV{LC_ALL} C)
+set(most_lines 12)
 
 # message(FATAL_ERROR) breaks long lines; this keeps the sentence whole.
 macro(fail sentence)
+  message("${output}")
   message("${sentence}")
   message(FATAL_ERROR "the check failed")
 endmacro()
 
-set(command "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "${SOURCE}")
-
-file(STRINGS "${SOURCE}" expectations REGEX "^// expect: ")
-if(expectations STREQUAL "")
+file(STRINGS "${SOURCE}" expectation REGEX "^// expect: " LIMIT_COUNT 1)
+string(REGEX REPLACE "^// expect: " "" expectation "${expectation}")
+if(expectation STREQUAL "")
   fail("${SOURCE} has no line '// expect: ...'")
 endif()
+file(STRINGS "${SOURCE}" flags REGEX "^// flags: " LIMIT_COUNT 1)
+string(REGEX REPLACE "^// flags: " "" flags "${flags}")
+separate_arguments(flags)
 
-execute_process(COMMAND ${command} -DCONTROL RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(NOT status EQUAL 0)
-  message("${output}")
-  fail("${SOURCE}: the control does not compile")
-endif()
-
-execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(status EQUAL 0)
-  fail("${SOURCE} compiles, and must not")
-endif()
-foreach(expectation IN LISTS expectations)
-  string(REGEX REPLACE "^// expect: " "" expectation "${expectation}")
+set(number 0)
+string(REPLACE "," ";" compilers "${COMPILERS}")
+foreach(compiler IN LISTS compilers)
+  set(prelude "")
+  if(PRELUDES AND NOT flags)
+    set(prelude -include "${PRELUDES}/${number}/prelude.hpp")
+  endif()
+  math(EXPR number "${number} + 1")
+  execute_process(COMMAND "${compiler}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${prelude} ${flags} "${SOURCE}"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status EQUAL 0)
+    fail("${SOURCE} compiles with ${compiler}, and must not")
+  endif()
   string(FIND "${output}" "${expectation}" position)
   if(position EQUAL -1)
-    message("${output}")
-    fail("${SOURCE} fails for another reason, expected: ${expectation}")
+    fail("${SOURCE} fails with ${compiler} for another reason, expected: ${expectation}")
+  endif()
+
+  # A list of lines; CMake gives these characters a meaning in lists.
+  string(REGEX REPLACE "[][;]" "_" lines "${output}")
+  string(REGEX REPLACE "[][;]" "_" text "${expectation}")
+  string(REGEX REPLACE "\n$" "" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  set(errors 0)
+  set(found FALSE)
+  set(in_backtrace FALSE)
+  set(following 0)
+  foreach(line IN LISTS lines)
+    if(found)
+      if(line MATCHES ": note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
+        set(in_backtrace TRUE)
+      elseif(NOT (in_backtrace AND line MATCHES "^ "))
+        set(in_backtrace FALSE)
+        math(EXPR following "${following} + 1")
+      endif()
+    else()
+      if(line MATCHES "^[^ ].*: (fatal )?error: ")
+        math(EXPR errors "${errors} + 1")
+      endif()
+      string(FIND "${line}" "${text}" position)
+      if(NOT position EQUAL -1)
+        set(found TRUE)
+      endif()
+    endif()
+  endforeach()
+  if(errors GREATER 1)
+    fail("${SOURCE}: with ${compiler} another error comes before the sentence: ${expectation}")
+  endif()
+  if(following GREATER most_lines)
+    fail("${SOURCE}: with ${compiler} ${following} lines follow the sentence, more than ${most_lines}: ${expectation}")
   endif()
 endforeach()

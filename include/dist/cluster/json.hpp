@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<jansson.h>)
+#error "<jansson.h> of jansson was not found: install libjansson-dev, and link dist::json (without CMake: -ljansson)"
+#endif
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>

@@ -1,6 +1,11 @@
 /// Compiler facts that every other header may rely on. Nothing here depends on an optional package.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "dist needs C++20: compile with -std=c++20, or in CMake link dist::dist, which asks for it"
+#include <dist/no_such_header>  // ends the compilation: only a missing header does
+#endif
+
 #define DIST_VERSION_MAJOR 0
 #define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0

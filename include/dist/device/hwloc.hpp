@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<hwloc.h>)
+#error "<hwloc.h> of hwloc was not found: install libhwloc-dev, and link dist::hwloc (without CMake: -lhwloc)"
+#endif
+
 #include <hwloc.h>
 
 #include <algorithm>

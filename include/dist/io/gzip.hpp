@@ -1,6 +1,10 @@
 /// Reads gzip files (RFC 1952) and the deflated data of other formats (RFC 1951). The only header that includes zlib's.
 #pragma once
 
+#if !__has_include(<zlib.h>)
+#error "<zlib.h> of zlib was not found: install zlib1g-dev, and link dist::gzip (without CMake: -lz)"
+#endif
+
 #include <zlib.h>
 
 #include <cstddef>

@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<pmix_server.h>)
+#error "<pmix_server.h> of PMIx was not found: install libpmix-dev, and link dist::mpi (without CMake: -lpmix)"
+#endif
+
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <pmix.h>

@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<openssl/hmac.h>)
+#error "<openssl/hmac.h> of OpenSSL was not found: install libssl-dev, and link dist::crypto (without CMake: -lcrypto)"
+#endif
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -1,6 +1,10 @@
 /// The one header that includes <mpi.h>.
 #pragma once
 
+#if !__has_include(<mpi.h>)
+#error "<mpi.h> of MPI was not found: install libopenmpi-dev, and link dist::mpi (without CMake: compile with mpicxx)"
+#endif
+
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX 1  // the C++ bindings that MPI-3 removed
 #endif

@@ -1,6 +1,10 @@
 /// The door to oneDNN: the only header that includes it. Works with oneDNN 2.6 and, by descriptors.hpp, 3.x.
 #pragma once
 
+#if !__has_include(<dnnl.hpp>)
+#error "<dnnl.hpp> of oneDNN was not found: install libdnnl-dev, and link dist::onednn (without CMake: -ldnnl -lgomp)"
+#endif
+
 #include <dnnl.hpp>
 
 #if __has_include(<omp.h>)

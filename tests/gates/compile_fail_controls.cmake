@@ -1,0 +1,38 @@
+# cmake -DCOMPILER=... -DINCLUDE=... -DSOURCES=<path,path> -DOUTPUT=<file> -P compile_fail_controls.cmake
+#
+# Compiles the CONTROL branches of all sources at once, each in a namespace of its own: what they include comes first,
+# so that in the namespace it is there already. A source with a line `// alone: <why>` is compiled for itself.
+set(ENV{LC_ALL} C)
+
+set(includes "")
+set(together "")
+set(alone "")
+string(REPLACE "," ";" sources "${SOURCES}")
+foreach(source IN LISTS sources)
+  file(STRINGS "${source}" why_alone REGEX "^// alone: " LIMIT_COUNT 1)
+  if(why_alone)
+    list(APPEND alone "${source}")
+    continue()
+  endif()
+  get_filename_component(folder "${source}" DIRECTORY)
+  get_filename_component(name "${source}" NAME_WE)
+  file(STRINGS "${source}" lines REGEX "^#include [<\"]")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include \"" "#include \"${folder}/" line "${line}")
+    list(APPEND includes "${line}")
+  endforeach()
+  string(APPEND together "namespace control_of_${name} {\n#include \"${source}\"\n}\n")
+endforeach()
+list(REMOVE_DUPLICATES includes)
+list(SORT includes)
+list(JOIN includes "\n" includes)
+file(WRITE "${OUTPUT}" "${includes}\n${together}")
+
+foreach(source IN LISTS OUTPUT alone)
+  execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -DCONTROL "-I${INCLUDE}" "${source}"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message("${output}")
+    message(FATAL_ERROR "a control does not compile: see above")
+  endif()
+endforeach()
