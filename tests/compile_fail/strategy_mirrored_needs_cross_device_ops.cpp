@@ -1,11 +1,7 @@
 // expect: Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or
-#include <dist/comm/self.hpp>
 #include <dist/strategy/mirrored.hpp>
 
-struct NoOps {
-  template <class Communicator>
-  using On = dist::SelfCollectives;
-};
+struct NoOps {};
 
 int main() {
 #ifdef CONTROL

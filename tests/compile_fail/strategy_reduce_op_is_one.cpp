@@ -1,4 +1,4 @@
-// expect: this reduction does not combine values of this type
+// expect: this is no reduction: give dist::sum, dist::mean
 // (spec C08: what is not a reduction does not compile)
 #include <dist/strategy/default.hpp>
 

@@ -5,13 +5,14 @@
 #   - the text is in the first diagnostic: before it comes at most one line that says "error:", its own;
 #   - after the line with the text come at most 12 lines: the source lines that the compiler quotes, notes, and other
 #     errors, whatever causes them. clang++ says after an error where a template was instantiated, and g++ says that
-#     before it; these notes and what they quote are not counted.
+#     before it; these notes and what they quote are not counted, nor are lists of including files.
 # A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
 # sources together, by compile_fail_controls.cmake.
 #
 # PRELUDES has, for the n-th compiler, a precompiled <n>/prelude.hpp, which is included first unless there are flags.
 set(ENV{LC_ALL} C)
 set(most_lines 12)
+set(where_from "^In file included from |: note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
 
 # message(FATAL_ERROR) breaks long lines; this keeps the sentence whole.
 macro(fail sentence)
@@ -22,6 +23,7 @@ endmacro()
 
 file(STRINGS "${SOURCE}" expectation REGEX "^// expect: " LIMIT_COUNT 1)
 string(REGEX REPLACE "^// expect: " "" expectation "${expectation}")
+string(REPLACE "\\;" ";" expectation "${expectation}")  # as file(STRINGS) writes it
 if(expectation STREQUAL "")
   fail("${SOURCE} has no line '// expect: ...'")
 endif()
@@ -58,7 +60,7 @@ foreach(compiler IN LISTS compilers)
   set(following 0)
   foreach(line IN LISTS lines)
     if(found)
-      if(line MATCHES ": note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
+      if(line MATCHES "${where_from}")
         set(in_backtrace TRUE)
       elseif(NOT (in_backtrace AND line MATCHES "^ "))
         set(in_backtrace FALSE)

@@ -12,6 +12,9 @@
 namespace dist {
 
 namespace detail {
+/// In the place of a policy that was not named.
+struct NoOps {};
+
 struct ApplyNothing {
   void operator()(std::size_t, std::span<float>, std::span<const float>) const {}
 };
@@ -20,6 +23,14 @@ struct UseNothing {
 };
 struct UpdateNothing {
   void operator()(std::size_t, std::span<float>) const {}
+};
+}  // namespace detail
+
+namespace detail {
+template <class Ops, class C>
+concept PolicyFor = std::is_empty_v<Ops> && requires {
+  { Ops::name } -> std::convertible_to<std::string_view>;
+  typename Ops::template On<C>;
 };
 }  // namespace detail
 
@@ -47,9 +58,52 @@ concept Collectives = requires(const B ops, std::span<float> values, std::span<c
 /// and in every run. Values are combined in rank order, so that the bits are those of any other policy, unless `static
 /// constexpr bool sums_in_rank_order = false` says that the policy has an order of its own.
 template <class Ops, class C>
-concept CrossDeviceOps = std::is_empty_v<Ops> && requires {
-  { Ops::name } -> std::convertible_to<std::string_view>;
-  requires Collectives<typename Ops::template On<C>>;
-};
+concept CrossDeviceOps = detail::PolicyFor<Ops, C> && Collectives<typename Ops::template On<C>>;
+
+namespace detail {
+
+/// Whether `Ops` works between members like `C`, as far as it tells: a policy that works between some only has a
+/// `template <class C> static constexpr bool fits`, so that it can be asked without an error of its own.
+template <class Ops, class C>
+inline constexpr bool fits = true;
+template <class Ops, class C>
+  requires requires { Ops::template fits<C>; }
+inline constexpr bool fits<Ops, C> = Ops::template fits<C>;
+
+/// Refuses a policy whose collectives lack an operation, and names it; says whether it has all.
+template <class On>
+[[nodiscard]] constexpr bool require_operations() {
+  constexpr bool all_reduces = requires(const On ops, std::span<float> values) { ops.all_reduce(sum, values); };
+  constexpr bool broadcasts = requires(const On ops, std::span<float> values) {
+    ops.broadcast(std::size_t{0}, values);
+  };
+  constexpr bool gathers =
+      requires(const On ops, std::span<const float> mine, std::span<const std::size_t> counts, std::span<float> all) {
+    ops.all_gather(mine, counts, all);
+  };
+  constexpr bool exchanges = requires(const On ops) { ops.exchange("flags", bool{}, std::span<bool>{}); };
+  constexpr bool applies = requires(const On ops, std::span<float> values, ApplyNothing apply) {
+    ops.reduce_and_apply(sum, values, values, apply);
+  };
+  constexpr bool scatters = requires(const On ops, std::span<const float> values, UseNothing use) {
+    ops.reduce_scatter(sum, values, use);
+  };
+  constexpr bool updates = requires(const On ops, std::span<float> values, UpdateNothing update) {
+    ops.update_shards(values, update);
+  };
+  static_assert(all_reduces, "this policy lacks all_reduce(reduction, values): see the concept dist::Collectives");
+  static_assert(broadcasts, "this policy lacks broadcast(root, values): see the concept dist::Collectives");
+  static_assert(gathers, "this policy lacks all_gather(mine, counts, all): see the concept dist::Collectives");
+  static_assert(exchanges, "this policy lacks exchange(operation, mine, of_all): see the concept dist::Collectives");
+  static_assert(applies,
+                "this policy lacks reduce_and_apply(reduction, gradients, mirror, update): see the concept "
+                "dist::Collectives");
+  static_assert(scatters,
+                "this policy lacks reduce_scatter(reduction, values, use): see the concept dist::Collectives");
+  static_assert(updates, "this policy lacks update_shards(values, update): see the concept dist::Collectives");
+  return all_reduces && broadcasts && gathers && exchanges && applies && scatters && updates;
+}
+
+}  // namespace detail
 
 }  // namespace dist

@@ -11,7 +11,6 @@
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -28,9 +27,13 @@ struct HierarchicalCopyAllReduce {
   static constexpr std::string_view name = "HierarchicalCopyAllReduce";
   static constexpr bool sums_in_rank_order = false;
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C>;
+
   template <class C>
   class On : public SharedMemoryCollectives<C> {
-    static_assert(detail::holds<SharesMemory<C>>,
+    static_assert(fits<C>,
                   "HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models "
                   "SharesMemory, such as ThreadCommunicator");
 

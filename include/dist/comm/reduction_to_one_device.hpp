@@ -9,7 +9,6 @@
 #include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -22,10 +21,14 @@ struct ReductionToOneDevice {
   static constexpr std::string_view name = "ReductionToOneDevice";
   static constexpr std::size_t device = 0;
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C>;
+
   template <class C>
   class On : public SharedMemoryCollectives<C> {
     static_assert(
-        detail::holds<SharesMemory<C>>,
+        fits<C>,
         "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
         "such as ThreadCommunicator");
 

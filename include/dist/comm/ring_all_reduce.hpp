@@ -12,7 +12,6 @@
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -42,10 +41,14 @@ struct RingAllReduce {
   static constexpr std::string_view name = "RingAllReduce";
   static constexpr bool sums_in_rank_order = false;
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C> || PassesMessages<C>;
+
   template <class C>
   class On {
     static_assert(
-        detail::holds < SharesMemory<C> || PassesMessages < C >>,
+        fits<C>,
         "RingAllReduce needs members that reach each other: use a communicator that models SharesMemory, such "
         "as ThreadCommunicator, or PassesMessages, such as mpi::Communicator");
   };

@@ -22,10 +22,14 @@ namespace dist {
 struct SharedMemoryAllReduce {
   static constexpr std::string_view name = "SharedMemoryAllReduce";
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C>&& ExchangesSmall<C>;
+
   template <class C>
   class On : public SharedMemoryCollectives<C> {
     static_assert(
-        detail::holds < SharesMemory<C> && ExchangesSmall < C >>,
+        fits<C>,
         "SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory "
         "and ExchangesSmall, such as ThreadCommunicator");
 

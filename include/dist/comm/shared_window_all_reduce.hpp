@@ -29,9 +29,13 @@ concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C 
 struct SharedWindowAllReduce {
   static constexpr std::string_view name = "SharedWindowAllReduce";
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesWindow<C>;
+
   template <class C>
   class On {
-    static_assert(SharesWindow<C>,
+    static_assert(fits<C>,
                   "SharedWindowAllReduce needs processes that map each other's memory: use a communicator that models "
                   "SharesWindow, such as WindowCommunicator");
     using InWindow = SharedMemoryAllReduce::On<C>;

@@ -294,15 +294,20 @@ struct Unfinished<ReductionBy<Fn, Identity>> : ReductionBy<Fn, Identity> {};
 /// before anything else, so that no other error comes first.
 template <class Op, class T>
 [[nodiscard]] DIST_HD constexpr bool require_reduce_op() {
-  constexpr bool is_function = std::is_invocable_v<const Op&, T, T> && !requires { Op::name; };
+  constexpr bool has_name = requires { Op::name; };
+  constexpr bool is_function = std::is_invocable_v<const Op&, T, T> && !has_name;
   static_assert(!is_function,
                 "a function becomes a reduction together with its identity, the value that changes no other: "
                 "dist::reduction(std::multiplies<>{}, 1)");
+  static_assert(
+      has_name || is_function,
+      "this is no reduction: give dist::sum, dist::mean, dist::min, dist::max, dist::prod, a bitwise one, or "
+      "dist::reduction(function, identity)");
   constexpr bool fits = ReduceOp<Op, T>;
   static_assert(
-      is_function || fits,
-      "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do "
-      "not take bool, bitwise reductions need an integer type");
+      !has_name || fits,
+      "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do not take "
+      "bool, bitwise reductions need an integer type; one of your own needs an identity, a call and a finish for it");
   return fits;
 }
 

@@ -82,6 +82,15 @@ class Metric {
     return mean_of(total, count_.synchronized_value(replica));
   }
 
+  /// Calls that forgot the context, for a sentence.
+  template <bool has_context = false>
+  double result() const {
+    static_assert(has_context,
+                  "a metric's result needs a context: result(strategy.scope()) outside replica functions, "
+                  "result(replica) inside them");
+    return 0;
+  }
+
   /// The mean so far over the replicas of this process: no collective call, so that a process may look when it likes.
   [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
     Tally here{};

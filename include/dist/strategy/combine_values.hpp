@@ -248,8 +248,11 @@ template <class Op, class Value, class Workers>
     return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
                          workers);
   } else {
-    if constexpr (Reducible<Value>) static_assert((require_reduce_op<Op, Value>(), true));
-    require_reducible_as_is<Op>(replicas, value);
+    constexpr bool may_combine = [] {
+      if constexpr (Reducible<Value>) return require_reduce_op<Op, Value>();
+      return true;
+    }();
+    if constexpr (may_combine) require_reducible_as_is<Op>(replicas, value);
     return Value(value);
   }
 }

@@ -105,6 +105,19 @@ class StrategyInterface {
         shape, name);
   }
 
+  /// Calls that forgot the type, for a sentence instead of a list of candidates.
+  template <bool has_type = false, class... Rest>
+  DistributedVariable<float, OnWrite, None, DeviceType> variable(const Shape&, Rest&&...) {
+    static_assert(has_type, "a variable needs the type of its elements: strategy.variable<float>(shape)");
+    return detail::refused<DistributedVariable<float, OnWrite, None, DeviceType>>();
+  }
+  template <bool has_type = false, InReplica Context, class... Rest>
+  std::shared_ptr<DistributedVariable<float, OnWrite, None, DeviceType>> variable(const Context&, const Shape&,
+                                                                                  Rest&&...) {
+    static_assert(has_type, "a variable needs the type of its elements: strategy.variable<float>(replica, shape)");
+    return nullptr;
+  }
+
   /// Whether the variable or buffer was made by this strategy (spec D09).
   template <class Variable>
   [[nodiscard]] bool owns(const Variable& variable) const noexcept {

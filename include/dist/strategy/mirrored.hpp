@@ -1,8 +1,10 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,14 +20,41 @@ namespace dist {
 
 using MirroredOptions = ThreadedOptions;
 
+namespace detail {
+
+/// Refuses, in a sentence, what is no policy for the replicas of a Mirrored: `Checked` is then one that is.
+template <class Ops>
+struct MirroredPolicy {
+  static constexpr bool is_named = !std::same_as<Ops, NoOps>;
+  static_assert(is_named,
+                "Mirrored names how its replicas reduce: dist::Mirrored<dist::SharedMemoryAllReduce>, or with "
+                "RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or AutoAllReduce");
+  static constexpr bool joins_threads = fits<Ops, ThreadCommunicator>;
+  static_assert(joins_threads,
+                "this policy works between processes, and the replicas of Mirrored are threads: use "
+                "SharedMemoryAllReduce, RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or "
+                "AutoAllReduce, or MultiWorker with this policy");
+
+  static constexpr bool is_complete = [] {
+    if constexpr (is_named && joins_threads) {
+      constexpr bool is_policy = PolicyFor<Ops, ThreadCommunicator>;
+      static_assert(is_policy,
+                    "Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or "
+                    "ReductionToOneDevice: an empty struct with a name and a nested template On<Communicator>");
+      if constexpr (is_policy) return require_operations<typename Ops::template On<ThreadCommunicator>>();
+    }
+    return false;
+  }();
+
+  using Checked = std::conditional_t<is_complete, Ops, SharedMemoryAllReduce>;
+};
+
+}  // namespace detail
+
 /// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
 /// on each, gradients reduced by `Ops`.
 template <class Ops, class DeviceType = Cpu>
-class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
-  static_assert(CrossDeviceOps<Ops, ThreadCommunicator>,
-                "Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or "
-                "ReductionToOneDevice: an empty struct with a name and a nested template On<Communicator>");
-
+class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::MirroredPolicy<Ops>::Checked, DeviceType> {
  public:
   using Placement = OnEveryReplica;
   using Memory = typename DeviceType::Memory;
@@ -50,5 +79,9 @@ class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, Ops, DeviceType> {
  private:
   std::shared_ptr<Memory> memory_;
 };
+
+/// A Mirrored without a policy, for a sentence.
+template <class... Arguments>
+Mirrored(const Arguments&...) -> Mirrored<detail::NoOps>;
 
 }  // namespace dist

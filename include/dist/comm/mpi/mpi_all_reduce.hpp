@@ -37,10 +37,13 @@ struct MpiAllReduce {
   static constexpr std::string_view name = "MpiAllReduce";
   static constexpr bool sums_in_rank_order = false;
 
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = std::same_as<C, mpi::Communicator>;
+
   template <class C>
   class On {
-    static_assert(std::same_as<C, mpi::Communicator>,
-                  "MpiAllReduce needs processes that MPI connects: use it with mpi::Communicator");
+    static_assert(fits<C>, "MpiAllReduce needs processes that MPI connects: use it with mpi::Communicator");
 
    public:
     explicit On(C communicator) : comm_(std::move(communicator)) {}

@@ -1,0 +1,11 @@
+// expect: Mirrored names how its replicas reduce: dist::Mirrored<dist::SharedMemoryAllReduce>
+#include <dist/strategy/mirrored.hpp>
+
+int main() {
+#ifdef CONTROL
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+#else
+  dist::Mirrored strategy{2};
+#endif
+  return strategy.num_replicas_in_sync() == 2 ? 0 : 1;
+}

@@ -1,0 +1,20 @@
+// expect: this policy lacks update_shards(values, update)
+#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+struct Own {
+  static constexpr std::string_view name = "Own";
+  template <class C>
+  class On : public dist::SharedMemoryAllReduce::On<C> {
+   public:
+    using dist::SharedMemoryAllReduce::On<C>::On;
+#ifndef CONTROL
+    void update_shards() const;
+#endif
+  };
+};
+
+int main() {
+  dist::Mirrored<Own> strategy{1};
+  return strategy.num_replicas_in_sync() == 1 ? 0 : 1;
+}
