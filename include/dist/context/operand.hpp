@@ -196,6 +196,25 @@ template <NumberRange R>
   return Shape(std::span<const std::size_t>{extents, rank});
 }
 
+template <class V>
+inline constexpr bool is_tensor_list = false;
+template <class T>
+inline constexpr bool is_tensor_list<std::span<const std::span<T>>> = true;
+
+template <class V>
+concept HasShape = requires(const V& tensor) {
+  tensor.shape();
+};
+template <class V>
+concept HasDenseShape = requires(const V& slices) {
+  slices.dense_shape();
+};
+
+/// What collectives take in one of their overloads; for everything else there is a sentence.
+template <class V>
+concept CollectiveOperand = Reducible<V> || NumberRange<V> || NumbersValue<V> || Structure<V> || Aggregate<V> ||
+    is_tensor_list<V> || HasShape<V> || HasDenseShape<V>;
+
 /// The one sentence for a reduction that does not fit the numbers of `V`; says whether it does.
 template <class Op, class V>
 [[nodiscard]] constexpr bool require_reduce_op_of_numbers() {

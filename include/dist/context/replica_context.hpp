@@ -208,10 +208,22 @@ class ReplicaContext {
     return all_gather(detail::view_of_numbers(mine), axis, options);
   }
 
-  template <class T>
-    requires Reducible<T>
-  void all_gather(T, int) const {
-    static_assert(!Reducible<T>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
+  /// What they do not take, for sentences.
+  template <class Value, class Op>
+    requires(!detail::CollectiveOperand<Value>)
+  [[nodiscard]] auto all_reduce(Op, const Value&, const CommunicationOptions& = {}) const {
+    static_assert(detail::never<Value>,
+                  "all_reduce takes numbers, tensors, contiguous ranges of numbers, and structures of these: give a "
+                  "dist::Tensor, a std::span, or the members of this value");
+    return detail::refused<Value>();
+  }
+  template <class Value>
+    requires(Reducible<Value> || !detail::CollectiveOperand<Value>)
+  [[nodiscard]] auto all_gather(const Value&, int, const CommunicationOptions& = {}) const {
+    static_assert(!Reducible<Value>, "all_gather takes a tensor; a number has no axis: give a tensor of shape [1]");
+    static_assert(detail::holds<Reducible<Value>>,
+                  "all_gather takes tensors and contiguous ranges of numbers: give a dist::Tensor or a std::span");
+    return detail::refused<Tensor<float>>();
   }
 
   /// The value of replica `root`, on every replica. As in `all_reduce`, a contiguous range of numbers that has a name is

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
@@ -114,28 +115,50 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
 
 namespace detail {
 
+/// Refuses, in a sentence, targets that a loss does not take; says whether it takes them. A loss may have a sentence of
+/// its own, `require_target<Target>()`.
+template <class L, class Output, class Targets>
+[[nodiscard]] constexpr bool require_targets_of_loss() {
+  constexpr bool has_rows = Values<Targets>;
+  static_assert(has_rows,
+                "the targets of a loss are a dist::Tensor, a dist::TensorView, or the outputs of a network: over other "
+                "memory make dist::TensorView<const float>{data, shape}");
+  if constexpr (has_rows) {
+    using Target = std::remove_const_t<typename decltype(values_of(std::declval<const Targets&>()))::Element>;
+    constexpr bool fits = LossFunction<L, Output, Target>;
+    if constexpr (requires { L::template require_target<Target>(); })
+      static_assert((L::template require_target<Target>(), true));
+    else
+      static_assert(fits, "this loss does not work on outputs and targets of these types");
+    return fits;
+  }
+  return has_rows;
+}
+
 /// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`.
-template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
+template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto divided_loss(const L& loss, const Outputs& outputs, const Targets& given, std::size_t divisor,
                                 const Weights& sample_weight = {}) {
-  const auto values = values_of(outputs);
-  const auto targets = values_of(given);
-  using T = std::remove_const_t<typename decltype(values)::Element>;
-  using Target = std::remove_const_t<typename decltype(targets)::Element>;
-  static_assert(LossFunction<L, T, Target>, "this loss does not work on outputs and targets of these types");
-  DIST_EXPECT(outputs.gradient.size() == values.size());
-  loss.check(values, targets);
-  const auto weight = row_weights(L::name, sample_weight, values);
-  const std::size_t values_size = values.row_size();
-  const std::size_t targets_size = targets.row_size();
-  const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
-  double total = 0;
-  for (std::size_t row = 0; row < values.rows(); ++row)
-    total += static_cast<double>(
-        weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
-                                       weight(row) * scale,
-                                       std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
-  return Loss<T>{total, values.rows(), divisor};
+  using T = std::remove_const_t<typename decltype(outputs.values)::Element>;
+  if constexpr (require_targets_of_loss<L, T, Targets>()) {
+    const auto values = values_of(outputs);
+    const auto targets = values_of(given);
+    DIST_EXPECT(outputs.gradient.size() == values.size());
+    loss.check(values, targets);
+    const auto weight = row_weights(L::name, sample_weight, values);
+    const std::size_t values_size = values.row_size();
+    const std::size_t targets_size = targets.row_size();
+    const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
+    double total = 0;
+    for (std::size_t row = 0; row < values.rows(); ++row)
+      total += static_cast<double>(
+          weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
+                                         weight(row) * scale,
+                                         std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
+    return Loss<T>{total, values.rows(), divisor};
+  } else {
+    return dist::detail::refused<Loss<T>>();
+  }
 }
 
 }  // namespace detail
@@ -145,7 +168,7 @@ template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights 
 /// gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
 /// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch, and
 /// InvalidArgument when this replica has more rows than the global batch.
-template <class L, DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
+template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,
                                 const Weights& sample_weight = {}) {

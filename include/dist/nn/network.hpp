@@ -13,8 +13,10 @@
 
 #include <dist/context/replica_context.hpp>  // and with it the communicators
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/streaming.hpp>
 #include <dist/core/tensor.hpp>
@@ -191,6 +193,16 @@ class Network {
     } else {
       return compute(state_.read(replica));
     }
+  }
+
+  /// What it does not take, for a sentence.
+  template <InReplica Replica, class Input, ForwardMode Mode = Training>
+    requires(!std::convertible_to<const Input&, TensorView<const Element>>)
+  [[nodiscard]] Outputs<Element> forward(const Replica&, const Input&, Mode = {}) {
+    static_assert(dist::detail::never<Input>,
+                  "forward takes a dist::Tensor or dist::TensorView of the network's element type, float unless it is "
+                  "named: over other memory make dist::TensorView<const float>{data, shape}");
+    return dist::detail::refused<Outputs<Element>>();
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote

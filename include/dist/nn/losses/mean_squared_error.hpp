@@ -43,7 +43,7 @@ struct MeanSquaredError {
 /// The loss of this replica's rows of a global batch, in a training loop of your own (spec P01, P04): writes
 /// the gradient to `outputs.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
 /// over the global batch. `sample_weight`, one number per row, weighs the rows.
-template <DifferentiableOutputs Outputs, Values Targets, class Weights = Unweighted>
+template <DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto mean_squared_error(const InReplica auto& replica, const Outputs& outputs, const Targets& targets,
                                       GlobalBatchSize global_batch, const Weights& sample_weight = {}) {
   return compute_loss(MeanSquaredError{}, replica, outputs, targets, global_batch, sample_weight);

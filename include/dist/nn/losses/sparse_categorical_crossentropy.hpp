@@ -18,6 +18,13 @@ namespace dist::nn {
 struct SparseCategoricalCrossentropy {
   static constexpr std::string_view name = "sparse_categorical_crossentropy";
 
+  template <class Target>
+  static constexpr void require_target() {
+    static_assert(dist::detail::holds<std::integral<Target>>,
+                  "nn::SparseCategoricalCrossentropy takes integer labels, the number of the class of each example: "
+                  "give a dist::Tensor of an integer type as targets");
+  }
+
   /// Throws ShapeMismatch, and InvalidArgument for a label that is no class.
   template <std::floating_point T, std::integral Label>
   void check(TensorView<const T> logits, TensorView<const Label> labels) const {
@@ -72,7 +79,7 @@ struct SparseCategoricalCrossentropy {
 /// The loss of this replica's rows of a global batch, in a training loop of your own (spec P01, P04): writes
 /// the gradient to `logits.gradient`; `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean
 /// over the global batch. `sample_weight`, one number per row, weighs the rows.
-template <DifferentiableOutputs Logits, Values Labels, class Weights = Unweighted>
+template <DifferentiableOutputs Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
                                                    const Labels& labels, GlobalBatchSize global_batch,
                                                    const Weights& sample_weight = {}) {
