@@ -161,6 +161,16 @@ class Optimizer {
       accumulated_.emplace(strategy.template buffer<Element>(Shape{parameters}, text(O::name, "/accumulated")));
   }
 
+  /// A network of another type than this optimizer's, for a sentence.
+  template <class Other>
+    requires(!std::same_as<Other, Network>)
+  Optimizer(S& strategy, Other&, O function)
+      : Optimizer(strategy, dist::detail::refused<Network&>(), std::move(function)) {
+    static_assert(dist::detail::never<Other>,
+                  "this optimizer is for another network than the one given: its type names the network, so let the "
+                  "compiler deduce it, as in nn::Optimizer{strategy, net, nn::SGD{}}");
+  }
+
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory;
   /// where norms are clipped the sums are kept between two halves of it. Counts one iteration. A collective call.
   /// Throws InvalidArgument when gradients were applied without aggregation before, when the network has ended or has no
