@@ -202,8 +202,8 @@ template <class T>
 inline constexpr bool is_tensor_list<std::span<const std::span<T>>> = true;
 
 template <class V>
-concept HasShape = requires(const V& tensor) {
-  tensor.shape();
+concept HasShape = requires(const V& value) {
+  value.shape();
 };
 template <class V>
 concept HasDenseShape = requires(const V& slices) {

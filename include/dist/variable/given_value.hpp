@@ -19,11 +19,6 @@ namespace dist {
 
 namespace detail {
 
-template <class V>
-concept HasShape = requires(const V& value) {
-  value.shape();
-};
-
 /// A range of numbers of type `T`, or a value that consists of these, such as a std::array.
 template <class V, class T>
 concept NumbersFor = (NumberRange<V> || NumbersValue<V>)&&std::same_as<typename OperandNumbers<V>::Type, T>;
