@@ -3,7 +3,7 @@
 
 #if __cplusplus < 202002L
 #error "dist needs C++20: compile with -std=c++20, or in CMake link dist::dist, which asks for it"
-#include <dist/no_such_header>  // ends the compilation: only a missing header does
+#include <cpp20>  // there is none, and only a missing header ends a compilation
 #endif
 
 #define DIST_VERSION_MAJOR 0
