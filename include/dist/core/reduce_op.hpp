@@ -299,10 +299,9 @@ template <class Op, class T>
   static_assert(!is_function,
                 "a function becomes a reduction together with its identity, the value that changes no other: "
                 "dist::reduction(std::multiplies<>{}, 1)");
-  static_assert(
-      has_name || is_function,
-      "this is no reduction: give dist::sum, dist::mean, dist::min, dist::max, dist::prod, a bitwise one, or "
-      "dist::reduction(function, identity)");
+  static_assert(has_name || is_function,
+                "this is no reduction: give dist::sum, dist::mean, dist::min, dist::max, dist::prod, a bitwise one, or "
+                "dist::reduction(function, identity)");
   constexpr bool fits = ReduceOp<Op, T>;
   static_assert(
       !has_name || fits,
