@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <vector>
 
-#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/world_host.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 
 #include "support/arguments.hpp"

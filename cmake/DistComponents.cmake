@@ -7,6 +7,7 @@ set(dist_component_hwloc "^device/hwloc\\.hpp$")
 set(dist_component_onednn "^nn/onednn/")
 set(dist_component_json "^cluster/json\\.hpp$")
 set(dist_component_crypto "^cluster/rendezvous/hmac\\.hpp$")
+set(dist_component_pmix "^cluster/mpi/pmix_server\\.hpp$")
 set(dist_component_mpi "^(comm|cluster)/mpi/")
 # The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is
 # linked with.
@@ -15,10 +16,11 @@ set(dist_targets_hwloc hwloc::hwloc)
 set(dist_targets_onednn DNNL::dnnl gomp)
 set(dist_targets_json jansson::jansson)
 set(dist_targets_crypto OpenSSL::Crypto)
+set(dist_targets_pmix PMIx::PMIx)
 set(dist_targets_mpi DistMPI::DistMPI)
 # What reaches several goes with the last of them, which brings those that its headers reach as well.
-set(dist_with_mpi json crypto)
-set(dist_components gzip hwloc onednn json crypto mpi)
+set(dist_with_mpi json crypto pmix)
+set(dist_components gzip hwloc onednn json crypto pmix mpi)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

@@ -55,9 +55,13 @@ dist_look_for(CRYPTO OpenSSL 3)
 dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"
            "apt install libssl-dev" "no workers in several processes")
 
+dist_look_for(PMIX PMIx)
+dist_found(PMIX PMIx "${PMIx_FOUND}" "${PMIx_VERSION}"
+           "apt install libpmix-dev" "workers in several processes are started by a launcher or own MPI")
+
 dist_look_for(MPI DistMPI)
 dist_found(MPI MPI "${DistMPI_FOUND}" "${DistMPI_VERSION}"
-           "apt install libopenmpi-dev openmpi-bin libpmix-dev" "no workers in several processes")
+           "apt install libopenmpi-dev openmpi-bin" "no workers in several processes")
 
 if(DIST_CUDA)
   find_program(DIST_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)

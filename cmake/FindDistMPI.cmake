@@ -1,4 +1,4 @@
-# Finds an MPI and the PMIx library beside it as DistMPI::DistMPI, and sets DistMPI_FOUND, DistMPI_VERSION and DistMPI_MPIRUN.
+# Finds an MPI as DistMPI::DistMPI, and sets DistMPI_FOUND, DistMPI_VERSION and DistMPI_MPIRUN.
 # Open MPI is preferred where there are several, as a world without a launcher needs it.
 find_package(Threads QUIET)
 if(NOT MPI_C_COMPILER AND NOT DEFINED ENV{MPI_HOME})
@@ -14,15 +14,6 @@ enable_language(C)
 find_package(MPI QUIET COMPONENTS C)
 set(DistMPI_MPIRUN "${MPIEXEC_EXECUTABLE}")
 
-# Debian keeps the header beside the real library, in lib/<architecture>/pmix2/include, where no compiler looks.
-find_library(DistMPI_PMIX_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)
-if(DistMPI_PMIX_LIBRARY)
-  get_filename_component(dist_pmix_folder "${DistMPI_PMIX_LIBRARY}" REALPATH)
-  get_filename_component(dist_pmix_folder "${dist_pmix_folder}" DIRECTORY)
-endif()
-find_path(DistMPI_PMIX_INCLUDE_DIR pmix_server.h HINTS "${dist_pmix_folder}/../include" PATH_SUFFIXES pmix)
-mark_as_advanced(DistMPI_PMIX_INCLUDE_DIR DistMPI_PMIX_LIBRARY)
-
 set(DistMPI_VERSION "")
 if(MPI_C_FOUND)
   set(DistMPI_VERSION "${MPI_C_VERSION}")
@@ -33,14 +24,12 @@ if(MPI_C_FOUND)
   endif()
 endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(DistMPI REQUIRED_VARS MPI_C_FOUND DistMPI_PMIX_LIBRARY DistMPI_PMIX_INCLUDE_DIR
-                                  VERSION_VAR DistMPI_VERSION)
+find_package_handle_standard_args(DistMPI REQUIRED_VARS MPI_C_FOUND VERSION_VAR DistMPI_VERSION)
 if(DistMPI_FOUND AND NOT TARGET DistMPI::DistMPI)
   add_library(DistMPI::DistMPI INTERFACE IMPORTED)
   set_target_properties(DistMPI::DistMPI PROPERTIES
     INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX=1;MPICH_SKIP_MPICXX=1"  # bindings that MPI-3 removed
-    INTERFACE_INCLUDE_DIRECTORIES "${DistMPI_PMIX_INCLUDE_DIR}"
-    INTERFACE_LINK_LIBRARIES "MPI::MPI_C;${DistMPI_PMIX_LIBRARY};Threads::Threads")
+    INTERFACE_LINK_LIBRARIES "MPI::MPI_C;Threads::Threads")
 endif()
 if(DistMPI_FOUND)
   set(DistMPI_VERSION "${dist_mpi_name}${DistMPI_VERSION}")

@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto mpi]) gives dist::dist, the function
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi]) gives dist::dist, the function
 # dist_precompile and, for each component, dist::<component>.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -21,12 +21,14 @@ set(dist_package_json jansson 2.10)
 set(dist_needs_json "jansson 2.10 or newer (Debian package libjansson-dev)")
 set(dist_package_crypto OpenSSL 3)
 set(dist_needs_crypto "OpenSSL (Debian package libssl-dev)")
+set(dist_package_pmix PMIx)
+set(dist_needs_pmix "PMIx (Debian package libpmix-dev)")
 set(dist_package_mpi DistMPI)
-set(dist_needs_mpi "Open MPI and PMIx (Debian packages libopenmpi-dev, libpmix-dev)")
+set(dist_needs_mpi "MPI (Debian package libopenmpi-dev)")
 
 # Headers of mpi reach those packages where they were found.
 if("mpi" IN_LIST dist_FIND_COMPONENTS)
-  foreach(dist_component IN ITEMS crypto json)
+  foreach(dist_component IN ITEMS pmix crypto json)
     if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_component}-targets.cmake")
       list(REMOVE_ITEM dist_FIND_COMPONENTS ${dist_component})
       list(PREPEND dist_FIND_COMPONENTS ${dist_component})

@@ -26,7 +26,7 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/device/wait.hpp>
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 namespace {
 

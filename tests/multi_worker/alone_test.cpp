@@ -1,5 +1,5 @@
 // A process that nobody started together with others: it trains alone, and never needs MPI.
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 #include <unistd.h>
 

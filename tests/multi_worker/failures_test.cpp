@@ -1,6 +1,6 @@
 // A worker that fails, or that does not come, as all workers see it: nobody waits for the deadline, and where nothing is
 // broken all go on together.
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 // ranks: 2 3 4
 
 #include <fcntl.h>

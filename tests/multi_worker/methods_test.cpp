@@ -1,6 +1,6 @@
 // What a strategy's methods do with the values of several workers.
 // ranks: 1 2 3 4
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 // ranks: 1 2 3
 // thread levels: funneled multiple
 

@@ -1,5 +1,5 @@
 // The policies that choose by themselves, and the one that stays on a node, between the workers of one.
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 // ranks: 1 2 3
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Workers of several nodes, some of which have several workers. The nodes are this machine under other names.
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 // ranks: 2 3 4
 // thread levels: funneled multiple
 

@@ -1,6 +1,6 @@
 // Training on several workers: as on one replica, whatever the division.
 // ranks: 1 2 4
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Variables with copies on several workers.
 // ranks: 1 2 3 4
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 #include <doctest/doctest.h>
 

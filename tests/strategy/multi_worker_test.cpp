@@ -1,3 +1,4 @@
+#include <dist/multi_worker.hpp>
 #include <dist/strategy/multi_worker.hpp>
 // ranks: 1 2 3 4
 

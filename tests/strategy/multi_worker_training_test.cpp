@@ -1,6 +1,6 @@
 // The guide's multi-worker program on a small network: the losses of one process, with any number of workers and replicas.
 // ranks: 1 2 4
-#include <dist/strategy/multi_worker.hpp>
+#include <dist/multi_worker.hpp>
 
 #include <doctest/doctest.h>
 

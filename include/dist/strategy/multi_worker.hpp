@@ -17,7 +17,6 @@
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
@@ -35,7 +34,32 @@
 
 namespace dist {
 
+class TfConfigResolver;  // it needs jansson, and a program that owns MPI does not need it
+
 namespace detail {
+/// Stands for a resolver that is not known, so that the sentence about it is all that the compiler says.
+struct NoResolver {
+  [[nodiscard]] static ClusterSpec cluster_spec() { return {}; }
+  [[nodiscard]] static std::optional<Task> task() { return std::nullopt; }
+  [[nodiscard]] static std::optional<std::size_t> num_accelerators() { return std::nullopt; }
+  [[nodiscard]] static std::string describe() { return ""; }
+};
+template <>
+struct WorldHost<NoResolver> {
+  static std::unique_ptr<Hosted> join(const ClusterSpec&, std::size_t, std::string_view, std::chrono::milliseconds) {
+    return nullptr;
+  }
+};
+template <class Resolver>
+struct DefaultResolver {
+  static constexpr bool is_known = requires { sizeof(Resolver); };
+  static_assert(
+      is_known,
+      "MultiWorker without a communicator takes its processes from TF_CONFIG or a launcher: include "
+      "<dist/multi_worker.hpp>, or give it the communicator of a program that owns MPI, dist::mpi::ref(comm)");
+  using Type = std::conditional_t<is_known, Resolver, NoResolver>;
+};
+
 /// The collectives of all replicas of all processes.
 template <class Ops>
 using WorkerCollectives =
@@ -79,10 +103,15 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all
   /// of them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
   /// DeadlineExceeded when not all come.
-  MultiWorker() : MultiWorker(MultiWorkerOptions{}) {}
-  explicit MultiWorker(const MultiWorkerOptions& options) : MultiWorker(TfConfigResolver{}, options) {}
+  template <class Resolver = TfConfigResolver>
+  MultiWorker() : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorkerOptions{}) {}
+  template <class Resolver = TfConfigResolver>
+  explicit MultiWorker(const MultiWorkerOptions& options)
+      : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, options) {}
   /// With so many replicas in each process.
-  explicit MultiWorker(std::size_t replicas) : MultiWorker(MultiWorker::with_replicas_here(replicas)) {}
+  template <class Resolver = TfConfigResolver>
+  explicit MultiWorker(std::size_t replicas)
+      : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorker::with_replicas_here(replicas)) {}
   /// The processes that `resolver` knows of.
   template <ClusterResolver R>
   explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})

@@ -1,4 +1,5 @@
 #include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/world_host.hpp>
 // ranks: 1 2 3 4
 
 #include <chrono>

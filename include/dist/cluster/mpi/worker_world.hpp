@@ -16,15 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/launcher.hpp>
 #include <dist/cluster/lone_process.hpp>
-#include <dist/cluster/mpi/hosted_world.hpp>
-#include <dist/cluster/rendezvous/address_exchange.hpp>
 #include <dist/cluster/rendezvous/machine.hpp>
-#include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
@@ -43,10 +39,28 @@ namespace dist {
 
 namespace detail {
 
+/// A world that this library hosts (HostedWorld), as it is seen by what does not know how.
+class Hosted {
+ public:
+  virtual ~Hosted() = default;
+  [[nodiscard]] virtual int lifeline() const = 0;
+  [[nodiscard]] virtual std::optional<LostPeer> lost_peer() const = 0;
+  [[nodiscard]] virtual pid_t server() const = 0;
+  virtual void initialised() = 0;
+  virtual void continue_server() noexcept = 0;
+  virtual void goodbye() = 0;
+};
+
+/// Joins the worlds that processes host themselves, for those that a resolver of type `R` knows:
+/// `join(cluster, worker, source, start_timeout)`. It is defined in cluster/mpi/world_host.hpp, which needs PMIx and
+/// OpenSSL; a program that owns MPI needs neither.
+template <class R>
+struct WorldHost;
+
 /// The MPI that this library started, and the world that it hosts: once, for the whole life of the process. Nothing
 /// where the program owns MPI.
 struct StartedWorld {
-  std::unique_ptr<HostedWorld> hosted;
+  std::unique_ptr<Hosted> hosted;
   std::unique_ptr<mpi::Environment> environment;
   std::optional<mpi::Farewell> farewell;  ///< where this library finalises MPI
   std::shared_ptr<PeerHealth> health;     ///< what the last strategy knew of its peers
@@ -166,6 +180,12 @@ class WorkerWorld {
   WorkerWorld(const R& resolver, std::chrono::milliseconds start_timeout,
               mpi::ThreadLevel thread_level = mpi::ThreadLevel::funneled)
       : thread_level_(thread_level) {
+    constexpr bool can_host = requires { sizeof(detail::WorldHost<R>); };
+    static_assert(
+        can_host,
+        "processes that a resolver lists may have to host their world of MPI themselves: include "
+        "<dist/multi_worker.hpp>, which needs PMIx, jansson and OpenSSL, or give MultiWorker the communicator "
+        "of a program that owns MPI, dist::mpi::ref(comm)");
     if (start_timeout.count() <= 0)
       throw InvalidArgument("The workers have no time to start",
                             text("the start timeout is ", start_timeout.count(), " ms"),
@@ -173,7 +193,7 @@ class WorkerWorld {
     detail::has_joined_others.store(true, std::memory_order_relaxed);
     const detail::StartedWorld::Work work{started()};
     constexpr std::chrono::hours longest{24 * 3650};  // what is longer overflows as nanoseconds
-    join(resolver, std::min<std::chrono::milliseconds>(start_timeout, longest));
+    if constexpr (can_host) join(resolver, std::min<std::chrono::milliseconds>(start_timeout, longest));
   }
 
   /// Whether there is no communicator: this process trains alone.
@@ -263,7 +283,7 @@ class WorkerWorld {
       task_ = task;
       if (cluster.empty()) source_ = "no other workers";
       if (!trains(task) || sync_tasks(cluster).size() <= 1) return;
-      host(cluster, *task, start_timeout);
+      host<R>(cluster, *task, start_timeout);
     }
   }
 
@@ -331,33 +351,14 @@ class WorkerWorld {
     }
   }
 
+  template <class R>
   void host(const ClusterSpec& cluster, Task task, std::chrono::milliseconds start_timeout) {
-    const rendezvous::Deadline deadline = rendezvous::Deadline::in(start_timeout);
-    HostedOptions options;
-    options.rank = id_in_cluster(cluster, task);
-    options.secret = rendezvous::job_secret();
-    const auto endpoint_of = [&](Task each) -> HostedTask {
-      const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source_));
-      return {address.host, text(address.port)};
-    };
-    const std::vector<Task> tasks = sync_tasks(cluster);
-    if (cluster.has_meeting_place_only()) {
-      rendezvous::MeetingOptions meeting;
-      meeting.place = endpoint_of(tasks.front());
-      meeting.rank = options.rank;
-      meeting.world = tasks.size();
-      meeting.secret = options.secret;
-      meeting.deadline = start_timeout;
-      options.tasks = rendezvous::exchange_addresses(meeting);
-    } else {
-      for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
-    }
-    options.deadline = std::max(deadline.left(), rendezvous::Milliseconds{1});
-    started().hosted = std::make_unique<HostedWorld>(HostedWorld::join(options));
+    const std::size_t worker = id_in_cluster(cluster, task);
+    started().hosted = detail::WorldHost<R>::join(cluster, worker, source_, start_timeout);
     {
       Start start{start_timeout, thread_level_};
       started().hosted->initialised();
-      start.finish(name_of(text("worker ", options.rank)), options.rank);
+      start.finish(name_of(text("worker ", worker)), worker);
     }
     comm_ = MPI_COMM_WORLD;
   }

@@ -1,0 +1,26 @@
+# Finds the PMIx library as PMIx::PMIx, and sets PMIx_FOUND and PMIx_VERSION.
+# Debian keeps the header beside the real library, in lib/<architecture>/pmix2/include, where no compiler looks.
+find_library(PMIx_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)
+if(PMIx_LIBRARY)
+  get_filename_component(dist_pmix_folder "${PMIx_LIBRARY}" REALPATH)
+  get_filename_component(dist_pmix_folder "${dist_pmix_folder}" DIRECTORY)
+endif()
+find_path(PMIx_INCLUDE_DIR pmix_server.h HINTS "${dist_pmix_folder}/../include" PATH_SUFFIXES pmix)
+mark_as_advanced(PMIx_INCLUDE_DIR PMIx_LIBRARY)
+if(PMIx_INCLUDE_DIR AND EXISTS "${PMIx_INCLUDE_DIR}/pmix_version.h")
+  set(PMIx_VERSION "")
+  foreach(part MAJOR MINOR RELEASE)
+    file(STRINGS "${PMIx_INCLUDE_DIR}/pmix_version.h" line REGEX "^#define PMIX_VERSION_${part} ")
+    string(REGEX REPLACE "[^0-9]" "" number "${line}")
+    string(APPEND PMIx_VERSION "${number}.")
+  endforeach()
+  string(REGEX REPLACE "\\.+$" "" PMIx_VERSION "${PMIx_VERSION}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(PMIx REQUIRED_VARS PMIx_LIBRARY PMIx_INCLUDE_DIR VERSION_VAR PMIx_VERSION)
+if(PMIx_FOUND AND NOT TARGET PMIx::PMIx)
+  add_library(PMIx::PMIx UNKNOWN IMPORTED)
+  set_target_properties(PMIx::PMIx PROPERTIES IMPORTED_LOCATION "${PMIx_LIBRARY}"
+                                              INTERFACE_INCLUDE_DIRECTORIES "${PMIx_INCLUDE_DIR}")
+endif()
