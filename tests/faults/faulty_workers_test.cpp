@@ -219,6 +219,32 @@ TEST_CASE("limits of the system are lived with, or refused with the number that 
       });
 }
 
+TEST_CASE("a signal makes a worker print for whom it waits, in what and since when, in a step and at its end") {
+  const auto plan = [](const char* policy, const char* fault, std::size_t replicas) {
+    return Plan{.policy = policy, .ranks = 2, .fault = fault, .replicas = replicas};
+  };
+  Job window{Start::tf_config, plan("ring", "busy", 2)};
+  Job messages{Start::tf_config, plan("flat", "busy", 1)};
+  Job of_mpi{Start::mpirun, plan("mpi", "busy", 1)};
+  Job end{Start::tf_config, plan("ring", "late", 1)};
+  for (Job* const job : {&window, &messages, &of_mpi, &end}) {
+    job->await(1, "fault");
+    std::this_thread::sleep_for(200ms);
+    kill(job->children()[0], SIGUSR1);  // mpirun sends it on
+  }
+  CHECK(Job::finish({&window, &messages, &of_mpi, &end}) == 0);
+  for (Job* const job : {&window, &messages, &of_mpi}) {
+    INFO(describe(*job), "\n", job->output());
+    for (const int status : job->statuses()) CHECK(status == 0);
+    CHECK(job->output().find("dist: worker 0 on host ") != std::string::npos);
+    CHECK(job->output().find(" waits for worker 1 (host ") != std::string::npos);
+    CHECK(job->output().find(" in all_reduce(sum) of 1 f32, since 0.") != std::string::npos);
+  }
+  INFO(end.output());
+  CHECK(end.output().find(" waits for worker 1 on host ") != std::string::npos);
+  CHECK(end.output().find(" at the end of the process, since ") != std::string::npos);
+}
+
 TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)") {
   run({{Start::tf_config, {.policy = "ring", .ranks = 2, .fault = "leave"}},
        {Start::tf_config, {.policy = "mpi", .ranks = 3, .fault = "exit"}},

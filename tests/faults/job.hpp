@@ -229,6 +229,8 @@ class Job {
     return left;
   }
 
+  /// The processes that were started, in their order: the workers themselves where each has its TF_CONFIG.
+  [[nodiscard]] const std::vector<pid_t>& children() const { return children_; }
   /// Of the children, in the order of their start: the exit status, or 128 and the number of the signal; `running` of
   /// those that did not end.
   [[nodiscard]] const std::vector<int>& statuses() const { return statuses_; }

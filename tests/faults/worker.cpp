@@ -76,6 +76,10 @@ class Fault {
       Log::write("fault");
       std::exit(0);
     }
+    if (happens("busy")) {  // the others wait for it, and are asked for whom
+      Log::write("fault");
+      sleep(1);
+    }
     if (happens("throw_outside")) {
       Log::write("fault");
       throw std::runtime_error("the disk of the second worker is full");

@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/service_thread.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 
@@ -78,6 +80,7 @@ class Watchdog {
     Clock::time_point since;
     bool lost = false;
     Clock::time_point lost_since;
+    std::optional<SlowWait> slow;
     std::unique_lock lock{mutex_};
     while (!wake_.wait_for(lock, std::chrono::milliseconds{100}, [&] { return stop_; })) {
       const std::uint64_t guarded = guarded_.load(std::memory_order_acquire);
@@ -86,8 +89,10 @@ class Watchdog {
         seen = guarded;
         since = now;
         lost = false;
+        slow.reset();
       }
       if (guarded == 0 || now == since) continue;
+      if (!slow) note(guarded, slow.emplace());
       if (!lost && knows_of_a_loss()) {
         lost = true;
         lost_since = now;
@@ -97,6 +102,14 @@ class Watchdog {
       else if (deadline_.count() != 0 && now - since >= deadline_)
         end(guarded, exit_late);
     }
+  }
+
+  /// Nobody knows for whom a call of MPI waits. It is described while it stays, as at its end.
+  void note(std::uint64_t guarded, SlowWait& slow) {
+    is_ending_.store(true);
+    if (guarded_.load() == guarded)
+      slow.note([&] { return text("for others in ", describe(*call_.load(std::memory_order_relaxed))); });
+    is_ending_.store(false);
   }
 
   [[nodiscard]] bool knows_of_a_loss() {

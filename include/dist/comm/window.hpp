@@ -19,6 +19,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/longest_wait.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
@@ -233,6 +234,7 @@ class WindowGroup {
       sched_yield();
     }
     // A process that died does not wake anybody, and nobody says when the time is up: hence a look every millisecond.
+    SlowWait slow;
     constexpr std::int64_t longest = 1'000'000;
     const std::int64_t start = detail::monotonic_nanoseconds();
     while (!arrived(peer)) {
@@ -246,6 +248,7 @@ class WindowGroup {
 
   /// Called while waiting for `peer`: throws if it is lost, has left, or is late.
   void look(std::size_t peer) {
+    SlowWait::note_innermost([&] { return text("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
     const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
     if (!lost || (lost->in_order && arrived(peer))) return;
     // What a member said before it ended is more precise: perhaps it ended because another one is lost.

@@ -27,6 +27,7 @@
 #include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/say.hpp>
 
 namespace dist {
@@ -206,6 +207,7 @@ class HostedWorld {
     const rendezvous::Deadline patience = rendezvous::Deadline::in(options.patience);
     bool said = own;  // its server says the same
     missing_ = {};
+    SlowWait slow;
     // The server keeps the same deadline and can name who is missing: it has the first word.
     deadline = deadline.later(rendezvous::Milliseconds{2000});
     for (;;) {
@@ -219,6 +221,10 @@ class HostedWorld {
         throw RendezvousError("The server of this node ended", "this process had started it",
                               "See what it printed; start the job again");
       if (!alive) return;
+      slow.note([&] {
+        return missing_.who.empty() ? text("for the server at ", to_string(options.tasks[server_.rank]))
+                                    : text("for all to come: ", missing_.who, " (", missing_.why, ")");
+      });
       if (deadline.passed() && !missing_.who.empty())
         detail::WorldFailure{detail::WorldFailure::Kind::deadline, detail::late_refusal(missing_, options.deadline)}
             .raise();

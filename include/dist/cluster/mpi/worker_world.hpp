@@ -30,6 +30,7 @@
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/farewell.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/comm/watchdog.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
@@ -60,6 +61,7 @@ struct WorldHost;
 /// The MPI that this library started, and the world that it hosts: once, for the whole life of the process. Nothing
 /// where the program owns MPI.
 struct StartedWorld {
+  ReportSignal report_signal;  ///< from the first wait for other processes to the last one
   std::unique_ptr<Hosted> hosted;
   std::unique_ptr<mpi::Environment> environment;
   std::optional<mpi::Farewell> farewell;  ///< where this library finalises MPI
@@ -171,6 +173,8 @@ class WorkerWorld {
     mpi::require_running();
     task_->index = rank_in(comm_);
     source_ = "the program's communicator";
+    static_cast<void>(started());
+    ReportSignal::name_process(name_of(text("worker ", task_->index)));
   }
   /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
   /// between the processes; DeadlineExceeded when not all come within `start_timeout`, which under a launcher, whose
@@ -247,6 +251,7 @@ class WorkerWorld {
     /// process went, although MPI runs.
     void finish(std::string_view name, std::size_t worker) {
       detail::StartedWorld& world = started();
+      ReportSignal::name_process(name);
       if (world.environment && world.environment->owns_mpi() && !world.farewell) world.farewell.emplace(name, worker);
       health_.look();
     }
@@ -354,6 +359,7 @@ class WorkerWorld {
   template <class R>
   void host(const ClusterSpec& cluster, Task task, std::chrono::milliseconds start_timeout) {
     const std::size_t worker = id_in_cluster(cluster, task);
+    ReportSignal::name_process(name_of(text("worker ", worker)));
     started().hosted = detail::WorldHost<R>::join(cluster, worker, source_, start_timeout);
     {
       Start start{start_timeout, thread_level_};

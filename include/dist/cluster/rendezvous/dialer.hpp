@@ -14,6 +14,7 @@
 #include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/endpoint.hpp>
 #include <dist/cluster/rendezvous/hello.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/say.hpp>
 
 namespace dist::rendezvous {
@@ -195,9 +196,11 @@ class Dialer {
                                      Milliseconds patience = default_patience) {
   const Deadline said_at = Deadline::in(patience);
   bool said = false;
+  SlowWait slow;
   for (;;) {
     dialer.advance();
     if (dialer.welcomed()) return dialer.take();
+    slow.note([&] { return text("for ", whom, " (", dialer.last_problem(), ")"); });
     if (deadline.passed())
       throw DeadlineExceeded(text(whom, " has not come within ", seconds(within)), dialer.last_problem(),
                              "Start it, check its address, and that no firewall blocks its port; a longer wait is an "

@@ -26,6 +26,7 @@
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/comm/watchdog.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -348,6 +349,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
   /// Called about every millisecond while waiting for `peer`: throws if it has failed or is lost.
   void look(std::optional<std::size_t> peer) {
+    SlowWait::note_innermost(
+        [&] { return text("for ", peer ? name(*peer) : "the others", " in ", describe(mine_.call.call())); });
     take_notices();
     if (options_.health == nullptr) return;
     if (const std::optional<LostPeer> lost =

@@ -14,6 +14,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
 
@@ -58,6 +59,7 @@ class Farewell {
         detail::spins_on_shared_core, dist::detail::longest_wait(timeout), [&] { return is_done(); },
         [&] {
           health.look();
+          SlowWait::note_innermost([&] { return text("for ", missing(), " at the end of the process"); });
           if (said || dist::detail::monotonic_nanoseconds() - start < patience) return;
           said = true;
           say(text(name(rank_), " has finished and waits for ", missing(), ", ",

@@ -10,6 +10,7 @@
 #include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/wait.hpp>
 
@@ -33,6 +34,7 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
     if (done()) return;
   const std::int64_t start = dist::detail::monotonic_nanoseconds();
   std::int64_t next_look = start + millisecond;
+  SlowWait slow;
   for (;;) {
     for (unsigned spin = 0; spin < per_clock; ++spin) {
       if (done()) return;
@@ -42,6 +44,7 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
     if (now < next_look) continue;
     next_look = now + millisecond;
     look();
+    slow.note([] { return "for other workers in MPI"; });  // unless look() said more
     if (now - start > timeout && !done()) late();
   }
 }
@@ -63,6 +66,7 @@ inline void wait(std::span<MPI_Request> requests, std::string_view what, std::ch
       },
       [&] {
         if (health != nullptr) health->look();
+        SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
       },
       [&] {
         throw DeadlineExceeded(text(what, " did not end in time"),
