@@ -72,7 +72,8 @@ endforeach()
 set(refused "${CMAKE_CURRENT_SOURCE_DIR}/gates/compile_fail")
 foreach(entry "compiles=compiles with .*, and must not" "other_message=for another reason"
               "no_expectation=no line '// expect: ...'" "another_error_first=another error comes before the sentence"
-              "many_lines_follow=lines follow the sentence, more than 12")
+              "many_lines_follow=lines follow the sentence, more than 12"
+              "another_error_follows=other errors follow the only one")
   string(REGEX MATCH "^([a-z_]+)=(.*)$" entry "${entry}")
   set(name gates.compile_fail_${CMAKE_MATCH_1})
   set(sentence "${CMAKE_MATCH_2}")

@@ -6,6 +6,7 @@
 #   - after the line with the text come at most 12 lines: the source lines that the compiler quotes, notes, and other
 #     errors, whatever causes them. clang++ says after an error where a template was instantiated, and g++ says that
 #     before it; these notes and what they quote are not counted, nor are lists of including files.
+# A line `// only error` asks that no other error follows either: for mistakes in the program's own code.
 # A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
 # sources together, by compile_fail_controls.cmake.
 #
@@ -31,6 +32,8 @@ file(STRINGS "${SOURCE}" flags REGEX "^// flags: " LIMIT_COUNT 1)
 string(REGEX REPLACE "^// flags: " "" flags "${flags}")
 separate_arguments(flags)
 
+file(STRINGS "${SOURCE}" only_error REGEX "^// only error$" LIMIT_COUNT 1)
+
 set(number 0)
 string(REPLACE "," ";" compilers "${COMPILERS}")
 foreach(compiler IN LISTS compilers)
@@ -55,11 +58,15 @@ foreach(compiler IN LISTS compilers)
   string(REGEX REPLACE "\n$" "" lines "${lines}")
   string(REPLACE "\n" ";" lines "${lines}")
   set(errors 0)
+  set(later_errors 0)
   set(found FALSE)
   set(in_backtrace FALSE)
   set(following 0)
   foreach(line IN LISTS lines)
     if(found)
+      if(line MATCHES "^[^ ].*: (fatal )?error: ")
+        math(EXPR later_errors "${later_errors} + 1")
+      endif()
       if(line MATCHES "${where_from}")
         set(in_backtrace TRUE)
       elseif(NOT (in_backtrace AND line MATCHES "^ "))
@@ -78,6 +85,9 @@ foreach(compiler IN LISTS compilers)
   endforeach()
   if(errors GREATER 1)
     fail("${SOURCE}: with ${compiler} another error comes before the sentence: ${expectation}")
+  endif()
+  if(only_error AND later_errors GREATER 0)
+    fail("${SOURCE}: with ${compiler} other errors follow the only one: ${expectation}")
   endif()
   if(following GREATER most_lines)
     fail("${SOURCE}: with ${compiler} ${following} lines follow the sentence, more than ${most_lines}: ${expectation}")
