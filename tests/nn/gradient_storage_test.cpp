@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <conformance/make_strategy.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -323,4 +324,31 @@ TEST_CASE("a slot of one parameter is read outside replica functions by name") {
       "names.",
       dist::InvalidArgument);
   CHECK_THROWS_AS(static_cast<void>(optimizer.slot(scope, "momentum", "dense_3/bias")), dist::InvalidArgument);
+}
+
+TEST_CASE_TEMPLATE("a slot of one parameter is written outside replica functions, where its owner keeps it", Maker,
+                   conformance::Make<dist::Default>, conformance::Make<dist::Mirrored<dist::SharedMemoryAllReduce>, 3>,
+                   conformance::Make<dist::Mirrored<dist::RingAllReduce>, 2>,
+                   conformance::Make<dist::CentralStorage<dist::Cpu>, 3>) {
+  const auto made = Maker::make();
+  auto& strategy = *made;
+  nn::Network<Net> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f, .momentum = 0.5f}};
+  const auto scope = strategy.scope();
+  const auto before = net.parameter(scope, "dense_1/bias");
+  optimizer.assign_slot(scope, "momentum", "dense_1/bias", std::vector<float>{1, 2, 3, 4, 5});
+  optimizer.assign_slot(scope, "momentum", "dense/kernel", 2.0f);
+  CHECK(optimizer.slot(scope, "momentum", "dense_1/bias") == dist::Tensor<float>{{5}, {1, 2, 3, 4, 5}});
+  CHECK(optimizer.slot(scope, "momentum", "dense/kernel")(39, 16) == 2);
+  CHECK(optimizer.slot(scope, "momentum", "dense_1/kernel")[0] == 0);
+  // Without gradients a step moves the weights by half of the momentum that there was.
+  strategy.run([&](auto& replica) {
+    const std::span<float> gradients = net.gradients().component(replica);
+    std::fill(gradients.begin(), gradients.end(), 0.0f);
+    optimizer.apply_gradients(replica);
+  });
+  const auto after = net.parameter(scope, "dense_1/bias");
+  for (std::size_t i = 0; i < 5; ++i) CHECK(after[i] == before[i] + 0.5f * static_cast<float>(i + 1));
+  CHECK(optimizer.slot(scope, "momentum", "dense/kernel")(0, 3) == 1);
+  CHECK_THROWS_AS(optimizer.assign_slot(scope, "momentum", "dense_1/bias", std::vector<float>{1}), dist::ShapeMismatch);
 }

@@ -7,8 +7,8 @@
 
 namespace dist {
 
-/// What a function that makes an input pipeline is told of its place (spec I19). Of the default strategy: one pipeline,
-/// one replica (spec A21).
+/// What a function that makes an input pipeline learns about its place (spec I19). Under the default strategy: one
+/// pipeline, one replica (spec A21).
 class InputContext {
  public:
   constexpr InputContext() = default;
@@ -18,7 +18,7 @@ class InputContext {
         input_pipeline_id_(input_pipeline_id),
         num_replicas_in_sync_(num_replicas_in_sync) {}
 
-  /// In all workers together.
+  /// The number of pipelines in all workers together.
   [[nodiscard]] constexpr std::size_t num_input_pipelines() const noexcept { return num_input_pipelines_; }
   /// 0 to `num_input_pipelines() - 1`: which part of the data to read.
   [[nodiscard]] constexpr std::size_t input_pipeline_id() const noexcept { return input_pipeline_id_; }

@@ -6,7 +6,7 @@
 
 namespace dist {
 
-/// What the function of `values_from_function` is told about the replica it makes a value for (spec C19).
+/// What the function of `values_from_function` learns about the replica for which it makes a value (spec C19).
 class ValueContext {
  public:
   constexpr ValueContext(ReplicaId replica_id, std::size_t num_replicas_in_sync)

@@ -241,14 +241,38 @@ class Optimizer {
   /// "dense/kernel")`. Throws InvalidArgument for a slot or a parameter that there is not.
   [[nodiscard]] Tensor<Element> slot(const InCrossReplica auto& scope, std::string_view name,
                                      std::string_view parameter) const {
-    std::string names;
-    for (const Slot& slot : slots_) {
-      if (slot.name() == text(O::name, "/", name))
-        return detail::part_of(slot, scope, detail::parameter_named(Network::layout(), parameter));
-      names += text(names.empty() ? "" : ", ", slot.name());
+    return detail::part_of(slot_named(name), scope, detail::parameter_named(Network::layout(), parameter));
+  }
+  /// Writes it: `values` are a tensor of the parameter's shape, a contiguous range of as many numbers, or one number for
+  /// all elements. Each element is kept by the replica that updates it. Throws as `slot` does, and ShapeMismatch.
+  template <class Values>
+  void assign_slot(const InCrossReplica auto& scope, std::string_view name, std::string_view parameter,
+                   const Values& values) {
+    static_assert(stored,
+                  "the slots of a network with nn::OwnerComputedGradients are divided among the replicas as its "
+                  "gradients are: write slots of a network with nn::StoredGradients");
+    if constexpr (stored) {
+      const Slot& slot = slot_named(name);
+      const Parameter& place = detail::parameter_named(Network::layout(), parameter);
+      const auto given = dist::detail::given_to(detail::NamedPart<Element>{place.name(), place.shape}, values);
+      const IndexRange range{place.offset, place.offset + place.shape.elements()};
+      const bool each_has_all = progress_.component(scope, 0)[applied] == as_given;
+      auto passed = scope.strategy().template buffer<Element>(Shape{slot.size()}, text(O::name, "/assigned"));
+      scope.strategy().run([&](auto& replica) {
+        const std::span<Element> mine = slot.component(replica);
+        const auto write = [&](IndexRange written) {
+          for (std::size_t i = std::max(range.begin, written.begin); i < std::min(range.end, written.end); ++i)
+            mine[i] = given[i - range.begin];
+        };
+        if (each_has_all) return write(range);
+        std::fill(mine.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                  mine.begin() + static_cast<std::ptrdiff_t>(range.end), Element{0});
+        replica.barrier();  // one copy may be that of all
+        replica.update_shards(passed.component(replica), [&](std::size_t first, std::span<Element> block) {
+          write({first, first + block.size()});
+        });
+      });
     }
-    throw InvalidArgument(text("Optimizer ", O::name, " has no slot '", name, "'"), text("it has ", names),
-                          text("Use what follows ", O::name, "/ in one of these names"));
   }
 
  private:
@@ -262,6 +286,16 @@ class Optimizer {
   static constexpr std::size_t applied = 1;
   static constexpr std::int64_t aggregated = 1;
   static constexpr std::int64_t as_given = 2;
+
+  [[nodiscard]] const Slot& slot_named(std::string_view name) const {
+    std::string names;
+    for (const Slot& slot : slots_) {
+      if (slot.name() == text(O::name, "/", name)) return slot;
+      names += text(names.empty() ? "" : ", ", slot.name());
+    }
+    throw InvalidArgument(text("Optimizer ", O::name, " has no slot '", name, "'"), text("it has ", names),
+                          text("Use what follows ", O::name, "/ in one of these names"));
+  }
 
   static O checked(O function) {
     function.check();

@@ -108,7 +108,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   template <class Resolver = TfConfigResolver>
   explicit MultiWorker(const MultiWorkerOptions& options)
       : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, options) {}
-  /// With so many replicas in each process.
+  /// With `replicas` replicas in each process.
   template <class Resolver = TfConfigResolver>
   explicit MultiWorker(std::size_t replicas)
       : MultiWorker(typename detail::DefaultResolver<Resolver>::Type{}, MultiWorker::with_replicas_here(replicas)) {}
