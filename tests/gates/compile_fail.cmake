@@ -9,6 +9,15 @@ elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 list(JOIN compile_fail_compilers "," compile_fail_compilers_joined)
 
+set(compile_fail_includes "${PROJECT_SOURCE_DIR}/include")
+foreach(component IN ITEMS MPI PMIX)  # packages that compilers do not find by themselves
+  if(DIST_HAVE_${component})
+    string(TOLOWER ${component} component)
+    string(APPEND compile_fail_includes
+           ",$<JOIN:$<TARGET_PROPERTY:${dist_targets_${component}},INTERFACE_INCLUDE_DIRECTORIES>,$<COMMA>>")
+  endif()
+endforeach()
+
 # What most cases include, precompiled once for each compiler: a case takes longer to read it than to be refused. (More
 # than dist.hpp does not pay: g++ takes a tenth of a second longer to load a header with nn and data.)
 set(preludes "${CMAKE_CURRENT_BINARY_DIR}/compile_fail")
@@ -37,7 +46,7 @@ set_tests_properties(compile_fail.preludes PROPERTIES FIXTURES_SETUP dist_compil
 function(dist_add_compile_fail name source)
   add_test(NAME ${name}
            COMMAND "${CMAKE_COMMAND}" "-DCOMPILERS=${compile_fail_compilers_joined}"
-                   "-DINCLUDE=${PROJECT_SOURCE_DIR}/include" "-DPRELUDES=${preludes}" "-DSOURCE=${source}" -P
+                   "-DINCLUDES=${compile_fail_includes}" "-DPRELUDES=${preludes}" "-DSOURCE=${source}" -P
                    "${PROJECT_SOURCE_DIR}/tests/gates/compile_fail_check.cmake")
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 FIXTURES_REQUIRED dist_compile_fail_preludes)
 endfunction()
@@ -45,7 +54,7 @@ endfunction()
 function(dist_add_controls name compiler sources)
   list(JOIN sources "," sources)
   add_test(NAME ${name}
-           COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${compiler}" "-DINCLUDE=${PROJECT_SOURCE_DIR}/include"
+           COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${compiler}" "-DINCLUDES=${compile_fail_includes}"
                    "-DSOURCES=${sources}" "-DOUTPUT=${preludes}/${name}.cpp" -P
                    "${PROJECT_SOURCE_DIR}/tests/gates/compile_fail_controls.cmake")
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)

@@ -1,4 +1,4 @@
-# cmake -DCOMPILERS=<path,path> -DINCLUDE=... -DSOURCE=... [-DPRELUDES=<folder>] -P compile_fail_check.cmake
+# cmake -DCOMPILERS=<path,path> -DINCLUDES=<folder,folder> -DSOURCE=... [-DPRELUDES=<folder>] -P compile_fail_check.cmake
 #
 # The source says in a line `// expect: <text>` what each compiler must say. What it says must be the sentence first and
 # little else, because nobody reads to the third error:
@@ -34,6 +34,11 @@ separate_arguments(flags)
 
 file(STRINGS "${SOURCE}" only_error REGEX "^// only error$" LIMIT_COUNT 1)
 
+string(REGEX REPLACE "([^,]+),?" "-I\\1;" includes "${INCLUDES}")
+if(flags MATCHES "-nostdinc")
+  list(GET includes 0 includes)  # the library's own: packages are hidden
+endif()
+
 set(number 0)
 string(REPLACE "," ";" compilers "${COMPILERS}")
 foreach(compiler IN LISTS compilers)
@@ -42,7 +47,7 @@ foreach(compiler IN LISTS compilers)
     set(prelude -include "${PRELUDES}/${number}/prelude.hpp")
   endif()
   math(EXPR number "${number} + 1")
-  execute_process(COMMAND "${compiler}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${prelude} ${flags} "${SOURCE}"
+  execute_process(COMMAND "${compiler}" -std=c++20 -fsyntax-only ${includes} ${prelude} ${flags} "${SOURCE}"
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(status EQUAL 0)
     fail("${SOURCE} compiles with ${compiler}, and must not")

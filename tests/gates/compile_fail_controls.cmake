@@ -1,9 +1,10 @@
-# cmake -DCOMPILER=... -DINCLUDE=... -DSOURCES=<path,path> -DOUTPUT=<file> -P compile_fail_controls.cmake
+# cmake -DCOMPILER=... -DINCLUDES=<folder,folder> -DSOURCES=<path,path> -DOUTPUT=<file> -P compile_fail_controls.cmake
 #
 # Compiles the CONTROL branches of all sources at once, each in a namespace of its own: what they include comes first,
 # so that in the namespace it is there already. A source with a line `// alone: <why>` is compiled for itself.
 set(ENV{LC_ALL} C)
 
+string(REGEX REPLACE "([^,]+),?" "-I\\1;" include_flags "${INCLUDES}")
 set(includes "")
 set(together "")
 set(alone "")
@@ -29,7 +30,7 @@ list(JOIN includes "\n" includes)
 file(WRITE "${OUTPUT}" "${includes}\n${together}")
 
 foreach(source IN LISTS OUTPUT alone)
-  execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -DCONTROL "-I${INCLUDE}" "${source}"
+  execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -DCONTROL ${include_flags} "${source}"
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     message("${output}")

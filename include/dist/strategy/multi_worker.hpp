@@ -198,4 +198,8 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };
 
+/// A MultiWorker without a policy, for a sentence.
+template <class... Arguments>
+MultiWorker(const Arguments&...) -> MultiWorker<detail::NoOps>;
+
 }  // namespace dist

@@ -19,6 +19,7 @@
 #include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/communication_options.hpp>
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
@@ -69,10 +70,19 @@ namespace detail {
   return options.replicas.value_or(1);
 }
 
-/// The policy between the nodes, or between all processes.
+/// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
 template <class Ops>
 struct BetweenNodes {
-  using Type = Ops;
+  static constexpr bool is_named = !std::same_as<Ops, NoOps>;
+  static_assert(is_named,
+                "MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>, or with "
+                "MpiAllReduce, SharedWindowAllReduce or AutoAllReduce");
+  static constexpr bool joins_processes = fits<Ops, mpi::Communicator>;
+  static_assert(joins_processes,
+                "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
+                "MpiAllReduce, SharedWindowAllReduce or AutoAllReduce, or Mirrored with this policy");
+
+  using Type = std::conditional_t<is_named && joins_processes, Ops, RingAllReduce>;
   static constexpr bool hierarchical = true;
   static constexpr bool one_node_only = false;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #if !__has_include(<pmix_server.h>)
-#error "<pmix_server.h> of PMIx was not found: install libpmix-dev, and link dist::mpi (without CMake: -lpmix)"
+#error "<pmix_server.h> of PMIx was not found: install libpmix-dev, and link dist::pmix (without CMake: -lpmix)"
 #endif
 
 #include <fcntl.h>
