@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -64,6 +65,21 @@ TEST_CASE("one replica of each group combines, another one for the next tensor (
   const std::vector<std::size_t> first{20, 0, 20, 0};
   const std::vector<std::size_t> second{0, 20, 0, 20};
   CHECK(additions(4, 3) == std::vector<std::vector<std::size_t>>{first, second, first});
+}
+
+TEST_CASE("a time-out of one call on one replica changes nothing in the calls that follow") {
+  using namespace std::chrono_literals;
+  dist::Mirrored<dist::HierarchicalCopyAllReduce> strategy{4};
+  const auto totals = strategy.run([](auto& replica) {
+    std::vector<float> values(100, 1.0f);
+    for (int call = 0; call < 3; ++call) {
+      dist::CommunicationOptions options;
+      if (replica.local_index() == 2 && call != 1) options.timeout = 60s;
+      replica.all_reduce(dist::sum, std::span<float>{values}, options);
+    }
+    return values[99];
+  });
+  for (const float total : totals) CHECK(total == 64);
 }
 
 TEST_CASE("of an odd number of replicas the second group has one more, of one replica the first has none (spec H06)") {

@@ -73,3 +73,13 @@ TEST_CASE("the halves of reduce_and_apply see the values themselves") {
   CHECK(calls == 2);
   CHECK(values == std::array<float, 3>{1, 7, 3});
 }
+
+TEST_CASE("nothing is called where there are no elements") {
+  const std::span<float> none;
+  int calls = 0;
+  const auto call = [&](auto...) { ++calls; };
+  dist::SelfCollectives::reduce_and_apply(dist::sum, none, none, call);
+  dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{none}, call);
+  dist::SelfCollectives::update_shards(none, call);
+  CHECK(calls == 0);
+}

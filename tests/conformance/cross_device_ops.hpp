@@ -340,6 +340,7 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
     replica.collectives().reduce_and_apply(
         dist::sum, std::span<float>{result.gradient}, std::span<float>{result.mirror},
         [&](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
+          if (mine.empty()) throw std::logic_error("an update of no elements");
           for (std::size_t i = 0; i < mine.size(); ++i) {
             updates[first + i].fetch_add(1);
             mine[i] -= 2 * reduced[i];
@@ -390,7 +391,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
     std::size_t next = 0;
     const dist::Tensor<T>& operands = result.values;
     replica.collectives().reduce_scatter(op, operands.elements(), [&](std::size_t first, std::span<const T> reduced) {
-      result.wrong += first < next;
+      result.wrong += first < next || reduced.empty();
       next = first + reduced.size();
       for (std::size_t i = 0; i < reduced.size(); ++i) {
         take(reducers, first + i);
@@ -399,7 +400,7 @@ void check_halves(S& strategy, Op op, std::size_t count) {
     });
     next = 0;
     replica.collectives().update_shards(result.mirror.elements(), [&](std::size_t first, std::span<T> mine) {
-      result.wrong += first < next;
+      result.wrong += first < next || mine.empty();
       next = first + mine.size();
       for (std::size_t i = 0; i < mine.size(); ++i) {
         take(updaters, first + i);

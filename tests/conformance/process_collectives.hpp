@@ -250,6 +250,7 @@ void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   std::vector<std::uint8_t> seen(count);
   std::size_t wrong = 0;
   ops.reduce_scatter(op, values.view(), [&](std::size_t first, std::span<const T> reduced) {
+    wrong += reduced.empty();
     for (std::size_t i = 0; i < reduced.size(); ++i) {
       ++seen[first + i];
       wrong += reduced[i] != expected_reduction<T, Op>(comm.size(), first + i);
@@ -259,6 +260,7 @@ void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   Values<T> mirror(0, count);
   std::size_t elsewhere = 0;
   ops.update_shards(mirror.span(), [&](std::size_t first, std::span<T> shard) {
+    elsewhere += shard.empty();
     for (std::size_t i = 0; i < shard.size(); ++i) {
       elsewhere += mine[first + i] != 1;
       shard[i] = element<T>(1, first + i);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -160,6 +161,14 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     check_copies(*strategy, small, [](std::size_t) { return 7; });
     small.assign(strategy->scope(), 255);
     check_copies(*strategy, small, [](std::size_t) { return 255; });
+  }
+  SUBCASE("an initial value of -0.0 keeps its sign") {
+    auto variable = strategy->template variable<float>({3}, -0.0f);
+    auto half = strategy->template variable<dist::BFloat16>({3}, -0.0);
+    for (std::size_t replica = 0; replica < variable.copies(); ++replica) {
+      CHECK(std::signbit(variable.component(strategy->scope(), replica)[2]));
+      CHECK(std::signbit(float{half.component(strategy->scope(), replica)[2]}));
+    }
   }
   SUBCASE("contiguous ranges are initial values, and are written, without their shape") {
     auto variable =

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +72,32 @@ TEST_CASE("a slice is zero again after reuse") {
   CHECK(second == first);
   for (std::size_t replica = 0; replica < 2; ++replica)
     CHECK(all_are(arena.at(replica, second), 4 * page(), std::byte{0}));
+}
+
+TEST_CASE("a slice that the program has locked in memory is zero again after reuse") {
+  const std::size_t size = 4 * page();
+  const auto check = [&](Arena& arena) {
+    const std::size_t first = arena.allocate(size);
+    std::fill_n(arena.at(0, first), size, std::byte{0xAB});
+    if (mlock(arena.at(0, first), size) != 0) {
+      MESSAGE("skipped: the system locks no memory (ulimit -l)");
+      return;
+    }
+    arena.release(first, size);
+    const std::size_t second = arena.allocate(size);
+    CHECK(second == first);
+    CHECK(all_are(arena.at(0, second), size, std::byte{0}));
+    munlock(arena.at(0, second), size);
+  };
+  Arena own(1, size);
+  check(own);
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  {
+    Arena shared(1, std::span{static_cast<std::byte*>(memory), size});
+    check(shared);
+  }
+  munmap(memory, size);
 }
 
 TEST_CASE("releasing in any order leaves one gap that everything fits into") {

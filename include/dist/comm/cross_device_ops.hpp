@@ -39,7 +39,7 @@ concept PolicyFor = std::is_empty_v<Ops> && requires {
 /// value), and gradients are reduced and applied in one pass (`reduce_and_apply`). For what must be known of all
 /// reduced values before they are applied, such as their norm, the pass has two halves with the same division of the
 /// elements among the replicas: each sees the reduction of its shard (`reduce_scatter`), and each changes its shard of
-/// what all get (`update_shards`).
+/// what all get (`update_shards`). Nothing is called for a shard without elements.
 template <class B>
 concept Collectives = requires(const B ops, std::span<float> values, std::span<const std::size_t> counts,
                                detail::ApplyNothing apply, detail::UseNothing use, detail::UpdateNothing update) {

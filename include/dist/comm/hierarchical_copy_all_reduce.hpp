@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -38,15 +39,27 @@ struct HierarchicalCopyAllReduce {
                   "SharesMemory, such as ThreadCommunicator");
 
    public:
-    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+    explicit On(C communicator)
+        : SharedMemoryCollectives<C>(std::move(communicator)), tensors_(std::make_shared<std::size_t>(0)) {}
+
+    /// The same collectives, which wait for other members that long: they go on counting tensors where these are.
+    [[nodiscard]] On with_timeout(auto timeout) const requires requires(const C& communicator) {
+      communicator.with_timeout(timeout);
+    }
+    {
+      On changed{comm_.with_timeout(timeout)};
+      changed.tensors_ = tensors_;
+      return changed;
+    }
 
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
-      const std::size_t main = tensors_++ % comm_.size();
+      const std::size_t main = *tensors_ % comm_.size();
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Loan loan{comm_};
       sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
+      ++*tensors_;  // now that all have come: members that caught an error agree with the others
       const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(total[i]);
       comm_.barrier();
@@ -160,7 +173,7 @@ struct HierarchicalCopyAllReduce {
       }
     }
 
-    mutable std::size_t tensors_ = 0;  // reduced in this step
+    std::shared_ptr<std::size_t> tensors_;  // reduced in this step; shared by copies of this member's collectives
   };
 };
 

@@ -241,6 +241,7 @@ class MessageRing {
   template <class T, class Op, class Use>
   void reduce_shard(Op op, std::span<const T> values, Use&& use) const {
     if (comm_.size() == 1) {
+      if (values.empty()) return;
       with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { use(std::size_t{0}, values); });
     } else if (is_small<T>(values.size())) {
       reduce_together(op, values, shard(values.size(), comm_.rank()), use);

@@ -49,17 +49,19 @@ class SelfCollectives {
 
   template <class T, ReduceOp<T> Op, class Update>
   static void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {
+    if (mirror.empty()) return;
     detail::with_widest_vectors(
         [&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror, std::span<const T>{gradient}); });
   }
 
   template <class T, ReduceOp<T> Op, class Use>
   static constexpr void reduce_scatter(Op, std::span<const T> values, Use&& use) {
-    use(std::size_t{0}, values);
+    if (!values.empty()) use(std::size_t{0}, values);
   }
 
   template <class T, class Update>
   static void update_shards(std::span<T> mirror, Update&& update) {
+    if (mirror.empty()) return;
     detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror); });
   }
 };

@@ -115,8 +115,10 @@ class Arena {
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
     const std::lock_guard lock{mutex_};
     for (std::size_t replica = 0; replica < replicas(); ++replica) {
-      // Without its pages the next slice here starts from zeros like every other.
-      static_cast<void>(madvise(at(replica, offset), size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED));
+      // Without its pages the next slice here starts from zeros like every other. The system keeps those that the
+      // program has locked (mlock, mlockall).
+      if (madvise(at(replica, offset), size, is_shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0)
+        std::memset(at(replica, offset), 0, size);
       if (!is_shared_) static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
     }
     auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });

@@ -179,8 +179,13 @@ class Optimizer {
 
   /// Updates this replica's own copy with its own gradients, without communication. What concerns the other
   /// replicas is done already, by an `all_reduce` of the gradients, or is left to the caller, whose copies then
-  /// differ (spec P08). Each replica keeps all slots for itself, so a step of this kind cannot be mixed
-  /// with one that aggregates. Throws InvalidArgument for such a mixture.
+  /// differ (spec P08). Copies that got the same gradients stay equal bit by bit as long as the processors of all
+  /// replicas have fused multiply-add, or none has: it rounds once where two instructions round twice, so copies on
+  /// unlike processors drift apart by a last bit now and then. Compile with -ffp-contract=off where they must not, or
+  /// let the gradients be aggregated here: then one replica updates an element for all.
+  ///
+  /// Each replica keeps all slots for itself, so a step of this kind cannot be mixed with one that aggregates. Throws
+  /// InvalidArgument for such a mixture.
   template <InReplica Replica>
   void apply_gradients(const Replica& replica, SkipAggregation) {
     static_assert(

@@ -77,7 +77,8 @@ void meet_here(const InReplica auto& replica) {
 /// (MultiWorkerOptions::thread_level): else buckets are reduced in `wait`.
 ///
 /// It pays where communication takes longer than the optimizer's pass, that is, between nodes: the sums go to every
-/// replica, which then updates all parameters by itself, while `apply_gradients` without this class shares the update
+/// replica, which then updates all parameters by itself (on unlike processors not always to the same bits, see
+/// Optimizer::apply_gradients with skip_aggregation), while `apply_gradients` without this class shares the update
 /// out among the replicas, in the same pass as the reduction. What changes gradients after `backward`, as
 /// nn::regularization_loss does, comes too late for the sum.
 ///

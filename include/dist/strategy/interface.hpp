@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -335,7 +336,8 @@ class StrategyInterface {
     if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
       T element = detail::to_element<T>(initial, made.name());
       derived().workers().broadcast(0, std::span<T>{&element, 1});
-      if (element == T{}) return made;  // memory comes zeroed: leave its pages untouched
+      // Memory comes zeroed: leave its pages untouched. -0.0 equals zero, and has other bytes.
+      if (const T zero{}; std::memcmp(&element, &zero, sizeof(T)) == 0) return made;
       std::fill(first.begin(), first.end(), element);
     } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
       const TensorView<const T> values = initial;
