@@ -32,20 +32,20 @@ DIST_ALWAYS_INLINE void stream_copy(const T* from, std::size_t count, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && 16 % sizeof(T) == 0);
 #if defined(__SSE2__) && !defined(__CUDACC__)
   using Vector = float __attribute__((vector_size(16), may_alias));
-  // A typedef: clang++ takes no notice of an alignment in an alias declaration.
-  typedef float Unaligned __attribute__((vector_size(16), may_alias, aligned(1)));
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % sizeof(Vector);
   if (misaligned % sizeof(T) == 0) {
     const std::size_t before = std::min(count, misaligned == 0 ? 0 : (sizeof(Vector) - misaligned) / sizeof(T));
     std::copy_n(from, before, to);
     const std::size_t vectors = (count - before) * sizeof(T) / sizeof(Vector);
-    const auto* const source = reinterpret_cast<const Unaligned*>(from + before);
+    const auto* const source = reinterpret_cast<const char*>(from + before);
     auto* const target = reinterpret_cast<Vector*>(to + before);
     for (std::size_t i = 0; i < vectors; ++i) {
+      Vector vector;
+      __builtin_memcpy(&vector, source + i * sizeof(Vector), sizeof(Vector));  // one load, of any alignment
 #ifdef __clang__
-      __builtin_nontemporal_store(Vector(source[i]), target + i);
+      __builtin_nontemporal_store(vector, target + i);
 #else
-      __builtin_ia32_movntps(reinterpret_cast<float*>(target + i), source[i]);
+      __builtin_ia32_movntps(reinterpret_cast<float*>(target + i), vector);
 #endif
     }
     const std::size_t done = before + vectors * sizeof(Vector) / sizeof(T);
