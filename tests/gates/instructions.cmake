@@ -1,0 +1,38 @@
+# The instructions that the compiler needs for a public header stay within the budgets of instructions.txt: the same
+# number on every run, where seconds are not. Valgrind takes half a minute for <dist/dist.hpp>, so the headers of which
+# others are a part stand for them.
+find_program(DIST_VALGRIND valgrind)
+mark_as_advanced(DIST_VALGRIND)
+file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/gates/instructions.txt" budgets REGEX "^[a-z]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/gates/instructions.txt")
+foreach(entry IN LISTS budgets)
+  string(REGEX MATCH "^([^ ]+) +([0-9]+)$" entry "${entry}")
+  set(header "${CMAKE_MATCH_1}")
+  set(budget "${CMAKE_MATCH_2}")
+  set(test gates.instructions.${header})
+  dist_requirements("${PROJECT_SOURCE_DIR}/include/dist/${header}")
+  if(dist_off)
+    continue()
+  elseif(dist_missing)
+    dist_add_skipped(${test} "the component ${dist_missing} was not found")
+    continue()
+  elseif(NOT DIST_VALGRIND)
+    dist_add_skipped(${test} "valgrind was not found (apt install valgrind)")
+    continue()
+  elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+    dist_add_skipped(${test} "the budgets are those of g++ 12")
+    continue()
+  endif()
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/instructions/${header}.cpp" CONTENT "#include <dist/${header}>\n" @ONLY)
+  # The compile options of the target that brings the header, without those that do not matter here.
+  add_library(dist_instructions_${header} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/instructions/${header}.cpp")
+  target_link_libraries(dist_instructions_${header} PRIVATE ${dist_libraries})
+  set(folders "$<TARGET_PROPERTY:dist_instructions_${header},INCLUDE_DIRECTORIES>")
+  set(definitions "$<TARGET_PROPERTY:dist_instructions_${header},COMPILE_DEFINITIONS>")
+  add_test(NAME ${test}
+           COMMAND "${CMAKE_COMMAND}" "-DVALGRIND=${DIST_VALGRIND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
+                   "-DFOLDERS=${folders}" "-DDEFINITIONS=${definitions}" -DHEADER=${header} -DBUDGET=${budget}
+                   "-DSOURCE=${CMAKE_CURRENT_BINARY_DIR}/instructions/${header}.cpp"
+                   -P "${CMAKE_CURRENT_SOURCE_DIR}/gates/instructions_check.cmake")
+  set_tests_properties(${test} PROPERTIES TIMEOUT 600)
+endforeach()
