@@ -59,5 +59,8 @@ TEST_CASE("auto-sharding divides files that interleave reads, and those behind a
   CHECK(collect(cached).size() == 8);
   CHECK(collect(auto_shard(cached, AutoShardPolicy::automatic, 4, 2)) == Paths{"c0", "c1"});
   CHECK(collect(cached).size() == 8);  // the caller's dataset is as before
-  CHECK_THROWS_AS(static_cast<void>(auto_shard(cached, AutoShardPolicy::file, 5, 0)), InvalidArgument);
+  for (const AutoShardPolicy policy : {AutoShardPolicy::file, AutoShardPolicy::automatic}) {
+    CHECK_THROWS_AS(static_cast<void>(auto_shard(cached, policy, 5, 0)), InvalidArgument);
+    CHECK_THROWS_AS(static_cast<void>(auto_shard(records, policy, 5, 4)), InvalidArgument);
+  }
 }

@@ -61,19 +61,22 @@ struct ArithmeticOf<T> {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::Type;
 
+/// The NaN of all Min and Max. (A variable, as device code calls no function of the standard library.)
+template <std::floating_point T>
+inline constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
+
 /// For Min and Max: NaN where `a` or `b` is one; where they are equal the bits that `merge` makes of both, which tells -0
 /// from +0; else `chosen`. There is one NaN for all, so the order of the values, which differs between policies, does
 /// not show. Without branches, so that loops are vectorised.
 template <std::floating_point T, class Merge>
 DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T chosen, Merge merge) {
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   T of_equals = chosen;
   if constexpr (sizeof(T) <= 8) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     of_equals = bits_as<T>(merge(bits_as<Bits>(a), bits_as<Bits>(b)));
   }
   const T number = a == b ? of_equals : chosen;
-  return static_cast<bool>((a == a) & (b == b)) ? number : nan;
+  return static_cast<bool>((a == a) & (b == b)) ? number : quiet_nan<T>;
 }
 
 /// For operations that return the combined value as it is.

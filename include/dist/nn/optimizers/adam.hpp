@@ -54,7 +54,7 @@ struct Adam {
       slot[1] += keep_2 * (gradient * gradient - slot[1]);
       T square = slot[1];
       if constexpr (Amsgrad) {
-        slot[2] = max(slot[2], square);
+        slot[2] = Max{}(slot[2], square);
         square = slot[2];
       }
       return weight - rate * slot[0] / (detail::root(square) + epsilon);

@@ -36,11 +36,15 @@ template <std::floating_point T>
   return __builtin_bit_cast(T, __builtin_bit_cast(Bits, y) + (is_denormal & half_scale));
 }
 
+/// A variable, as device code calls no function of the standard library.
+template <std::floating_point T>
+inline constexpr T largest_finite = std::numeric_limits<T>::max();
+
 /// 1 / sqrt(x) for x >= 0, as `inverse_root_of_finite`; 0 for infinity.
 template <std::floating_point T>
 [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr T inverse_root(T x) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  const Bits is_finite = static_cast<Bits>(x > std::numeric_limits<T>::max()) - Bits{1};  // all bits if so, or NaN
+  const Bits is_finite = static_cast<Bits>(x > largest_finite<T>) - Bits{1};  // all bits if so, or NaN
   return __builtin_bit_cast(T, __builtin_bit_cast(Bits, inverse_root_of_finite(x)) & is_finite);
 }
 
