@@ -6,13 +6,17 @@
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include <dist/comm/loan.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>
+#include <support/end_of.hpp>
 
 namespace {
 
@@ -31,6 +35,14 @@ struct Replicas {
 };
 
 constexpr dist::CollectiveCall small_call{.operation = "exchange", .elements = 2, .dtype = "i64"};
+/// Whether an exchange gives every member's `number`, which is the same on all.
+bool all_have(dist::ThreadCommunicator comm, std::int64_t number) {
+  comm.exchange({.operation = "exchange", .elements = 1, .dtype = "i64"}, std::span<const std::int64_t>{&number, 1});
+  bool same = true;
+  for (std::size_t peer = 0; peer < comm.size(); ++peer) same = same && *comm.received<std::int64_t>(peer) == number;
+  return same;
+}
+
 constexpr dist::CollectiveCall shared_call{.operation = "share", .elements = 1, .dtype = "i64"};
 
 }  // namespace
@@ -200,4 +212,155 @@ TEST_CASE("a negative timeout is refused (spec H13)") {
   CHECK_THROWS_WITH_AS(Replicas(1, -2s), refusal, dist::InvalidArgument);
   Replicas one{1};
   CHECK_THROWS_WITH_AS((dist::ThreadCommunicator{one.group, 0}.with_timeout(-2s)), refusal, dist::InvalidArgument);
+}
+
+TEST_CASE("members that disagree all throw in the same collective; those that catch it go on in step (spec E12)") {
+  for (const std::size_t count : {std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{8}}) {
+    CAPTURE(count);
+    Replicas replicas{count};
+    std::vector<std::size_t> wrong(count);
+    replicas.run([&](dist::ThreadCommunicator comm) {
+      std::int64_t operand = 0;
+      for (std::int64_t round = 0; round < 300; ++round) {
+        // One member makes another call, of the kinds in turn: each sees a peer that differs from it.
+        const bool odd = static_cast<std::size_t>(round) % count == comm.rank();
+        try {
+          if (odd == (round % 2 == 0))
+            comm.barrier();
+          else if (round % 3 == 0)
+            comm.publish(shared_call, &operand);
+          else
+            comm.exchange(small_call, std::span<const std::int64_t>{&round, 1});
+          ++wrong[comm.rank()];
+        } catch (const dist::CollectiveMismatch& error) {
+          const std::string_view message = error.what();
+          wrong[comm.rank()] += message.find(dist::text("as step ", 2 * round + 1)) == std::string_view::npos;
+        }
+        wrong[comm.rank()] += !all_have(comm, round);
+      }
+    });
+    CHECK(wrong == std::vector<std::size_t>(count, 0));
+  }
+}
+
+TEST_CASE("after a deadline that passed, all that catch it are in step again (spec H13)") {
+  using namespace std::chrono_literals;
+  for (const std::size_t count : {std::size_t{2}, std::size_t{4}}) {
+    CAPTURE(count);
+    Replicas replicas{count, 150ms};
+    std::vector<std::size_t> late(count);
+    std::vector<std::size_t> wrong(count);
+    replicas.run([&](dist::ThreadCommunicator comm) {
+      const dist::ThreadCommunicator patient = comm.with_timeout(1min);
+      for (std::int64_t round = 0; round < 2; ++round) {
+        wrong[comm.rank()] += !all_have(patient, round);
+        if (static_cast<std::size_t>(round) % count == comm.rank()) std::this_thread::sleep_for(600ms);
+        try {
+          wrong[comm.rank()] += !all_have(comm, -round);  // with those that come in time, or not at all
+        } catch (const dist::DeadlineExceeded& error) {
+          const std::string_view message = error.what();
+          wrong[comm.rank()] += message.find("did not come to a collective in time") == std::string_view::npos;
+          ++late[comm.rank()];
+        }
+      }
+      wrong[comm.rank()] += !all_have(patient, 99);
+    });
+    CHECK(wrong == std::vector<std::size_t>(count, 0));
+    CHECK(late == std::vector<std::size_t>(count, 2));
+  }
+}
+
+TEST_CASE("a member that leaves a collective by an exception and goes on does not shift the others") {
+  Replicas replicas{3};
+  std::vector<std::size_t> wrong(3);
+  replicas.run([&](dist::ThreadCommunicator comm) {
+    for (std::int64_t round = 0; round < 100; ++round) {
+      try {
+        std::int64_t operand = round;
+        const dist::detail::Loan loan{comm};
+        comm.publish(shared_call, &operand);
+        if (comm.rank() == 1) throw std::runtime_error("no update");
+        comm.barrier();
+        ++wrong[comm.rank()];
+      } catch (const dist::CollectiveMismatch& error) {
+        const std::string_view message = error.what();
+        wrong[comm.rank()] += message.find("replica 1 called share of 1 i64 as step ") == std::string_view::npos ||
+                              message.find("left it by an exception") == std::string_view::npos;
+      } catch (const std::runtime_error&) {
+        wrong[comm.rank()] += comm.rank() != 1;
+      }
+      comm.barrier();  // would be taken for the one before
+      wrong[comm.rank()] += !all_have(comm, round);
+    }
+  });
+  CHECK(wrong == std::vector<std::size_t>(3, 0));
+}
+
+TEST_CASE("a failure elsewhere that one member tells is thrown by all in the same collective, and blamed on it") {
+  Replicas replicas{3};
+  std::vector<std::size_t> wrong(3);
+  const auto fail = [&](dist::ThreadCommunicator comm) {
+    try {
+      if (comm.rank() == 2) throw std::runtime_error("worker 7 is lost");
+      comm.barrier();
+    } catch (const std::runtime_error& error) {
+      if (comm.rank() == 2) comm.abandon(std::current_exception());
+      throw;
+    }
+  };
+  replicas.run([&](dist::ThreadCommunicator comm) {
+    for (std::int64_t round = 0; round < 100; ++round) {
+      try {
+        fail(comm);
+        ++wrong[comm.rank()];
+      } catch (const std::runtime_error& error) {
+        wrong[comm.rank()] += std::string_view{error.what()} != "worker 7 is lost";
+      }
+      wrong[comm.rank()] += !all_have(comm, round);
+    }
+  });
+  CHECK(wrong == std::vector<std::size_t>(3, 0));
+  for (int again = 0; again < 50; ++again) {
+    std::size_t blamed = 0;
+    try {
+      replicas.run(fail);
+    } catch (const dist::ReplicaError& error) {
+      blamed = error.replica();
+    }
+    CHECK(blamed == 2);
+    replicas.group.reset();
+  }
+}
+
+TEST_CASE("a deadline counts from the start of the wait, however long the looks before it sleeps take") {
+  using namespace std::chrono_literals;
+  dist::ReplicaThreads threads(2);
+  dist::ThreadGroup group(threads.status(), {.spins = 1, .yields = 1'000'000'000}, 50ms);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_AS(threads.run([&](std::size_t rank) {
+    const dist::ThreadCommunicator comm{group, rank};
+    if (rank == 1) std::this_thread::sleep_for(300ms);
+    comm.barrier();
+  }),
+                  dist::ReplicaError);
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
+}
+
+TEST_CASE("a peer that does not give operands back ends the process, which names the peer and what it does") {
+  using namespace std::chrono_literals;
+  const support::End end = support::end_of([] {
+    Replicas replicas{2, 50ms};
+    replicas.run([&](dist::ThreadCommunicator comm) {
+      std::int64_t operand = 0;
+      const dist::detail::Loan loan{comm};
+      comm.publish(shared_call, &operand);
+      if (comm.rank() == 1) std::this_thread::sleep_for(1min);  // an update that is stuck
+      comm.barrier();
+    });
+  });
+  CAPTURE(end.said);
+  CHECK(end.status == dist::detail::exit_late);
+  CHECK(end.took < 30s);
+  CHECK(end.said.find("Replica 1 did not give the operands of a collective back in time (replica 1 called share of 1 "
+                      "i64 as step 1 of its collectives and still uses operands of replica 0") != std::string::npos);
 }

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -42,13 +44,16 @@ struct CollectiveCall {
   std::string_view dtype = {};      ///< of the elements
   std::size_t root = 0;             ///< of a broadcast
   std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
+  std::uint64_t structure = 0;      ///< of the values that the call is a part of; 0: of none
+  std::uint64_t place = 0;          ///< where processes make it: CallPlace::mark()
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 
   /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones, in whichever
   /// process.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept {
     return detail::hash_of(operation) * 3 + detail::hash_of(reduction) * 5 + detail::hash_of(dtype) * 7 +
-           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U;
+           elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U +
+           structure * 0x9fb21c651e98df25U + place * 0xff51afd7ed558ccdU;
   }
 };
 
@@ -70,11 +75,18 @@ struct CollectiveCallRecord {
   std::size_t elements = 0;
   std::size_t root = 0;
   std::uint64_t counts = 0;
+  std::uint64_t structure = 0;
+  std::uint64_t place = 0;
   std::uint64_t fingerprint = 0;
 
   CollectiveCallRecord() = default;
   explicit CollectiveCallRecord(const CollectiveCall& call) noexcept
-      : elements(call.elements), root(call.root), counts(call.counts), fingerprint(call.fingerprint()) {
+      : elements(call.elements),
+        root(call.root),
+        counts(call.counts),
+        structure(call.structure),
+        place(call.place),
+        fingerprint(call.fingerprint()) {
     store(call.operation, operation);
     store(call.reduction, reduction);
     store(call.dtype, dtype);
@@ -87,7 +99,9 @@ struct CollectiveCallRecord {
             .elements = elements,
             .dtype = view(dtype),
             .root = root,
-            .counts = counts};
+            .counts = counts,
+            .structure = structure,
+            .place = place};
   }
 
  private:
@@ -114,10 +128,20 @@ namespace detail {
 [[nodiscard]] inline CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
                                                         std::string_view described_one, CollectiveCall other,
                                                         std::string_view described_other) {
-  other.counts = one.counts;
-  const bool only_counts = one == other;
-  return different_calls(member, text(described_one, ", but ", described_other,
-                                      only_counts ? text(" with other counts of the ", member, "s' elements") : ""));
+  const std::uint64_t other_place = std::exchange(other.place, one.place);
+  const bool same_structure = one.structure == std::exchange(other.structure, one.structure);
+  const bool same_counts = one.counts == std::exchange(other.counts, one.counts);
+  std::string difference;
+  if (one == other && !same_counts) difference = text(" with other counts of the ", member, "s' elements");
+  if (!same_structure) difference += ", as a part of values of another structure";
+  std::string place_of_one;
+  std::string place_of_other;
+  if (other_place != one.place) {
+    place_of_one = text(", ", CallPlace::describe(one.place));
+    place_of_other = text(", ", CallPlace::describe(other_place));
+  }
+  return different_calls(member,
+                         text(described_one, place_of_one, ", but ", described_other, difference, place_of_other));
 }
 
 /// The error of a worker that has waited for the workers `missing`, in the described call; `last_call` is the last call

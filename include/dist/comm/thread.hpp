@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/end_process.hpp>
 #include <dist/comm/longest_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -23,19 +24,15 @@
 
 namespace dist {
 
-namespace detail {
-
-/// Thrown in a replica that waits for a peer that has failed: it only unwinds the replica function, as the peer's own
-/// exception is the one that the caller of `run` sees.
-struct PeerFailed {};
-
-}  // namespace detail
-
 /// What the threads of one sync group share: for each two mailboxes used in turn. A member that has entered collective
 /// n has left n - 1, so the mailbox of n - 1 is free for n + 1.
 ///
 /// A mailbox starts with the number of the collective that it announces, a fingerprint of the call, and the first
-/// bytes of what is exchanged, in one cache line: who waits for a peer gets all of it at once.
+/// bytes of what is exchanged, in one cache line: a member that waits for a peer gets all of it at once.
+///
+/// To each collective every member brings either its call or the failure that keeps it from making one. A member looks
+/// at what the others brought when all of it is there, so that all of them see the same: either all do the collective,
+/// or all throw, and are in step for the next one.
 class ThreadGroup {
  public:
   /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
@@ -48,14 +45,22 @@ class ThreadGroup {
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
 
-  /// Forgets collectives that some members entered and others did not. Only while no run is going on.
+  /// Forgets what members did not do together in a run that was disturbed: by a disagreement, a failure, a member that
+  /// returned early, also where replica functions caught the error. Only while no run is going on.
   void reset() noexcept {
+    if (!disturbed_.exchange(false, std::memory_order_relaxed)) return;
     for (std::size_t rank = 0; rank < size(); ++rank) {
       Member& member = members_[rank];
       member.entered.store(0, std::memory_order_relaxed);
       member.left.store(false, std::memory_order_relaxed);
       member.lent = false;
-      for (Mailbox& mailbox : member.mailboxes) mailbox.sequence.store(0, std::memory_order_relaxed);
+      member.ahead = false;
+      member.all_threw = 0;
+      member.structure = 0;
+      for (Mailbox& mailbox : member.mailboxes) {
+        mailbox.sequence.store(0, std::memory_order_relaxed);
+        mailbox.why = nullptr;
+      }
     }
   }
 
@@ -64,46 +69,95 @@ class ThreadGroup {
 
   static constexpr std::size_t payload_capacity = 256;
   static constexpr std::size_t first_line = cache_line - 16;
+  /// A peer may use operands longer than the timeout by so many nanoseconds: what follows ends the process.
+  static constexpr std::int64_t grace = 3'000'000'000;
 
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
+    bool failed = false;                     // the member does not make a call there, because of `why`
     std::uint64_t fingerprint;
     union alignas(16) {
       void* operands[2];
       std::byte payload[payload_capacity];
     };
     CollectiveCall call;  // read by peers only where fingerprints differ
+    std::exception_ptr why;
   };
   struct alignas(cache_line) Member {
     Mailbox mailboxes[2];
     alignas(cache_line) std::atomic<std::uint32_t> entered{0};
     std::atomic<bool> left{false};  // its collective by an exception, and uses nobody's operands
     bool lent = false;              // the peers use the operands until this member's next collective
+    bool ahead = false;             // it did not see all others come to its last collective
+    std::uint32_t all_threw = 0;    // in this collective
+    std::uint64_t structure = 0;    // of the values that its calls are a part of
   };
 
-  /// Announces that `rank` has entered collective `sequence` and returns when all have. `check(peer)` is called for
-  /// each peer that has come.
+  /// Announces that `rank` has entered collective `sequence`, whose mailbox is filled, and returns when all have.
   ///
   /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches
-  /// its operands. Who gives up takes its announcement back and looks once more whether the others have come; who has
-  /// seen all come looks once more whether one has given up. The operations on `sequence` are sequentially consistent
-  /// for that.
-  template <class Check>
-  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, bool lends, std::size_t bytes,
-             Check&& check) {
+  /// its operands. A member that gives up takes its announcement back and looks once more whether the others have come;
+  /// one that has seen all come looks once more whether one has given up. The operations on `sequence` are sequentially
+  /// consistent for that.
+  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, bool lends, std::size_t bytes) {
     Member& member = members_[rank];
-    if (member.left.load(std::memory_order_relaxed)) member.left.store(false);  // it has caught its exception
     member.entered.store(sequence, std::memory_order_relaxed);
     announce(rank, sequence);
-    await_return_of_operands(rank, sequence);
+    await_return_of_operands(rank, sequence, timeout);
     member.lent = lends;
     do {
-      for (std::size_t peer = 0; peer < size(); ++peer) {
-        if (peer == rank) continue;
-        await(rank, peer, sequence, timeout, bytes);
-        check(peer);
-      }
+      for (std::size_t peer = 0; peer < size(); ++peer)
+        if (peer != rank) await(rank, peer, sequence, timeout, bytes);
     } while (!peers_arrived(rank, sequence));
+    const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (mailbox(peer, sequence).fingerprint != fingerprint || mailbox(peer, sequence).failed) refuse(rank, sequence);
+  }
+
+  /// Announces that `rank` does not make collective `sequence`, whose mailbox is free, and why.
+  void fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+    Member& member = members_[rank];
+    Mailbox& mine = mailbox(rank, sequence);
+    mine.failed = true;
+    mine.why = why;
+    member.ahead = true;
+    member.entered.store(sequence, std::memory_order_relaxed);
+    disturbed_.store(true, std::memory_order_relaxed);
+    status_.blame(rank, why);
+    announce(rank, sequence);
+  }
+
+  /// Before the next call of a member that left its last collective by an exception, or without having seen all come.
+  void catch_up(std::size_t rank, std::int64_t timeout) {
+    Member& member = members_[rank];
+    if (member.left.load(std::memory_order_relaxed)) {
+      skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
+                          "The replicas did not issue the same collectives",
+                          text(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
+                          "Let exceptions of updates and other functions that collectives call end the run")));
+    }
+    // Until all have come there, they may read the mailbox that this member is about to fill.
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank) continue;
+      Wait wait{timeout};
+      while (!arrives_soon(peer, entered(rank), wait) && !status_.has_returned(peer)) {
+        if (status_.failed()) throw detail::PeerFailed{};
+        if (wait.is_over()) throw late(rank, peer, entered(rank), timeout);
+        rest(rank, entered(rank));
+      }
+    }
+    member.ahead = false;
+  }
+  void skip_next(std::size_t rank, const std::exception_ptr& why) {
+    fail(rank, entered(rank) + 1, why);
+    members_[rank].left.store(false);
+  }
+  /// For a member that has left a collective that takes more than this group, because of a failure elsewhere: the peers,
+  /// which wait for it here, throw the same.
+  void abandon(std::size_t rank, const std::exception_ptr& why) noexcept {
+    const Member& member = members_[rank];
+    if (size() == 1 || member.ahead || (entered(rank) != 0 && member.all_threw == entered(rank))) return;
+    skip_next(rank, why);
   }
 
   void announce(std::size_t rank, std::uint32_t sequence) {
@@ -119,7 +173,24 @@ class ThreadGroup {
       if (peer != rank && !arrived(peer, sequence)) return false;
     return true;
   }
-  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, std::size_t bytes = 0) const noexcept {
+  /// The time that a member has waited, counted from when the short wait without a look at the clock is over.
+  class Wait {
+   public:
+    explicit Wait(std::int64_t timeout) : timeout_(timeout) {}
+    void begin() noexcept {
+      if (start_ == 0) start_ = detail::monotonic_nanoseconds();
+    }
+    [[nodiscard]] bool is_over(std::int64_t later = 0) const noexcept {
+      return detail::monotonic_nanoseconds() - start_ - later > timeout_;
+    }
+
+   private:
+    std::int64_t timeout_;
+    std::int64_t start_ = 0;
+  };
+
+  /// Looks for a while whether `peer` has come, without sleeping, and not longer than `wait` lasts.
+  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, Wait& wait, std::size_t bytes = 0) const {
     constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
     const std::byte* const payload = mailbox(peer, sequence).payload;
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
@@ -128,64 +199,79 @@ class ThreadGroup {
       if (arrived(peer, sequence)) return true;
       if (spin >= eager) detail::relax();
     }
+    constexpr unsigned per_clock = 16;  // looks for each look at the clock: others may keep the core for long
+    wait.begin();
     for (unsigned yield = 0; yield < budget_.yields; ++yield) {
       if (arrived(peer, sequence)) return true;
+      if (yield % per_clock == per_clock - 1 && wait.is_over()) return false;
       sched_yield();
     }
     return false;
   }
-  /// Sleeps until all peers have come; at most a millisecond, as nobody reports that a peer has failed, left or
+  /// Sleeps until all peers have come; at most a millisecond, because nobody reports that a peer has failed, left or
   /// returned.
   void rest(std::size_t rank, std::uint32_t sequence) noexcept {
     constexpr std::int64_t longest = 1'000'000;
     arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest);
   }
 
-  /// Waits until `peer` has entered collective `sequence`, at most `timeout` nanoseconds.
+  /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
   void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, std::size_t bytes) {
-    if (arrives_soon(peer, sequence, bytes)) return;
-    const std::int64_t start = detail::monotonic_nanoseconds();
+    Wait wait{timeout};
+    if (arrives_soon(peer, sequence, wait, bytes)) return;
     while (!arrived(peer, sequence)) {
       // A peer may have come just before it returned: hence the second look.
       if (status_.failed())
-        give_up(rank, sequence, [] { throw detail::PeerFailed{}; });
+        give_up(rank, sequence, [] { return detail::PeerFailed{}; });
       else if (status_.has_returned(peer) && !arrived(peer, sequence))
-        give_up(rank, sequence, [&] { refuse_missing(rank, peer, sequence); });
-      else if (detail::monotonic_nanoseconds() - start > timeout)
-        give_up(rank, sequence, [&] { refuse_late(rank, peer, sequence, timeout); });
+        give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
+      else if (wait.is_over())
+        give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
       rest(rank, sequence);
     }
   }
 
-  /// Takes the announcement back and calls `refuse`, which throws; unless all have come in the meantime. One at a time,
-  /// so that no member takes another's brief absence for its leaving.
-  template <class Refuse>
-  void give_up(std::size_t rank, std::uint32_t sequence, Refuse&& refuse) {
+  /// Announces a failure, `error()`, instead of the call that was announced, and throws it; unless all have come in the
+  /// meantime. One at a time, so that no member takes another's brief absence for its leaving.
+  template <class MakeError>
+  void give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
     const std::lock_guard one_at_a_time{giving_up_};
     mailbox(rank, sequence).sequence.store(sequence - 2);
-    members_[rank].entered.store(sequence - 1, std::memory_order_relaxed);
-    if (!peers_arrived(rank, sequence)) refuse();
-    members_[rank].entered.store(sequence, std::memory_order_relaxed);
-    announce(rank, sequence);
+    if (peers_arrived(rank, sequence)) return announce(rank, sequence);
+    const std::exception_ptr why = std::make_exception_ptr(error());
+    fail(rank, sequence, why);
+    std::rethrow_exception(why);
   }
 
   /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
-  /// has entered the next one, or left its own or its replica function. No deadline can end this wait, as the operands
-  /// would go while they are used.
-  void await_return_of_operands(std::size_t rank, std::uint32_t sequence) noexcept {
+  /// has come to the next one, or left its own or its replica function. The operands would go while they are used if an
+  /// exception ended this wait, so a peer that keeps them for longer than `timeout` and some grace ends the process.
+  void await_return_of_operands(std::size_t rank, std::uint32_t sequence, std::int64_t timeout) noexcept {
     bool& lent = members_[rank].lent;
     if (!lent) return;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank && !arrives_soon(peer, sequence))
-        while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer))
-          rest(rank, sequence);
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank) continue;
+      Wait wait{timeout};
+      if (arrives_soon(peer, sequence, wait)) continue;
+      while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
+        if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
+        rest(rank, sequence);
+      }
+    }
     lent = false;
   }
 
   /// For a member that leaves the collective it is in by an exception.
-  void leave(std::size_t rank) noexcept {
-    members_[rank].left.store(true);
-    await_return_of_operands(rank, entered(rank) + 1);
+  void leave(std::size_t rank, std::int64_t timeout) noexcept {
+    Member& member = members_[rank];
+    if (!member.lent) return;  // nobody is in the middle of a collective with it
+    if (size() == 1) {
+      member.lent = false;
+      return;
+    }
+    disturbed_.store(true, std::memory_order_relaxed);
+    member.left.store(true);
+    await_return_of_operands(rank, entered(rank) + 1, timeout);
   }
 
   [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
@@ -202,21 +288,42 @@ class ThreadGroup {
     return text("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
                 sequence, " of its collectives");
   }
-  [[noreturn]] void refuse_missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    throw CollectiveMismatch(
-        "The replicas did not issue the same collectives",
-        text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
-        "Call collectives on every replica, not under a condition that only some fulfil");
+  [[nodiscard]] CollectiveMismatch missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+    return {"The replicas did not issue the same collectives",
+            text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
+            "Call collectives on every replica, not under a condition that only some fulfil"};
   }
-  [[noreturn]] void refuse_different(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    throw detail::different_calls("replica", mailbox(rank, sequence).call, describe(rank, sequence),
-                                  mailbox(peer, sequence).call, describe(peer, sequence));
+  [[nodiscard]] DeadlineExceeded late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                      std::int64_t timeout) const {
+    return {text("Replica ", status_.id(peer), " did not come to a collective in time"),
+            text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
+            "Find out what that replica waits for, or give the strategy a longer timeout"};
   }
-  [[noreturn]] void refuse_late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                std::int64_t timeout) const {
-    throw DeadlineExceeded(text("Replica ", status_.id(peer), " did not come to a collective in time"),
-                           text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
-                           "Find out what that replica waits for, or give the strategy a longer timeout");
+  /// All have come to a collective that not all can do: throws the first failure that one of them brought, else that
+  /// their calls differ.
+  [[noreturn]] void refuse(std::size_t rank, std::uint32_t sequence) {
+    disturbed_.store(true, std::memory_order_relaxed);
+    members_[rank].all_threw = sequence;
+    const Mailbox& mine = mailbox(rank, sequence);
+    std::size_t other = rank;
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (mailbox(peer, sequence).failed) std::rethrow_exception(mailbox(peer, sequence).why);
+      if (other == rank && mailbox(peer, sequence).fingerprint != mine.fingerprint) other = peer;
+    }
+    throw detail::different_calls("replica", mine.call, describe(rank, sequence), mailbox(other, sequence).call,
+                                  describe(other, sequence));
+  }
+  [[noreturn]] void end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                std::int64_t timeout) const noexcept {
+    detail::end_process(
+        "a collective",
+        DeadlineExceeded(
+            text("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
+            text(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
+                 static_cast<double>(timeout) * 1e-9, " s and cannot go on while they are used"),
+            "Find out what the update or function that this collective calls waits for, or give the "
+            "strategy a longer timeout"),
+        detail::exit_late, [] {});
   }
 
   const RunStatus& status_;
@@ -224,11 +331,13 @@ class ThreadGroup {
   std::int64_t timeout_;
   std::mutex giving_up_;
   std::unique_ptr<Member[]> members_;
+  std::atomic<bool> disturbed_{false};
   alignas(cache_line) detail::EventCount arrivals_;
 };
 
 /// One thread's membership of a ThreadGroup. Every call is checked against the peers' calls, so replicas that disagree
-/// get a CollectiveMismatch that names both sides instead of garbage or a hang.
+/// get a CollectiveMismatch that names both sides instead of garbage or a hang: all of them, in the same collective, so
+/// that those that catch it can go on together. So can those that catch any other error of a collective.
 class ThreadCommunicator {
  public:
   static constexpr std::size_t exchange_capacity = ThreadGroup::payload_capacity;
@@ -263,7 +372,14 @@ class ThreadCommunicator {
   }
 
   /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
-  void reclaim() const noexcept { group_->leave(rank_); }
+  void reclaim() const noexcept { group_->leave(rank_, timeout_); }
+
+  /// Lets the peers throw `why` in their next collective, to which this member does not come because of it; unless that
+  /// is an error that all members have thrown.
+  void abandon(const std::exception_ptr& why) const noexcept { group_->abandon(rank_, why); }
+
+  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  void set_structure(std::uint64_t structure) const noexcept { group_->members_[rank_].structure = structure; }
 
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
@@ -280,20 +396,21 @@ class ThreadCommunicator {
  private:
   /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same.
   template <class Fill>
-  void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
+  void meet(CollectiveCall call, bool lends, std::size_t bytes, Fill&& fill) const {
+    ThreadGroup::Member& member = group_->members_[rank_];
+    if (member.left.load(std::memory_order_relaxed) || member.ahead) [[unlikely]]
+      group_->catch_up(rank_, timeout_);
     const std::uint32_t sequence = group_->entered(rank_) + 1;
     ThreadGroup::Mailbox& mine = group_->mailbox(rank_, sequence);
-    const std::uint64_t fingerprint = call.fingerprint();
+    call.structure = member.structure;
     mine.call = call;
-    mine.fingerprint = fingerprint;
+    mine.failed = false;
+    mine.fingerprint = call.fingerprint();
     fill(mine);
     try {
-      group_->enter(rank_, sequence, timeout_, lends, bytes, [&](std::size_t peer) {
-        const ThreadGroup::Mailbox& theirs = group_->mailbox(peer, sequence);
-        if (theirs.fingerprint != fingerprint && theirs.call != call) group_->refuse_different(rank_, peer, sequence);
-      });
+      group_->enter(rank_, sequence, timeout_, lends, bytes);
     } catch (...) {
-      group_->members_[rank_].lent = false;  // either all members go on or none does: no peer uses the operands
+      member.lent = false;  // either all members go on or none does: no peer uses the operands
       throw;
     }
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include <dist/comm/collective_call.hpp>
+#include <dist/comm/end_process.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/service_thread.hpp>
 #include <dist/comm/slow_wait.hpp>
@@ -31,7 +31,7 @@ namespace dist {
 class Watchdog {
  public:
   static constexpr int exit_lost = 70;
-  static constexpr int exit_late = 71;
+  static constexpr int exit_late = detail::exit_late;
 
   /// `health` must outlive the watchdog. A `deadline` of 0 waits as long as it takes, for peers that live.
   /// After the loss of a peer the call may take `grace` longer. `before_end` is called before the process is ended.
@@ -127,7 +127,6 @@ class Watchdog {
       is_ending_.store(false);
       return;
     }
-    std::string message;
     const std::string call = describe(*call_.load(std::memory_order_relaxed));
     try {
       if (status == exit_lost) health_.look();
@@ -138,11 +137,10 @@ class Watchdog {
                              stopped.empty() ? "Find out what they wait for, or give the strategy a longer timeout"
                                              : "Continue what is stopped (kill -CONT), or start all workers again");
     } catch (const Error& error) {
-      message = text("dist: stuck in ", call, " and ended with status ", status, ": ", error.what(), "\n");
+      detail::end_process(call, error, status, [&] {
+        if (before_end_) before_end_();
+      });
     }
-    static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
-    if (before_end_) before_end_();
-    _exit(status);
   }
 
   PeerHealth& health_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <type_traits>
@@ -23,6 +24,14 @@
 #include <dist/device/wait.hpp>
 
 namespace dist {
+
+namespace detail {
+
+/// Thrown in a replica that waits for a peer that has failed: it only unwinds the replica function, because the peer's
+/// own exception is the one that the caller of `run` sees.
+struct PeerFailed {};
+
+}  // namespace detail
 
 /// What the replicas of one `run` know of each other: which failed, and which have returned. A replica that waits
 /// for a peer looks here, so that it never waits for one that will not come.
@@ -39,8 +48,22 @@ class RunStatus {
     return returned_[replica].run.load(std::memory_order_acquire) == run_;
   }
 
+  /// Notes that `failure` began in this replica, although it leaves the replica functions of others, too.
+  void blame(std::size_t replica, const std::exception_ptr& failure) const {
+    const std::lock_guard lock{blaming_};
+    blamed_.emplace_back(replica, failure);
+  }
+
  private:
   friend class ReplicaThreads;
+
+  /// The replica in which `failure`, which left the replica function of `replica`, began.
+  [[nodiscard]] std::size_t culprit(std::size_t replica, const std::exception_ptr& failure) const {
+    const std::lock_guard lock{blaming_};
+    for (const auto& [origin, blamed] : blamed_)
+      if (blamed == failure) return origin;
+    return replica;
+  }
 
   struct alignas(cache_line) Flag {
     std::atomic<std::uint32_t> run{0};
@@ -52,6 +75,8 @@ class RunStatus {
   std::unique_ptr<Flag[]> returned_;
   std::uint32_t run_ = 0;  // written between runs only
   std::atomic<bool> failed_{false};
+  mutable std::mutex blaming_;
+  mutable std::vector<std::pair<std::size_t, std::exception_ptr>> blamed_;
 };
 
 /// One thread per replica: the thread that calls `run` is replica 0, the others are persistent workers, each pinned to
@@ -113,13 +138,13 @@ class ReplicaThreads {
 
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
-  /// The first exception that leaves a task becomes a ReplicaError here, after a call of `after_failure`, which puts in
-  /// order what the failed run left behind while no other can start.
+  /// The first exception that leaves a task becomes a ReplicaError here. Before, and after every other run,
+  /// `after_run()` is called, which puts in order what the run left behind while no other can start.
   ///
   /// Runs of several threads follow each other (spec H20): one waits for the other's end, and throws DeadlineExceeded
   /// when it does not come in time. Throws WrongStrategy when a replica function of these replicas calls it.
-  template <class Task, class AfterFailure = Nothing>
-  void run(Task&& task, AfterFailure&& after_failure = {}) {
+  template <class Task, class AfterRun = Nothing>
+  void run(Task&& task, AfterRun&& after_run = {}) {
     if (busy_.exchange(true, std::memory_order_acquire)) await_turn();
     const Idle idle_at_exit{*this};
     caller_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -132,9 +157,9 @@ class ReplicaThreads {
     start_workers();
     perform(0);
     for (std::size_t replica = 1; replica < size(); ++replica) await(replica);
-    if (!status_.failed()) return;
-    after_failure();
-    rethrow();
+    after_run();
+    if (status_.failed()) rethrow();
+    status_.blamed_.clear();
   }
 
  private:
@@ -205,8 +230,8 @@ class ReplicaThreads {
       task_(argument_, replica);
     } catch (...) {
       if (!failing_.exchange(true, std::memory_order_acq_rel)) {
-        failed_replica_ = replica;
         cause_ = std::current_exception();
+        failed_replica_ = status_.culprit(replica, cause_);
         status_.failed_.store(true, std::memory_order_release);
       }
     }
@@ -224,6 +249,7 @@ class ReplicaThreads {
   [[noreturn]] void rethrow() {
     failing_.store(false, std::memory_order_relaxed);
     status_.failed_.store(false, std::memory_order_relaxed);
+    status_.blamed_.clear();
     const std::exception_ptr cause = std::exchange(cause_, nullptr);
     const std::size_t failed = status_.id(failed_replica_);
     try {
