@@ -150,6 +150,46 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
       CHECK(values_of(strategy, sums) == std::vector<int>(local_replicas, static_cast<int>(replicas)));
     }
   }
+  SUBCASE("replicas that catch a disagreement go on in step, in this run and in later ones (spec E12)") {
+    for (std::size_t odd = 0; odd < replicas; ++odd) {
+      std::vector<std::size_t> wrong(local_replicas);
+      strategy.run([&](auto& replica) {
+        std::vector<float> values(100, 1.0F);
+        try {
+          if (replica.replica_id().index() == odd)
+            replica.collectives().broadcast(0, std::span<float>{values});
+          else
+            replica.all_reduce(dist::sum, std::span<float>{values});
+          wrong[replica.local_index()] += replicas > 1;
+        } catch (const dist::CollectiveMismatch&) {
+        }
+        // Where threads meet other processes, too, they may have been told that these disagree.
+        try {
+          wrong[replica.local_index()] += replica.all_reduce(dist::sum, 1) != static_cast<int>(replicas);
+        } catch (const dist::Error&) {
+          wrong[replica.local_index()] += workers_of(strategy) == 1;
+        }
+      });
+      CHECK(wrong == std::vector<std::size_t>(local_replicas));
+      for (int again = 0; again < 3; ++again) {
+        const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+        CHECK(values_of(strategy, sums) == std::vector<int>(local_replicas, static_cast<int>(replicas)));
+      }
+    }
+  }
+  SUBCASE("a replica that returned early, as others caught it, does not disturb later runs (spec E12)") {
+    if (workers_of(strategy) > 1) return;  // a process comes to its next collective, some time
+    for (std::size_t early = 0; early < replicas; ++early) {
+      strategy.run([&](auto& replica) {
+        try {
+          if (replica.replica_id().index() != early) static_cast<void>(replica.all_reduce(dist::sum, 1));
+        } catch (const dist::CollectiveMismatch&) {
+        }
+      });
+      const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+      CHECK(values_of(strategy, sums) == std::vector<int>(local_replicas, static_cast<int>(replicas)));
+    }
+  }
   SUBCASE("reduce combines the replicas' numbers (spec C07)") {
     const auto ids = strategy.run([](auto& r) { return static_cast<std::int64_t>(r.replica_id().index()); });
     CHECK(strategy.reduce(dist::sum, ids) == below(replicas));

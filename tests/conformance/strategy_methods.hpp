@@ -427,6 +427,34 @@ void check_strategy_methods(S& strategy) {
             strategy.run([&](auto& replica) { static_cast<void>(replica.broadcast(1, replicas)); });
           }).find("There is no replica to broadcast from") != std::string::npos);
   }
+  SUBCASE("values whose structures differ are refused and shift nothing (E03, E12)") {
+    if (replicas > 1) {
+      const auto sums_are_right = [&] {
+        const auto sums = strategy.run([](auto& replica) { return replica.all_reduce(dist::sum, 1.0F); });
+        return value_on(0, sums) == count && strategy.reduce(dist::max, sums) == count;
+      };
+      for (const bool first_has_it : {true, false}) {
+        const auto of = [&](auto& replica) {
+          return (replica.replica_id().index() == 0) == first_has_it ? std::optional{1.0F} : std::optional<float>{};
+        };
+        CHECK(refusal<dist::ShapeMismatch>([&] {
+                strategy.run([&](auto& replica) {
+                  static_cast<void>(replica.all_reduce(dist::sum, std::tuple{2.0F, of(replica)}));
+                });
+              }).find("The replicas gave values that differ in structure (of replica 0 optional 0 has ") == 0);
+        CHECK(sums_are_right());
+      }
+      CHECK(refusal<dist::CollectiveMismatch>([&] {
+              strategy.run([](auto& replica) {
+                if (replica.replica_id().index() == 0)
+                  static_cast<void>(replica.all_reduce(dist::sum, std::tuple{1.0F, counting({2})}));
+                else
+                  static_cast<void>(replica.all_reduce(dist::sum, std::tuple{1.0F}));
+              });
+            }).find("a part of values of another structure") != std::string::npos);
+      CHECK(sums_are_right());
+    }
+  }
   SUBCASE("tensors of different shapes are not reduced, even of as many elements (H09)") {
     if (replicas > 1) {
       const auto turned = [](auto& replica) {

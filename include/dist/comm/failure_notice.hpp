@@ -44,6 +44,14 @@ class FailureNotice {
     }
   }
 
+  /// The same of a process that will not come to any other collective either.
+  [[nodiscard]] FailureNotice for_good() const {
+    FailureNotice last = *this;
+    last.is_last_ = true;
+    return last;
+  }
+  [[nodiscard]] bool is_last() const noexcept { return is_last_ || breaks_the_group(); }
+
   /// Whether the one who said it cannot go on with the others: it lost one of them, or gave up waiting.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
@@ -82,6 +90,7 @@ class FailureNotice {
   }
 
   Kind kind_ = Kind::other;
+  std::uint64_t is_last_ = 0;
   std::uint64_t rank_ = 0;
   std::array<char, 256> host_{};
   std::array<char, 1024> why_{};

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
@@ -81,6 +82,18 @@ class HierarchicalCommunicator {
   [[nodiscard]] std::size_t size() const noexcept { return ops_->layout().size(); }
   void barrier() const { ops_->barrier(); }
   void begin_attempt() const noexcept { ops_->begin_attempt(); }
+  /// Where this member's calls stand, on all levels (CallPlace).
+  void begin_run(std::uint64_t kind) const {
+    ops_->for_each_place([&](CallPlace& place) { place.begin_run(kind); });
+  }
+  void end_run() const {
+    ops_->for_each_place([](CallPlace& place) { place.end_run(); });
+  }
+  void begin_call() const {
+    ops_->for_each_place([](CallPlace& place) { place.begin_call(); });
+  }
+  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  void set_structure(std::uint64_t structure) const noexcept { ops_->set_structure(structure); }
   /// Tells all members, instead of coming to the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
 
@@ -127,6 +140,21 @@ class Hierarchical {
     requires requires(const Lower& lower) { lower.communicator().template stage<T>(0, std::size_t{0}); }
   [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
     return lower_.communicator().template stage<T>(which, elements);
+  }
+
+  /// Calls `use(place)` with the CallPlace of every group of processes that this member is in.
+  template <class Use>
+  void for_each_place(Use&& use) const {
+    use(lower_.communicator().place());
+    if (!upper_) return;
+    if constexpr (upper_is_hierarchical)
+      upper_->for_each_place(use);
+    else
+      use(upper_->communicator().place());
+  }
+  void set_structure(std::uint64_t structure) const noexcept {
+    lower_.communicator().set_structure(structure);
+    if (upper_) upper_->communicator().set_structure(structure);
   }
 
   /// What this member does from here on is not what failed before: when it fails, the others want to be told.
@@ -326,8 +354,17 @@ class Hierarchical {
       body();
     } catch (const std::exception& error) {
       abandon(error);
+      abandon_threads();
+      throw;
+    } catch (...) {
+      abandon_threads();
       throw;
     }
+  }
+  /// Where the members of a group are threads, they throw the exception that is being handled.
+  void abandon_threads() const noexcept {
+    if constexpr (requires { lower_.communicator().abandon(std::current_exception()); })
+      lower_.communicator().abandon(std::current_exception());
   }
 
   template <class T>

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/longest_wait.hpp>
@@ -36,6 +38,10 @@ namespace dist {
 /// As between threads, a mailbox starts with the number of the collective that it announces, a fingerprint of the call
 /// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers would look
 /// for its next collective, and one that leaves says so too; one that dies is found by PeerHealth.
+///
+/// To each collective every process brings either its call or a failure. What all brought is the same for all that look:
+/// a failure in the run or call that a process is in, or in a later one, is thrown there; one in an earlier run, after
+/// the last collective there, concerns nobody else, and the calls are made again as the next collective.
 class WindowGroup {
  public:
   /// What a process keeps in front of its window.
@@ -110,7 +116,12 @@ class WindowGroup {
   }
 
   /// Whether this member gave up waiting for another one.
-  [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
+  [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
+
+  /// Where this member's calls stand.
+  [[nodiscard]] CallPlace& place() noexcept { return place_; }
+  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
   /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
   void begin_attempt() noexcept { all_know_ = false; }
@@ -124,6 +135,10 @@ class WindowGroup {
     left_early_ = true;
     Mailbox& box = mailbox(rank_);
     box.record = CollectiveCallRecord{};
+    mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : place_.position();
+    place_.note(place_.position());
+    closed_by_ = rank_;
+    closed_why_ = notice;
     // Of more failures behind each other the later ones have the texts of earlier ones, which peers may be reading.
     if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
     box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
@@ -136,6 +151,7 @@ class WindowGroup {
 
   static constexpr std::size_t payload_capacity = 256;
   static constexpr std::uint32_t most_notices = 8;
+  static constexpr std::uint32_t most_places = 128;
   static constexpr std::size_t first_line = cache_line - 16;
 
   struct alignas(cache_line) Mailbox {
@@ -153,7 +169,8 @@ class WindowGroup {
     Mailbox mailboxes[2];
     alignas(cache_line) detail::SharedEventCount arrivals;
     std::atomic<bool> departed;
-    FailureNotice failures[most_notices];  // why it did not come to collectives, by their numbers
+    CallPlace::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
+    FailureNotice failures[most_notices];        // and why
   };
   struct Stage {
     std::size_t place = 0;
@@ -186,12 +203,22 @@ class WindowGroup {
 
   /// Enters the next collective: `fill` writes what this member announces.
   template <class Fill>
-  void meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
+  void meet(CollectiveCall call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
     if (size() == 1) {
       fill(mine().mailboxes[entered_ % 2]);
       return;
     }
     settle(timeout);
+    if (place_.is_closed()) raise(closed_by_, closed_why_);
+    call.structure = structure_;
+    do call.place = place_.mark();
+    while (!try_meet(call, timeout, bytes, fill));
+    place_.met();
+    skipped_.reset();
+  }
+  /// Whether all came. If not, and all failures are of earlier runs, the members call again.
+  template <class Fill>
+  [[nodiscard]] bool try_meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill& fill) {
     ++entered_;
     all_know_ = false;
     Mailbox& box = mailbox(rank_);
@@ -203,21 +230,49 @@ class WindowGroup {
     fill(box);
     box.sequence.store(entered_);
     notify();
+    bool skips = false;
+    std::size_t other = rank_;
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == rank_) continue;
       await(peer, timeout, bytes);
       const Mailbox& theirs = mailbox(peer);
-      if (is_abandoned(theirs)) refuse_failed(peer, entered_);
-      if (theirs.fingerprint != fingerprint) refuse_different(peer);
+      if (is_abandoned(theirs)) {
+        skip_or_refuse(peer);
+        skips = true;
+      } else if (other == rank_ && theirs.fingerprint != fingerprint) {
+        other = peer;
+      }
     }
+    if (!skips && other != rank_) refuse_different(other);
+    return !skips;
+  }
+
+  /// Where `peer`, which has abandoned the collective that this member is in, failed.
+  [[nodiscard]] CallPlace::Position place_of_failure(std::size_t peer) const noexcept {
+    const Member& failed = member(peer);
+    const CallPlace::Position at = failed.failed_at[entered_ % most_places];
+    for (const Mailbox& box : failed.mailboxes)
+      if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= static_cast<std::int32_t>(most_places))
+        return CallPlace::behind_all;  // and again and again: what was noted here is another place
+    return at;
+  }
+  void skip_or_refuse(std::size_t peer) {
+    const CallPlace::Position at = place_of_failure(peer);
+    if (!place_.is_past(at)) refuse_failed(peer, entered_);
+    place_.note(at);
+    skipped_.emplace(peer, member(peer).failures[entered_ % most_notices]);
   }
 
   /// Before operands are touched again: until all have come to a collective that failed, they may use what this member
   /// published before it left.
   void settle(std::int64_t timeout) {
+    if (broken_) std::rethrow_exception(broken_);
     if (!left_early_) return;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank_) await(peer, timeout, 0);
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      await(peer, timeout, 0);
+      if (is_abandoned(mailbox(peer))) note(peer, place_of_failure(peer), entered_);
+    }
     left_early_ = false;
   }
 
@@ -229,19 +284,22 @@ class WindowGroup {
       if (arrived(peer)) return;
       if (spin >= eager) detail::relax();
     }
+    constexpr unsigned per_clock = 16;  // looks for each look at the clock: others may keep the core for long
+    const std::int64_t start = detail::monotonic_nanoseconds();
+    const auto is_late = [&] { return detail::monotonic_nanoseconds() - start > timeout; };
     for (unsigned yield = 0; yield < budget_.yields; ++yield) {
       if (arrived(peer)) return;
+      if (yield % per_clock == per_clock - 1 && is_late()) break;
       sched_yield();
     }
     // A process that died does not wake anybody, and nobody says when the time is up: hence a look every millisecond.
     SlowWait slow;
     constexpr std::int64_t longest = 1'000'000;
-    const std::int64_t start = detail::monotonic_nanoseconds();
     while (!arrived(peer)) {
       const bool departed = member(peer).departed.load();
       if (departed && !arrived(peer)) refuse_departed(peer);
       look(peer);
-      if (detail::monotonic_nanoseconds() - start > timeout) refuse_late(peer, timeout);
+      if (is_late()) refuse_late(peer, timeout);
       mine().arrivals.wait([&] { return arrived(peer) || member(peer).departed.load(); }, longest);
     }
   }
@@ -257,10 +315,11 @@ class WindowGroup {
         for (const Mailbox& box : member(other).mailboxes) {
           const bool is_old = left_early_ || static_cast<std::int32_t>(box.sequence.load() - entered_) < 0;
           const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
-          if (!is_old && from != 0) refuse_failed(other, is_abandoned(box) ? entered_ : from);
+          if (is_old || from == 0) continue;
+          const bool is_here = is_abandoned(box);
+          if (!is_here || !place_.is_past(place_of_failure(other))) refuse_failed(other, is_here ? entered_ : from);
         }
-    is_broken_ = true;
-    throw unavailable(*lost);
+    break_with(unavailable(*lost));
   }
 
   [[nodiscard]] std::string name(std::size_t rank) const {
@@ -276,32 +335,65 @@ class WindowGroup {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
   }
+  /// `peer` failed there instead of coming to a collective.
+  void note(std::size_t peer, const CallPlace::Position& at, std::uint32_t collective) {
+    place_.note(at);
+    if (place_.is_past(at)) return;
+    closed_by_ = peer;
+    closed_why_ = member(peer).failures[collective % most_notices];
+  }
   [[noreturn]] void refuse_failed(std::size_t peer, std::uint32_t collective) {
-    all_know_ = true;
     left_early_ = true;
-    const FailureNotice notice = member(peer).failures[collective % most_notices];
-    is_broken_ = is_broken_ || notice.breaks_the_group();
-    notice.raise(workers_[peer].worker, workers_[peer].host);
+    if (collective == entered_) note(peer, place_of_failure(peer), collective);
+    FailureNotice notice = member(peer).failures[collective % most_notices];
+    // That a worker ended because of a failure says less than the failure.
+    if (notice.is_last() && !notice.breaks_the_group() && skipped_ && skipped_->first == peer)
+      notice = skipped_->second;
+    raise(peer, notice, notice.breaks_the_group());
+  }
+  [[noreturn]] void raise(std::size_t peer, const FailureNotice& notice, bool breaks = false) {
+    all_know_ = true;
+    try {
+      notice.raise(workers_[peer].worker, workers_[peer].host);
+    } catch (...) {
+      if (breaks) broken_ = std::current_exception();
+      throw;
+    }
   }
   [[noreturn]] void refuse_different(std::size_t peer) {
     all_know_ = true;
     left_early_ = true;
-    throw detail::different_calls("worker", mailbox(rank_).record.call(), described(rank_), mailbox(peer).record.call(),
-                                  described(peer));
+    place_.disturb();
+    throw mismatch_with(peer);
+  }
+  [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
+    return detail::different_calls("worker", mailbox(rank_).record.call(), described(rank_),
+                                   mailbox(peer).record.call(), described(peer));
   }
   [[noreturn]] void refuse_departed(std::size_t peer) {
-    is_broken_ = true;
-    throw CollectiveMismatch("The workers did not issue the same collectives",
-                             text(described(rank_), ", but ", name(peer), " has ended; ", last_call()),
-                             "Call collectives on every worker, and let all end together");
+    if (skipped_ && skipped_->first == peer) raise(peer, skipped_->second, true);
+    break_with(CollectiveMismatch("The workers did not issue the same collectives",
+                                  text(described(rank_), ", but ", name(peer), " has ended; ", last_call()),
+                                  "Call collectives on every worker, and let all end together"));
   }
   [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
-    is_broken_ = true;
     std::string missing;
-    for (std::size_t other = 0; other < size(); ++other)
-      if (other != rank_ && !arrived(other)) missing += text(missing.empty() ? "" : ", ", name(other));
+    for (std::size_t other = 0; other < size(); ++other) {
+      if (other == rank_) continue;
+      if (!arrived(other))
+        missing += text(missing.empty() ? "" : ", ", name(other));
+      else if (!left_early_ && !is_abandoned(mailbox(other)) &&
+               mailbox(other).fingerprint != mailbox(rank_).fingerprint)
+        break_with(mismatch_with(other));  // says more than who is missing
+    }
     if (missing.empty()) missing = name(peer);
-    throw detail::workers_missing(missing, described(rank_), timeout, last_call());
+    break_with(detail::workers_missing(missing, described(rank_), timeout, last_call()));
+  }
+  /// This member cannot go on: every later call throws the same.
+  template <class E>
+  [[noreturn]] void break_with(const E& error) {
+    broken_ = std::make_exception_ptr(error);
+    throw error;
   }
 
   std::size_t rank_;
@@ -310,12 +402,17 @@ class WindowGroup {
   PeerHealth& health_;
   detail::SpinBudget budget_;
   std::int64_t timeout_;
-  bool is_broken_ = false;
+  std::exception_ptr broken_;
+  CallPlace place_;
+  std::uint64_t structure_ = 0;
   std::uint32_t entered_ = 0;
   bool all_know_ = false;  // of the failure that ended this attempt, as all members see it in this collective
   std::uint32_t abandoned_from_ = 0;  // the first collective of those that this member last abandoned behind each other
   bool left_early_ = false;           // of the last collective this member did not see all others come
-  std::vector<Worker> workers_;       // by rank in this group
+  std::size_t closed_by_ = 0;         // the peer that failed in the run that this member is in, or in a later one
+  FailureNotice closed_why_;
+  std::optional<std::pair<std::size_t, FailureNotice>> skipped_;  // the last failure that concerned nobody else
+  std::vector<Worker> workers_;                                   // by rank in this group
   std::vector<SharedMemory> attached_;
   Stage stages_[4];
 };
@@ -367,6 +464,8 @@ class WindowCommunicator {
   void reclaim() const noexcept {}
 
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
+  [[nodiscard]] CallPlace& place() const noexcept { return group_->place(); }
+  void set_structure(std::uint64_t structure) const noexcept { group_->set_structure(structure); }
   void begin_attempt() const noexcept { group_->begin_attempt(); }
   /// Tells the peers that this process failed (WindowGroup::abandon).
   void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }

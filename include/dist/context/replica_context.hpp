@@ -18,6 +18,7 @@
 #include <dist/comm/packing.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/share.hpp>
+#include <dist/context/agreed_structure.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/operand.hpp>
@@ -138,13 +139,18 @@ class ReplicaContext {
     return values;
   }
   /// The same of a complex number, and of every member of a tuple, pair, array, optional or plain struct, and inside.
+  /// Throws ShapeMismatch when an optional has a value on some replicas only, CollectiveMismatch for other structures.
   template <class Values, class Op>
     requires Structure<Values> || detail::NumbersValue<Values> || Aggregate<Values>
   [[nodiscard]] Values all_reduce(Op op, Values values, const CommunicationOptions& options = {}) const {
-    if constexpr (detail::NumbersValue<Values>)
+    if constexpr (detail::NumbersValue<Values>) {
       reduce_numbers_in(op, values, options);
-    else
-      for_each_member(values, [&](auto& member) { member = all_reduce(op, std::move(member), options); });
+    } else {
+      detail::as_asked(collectives_, options, [&](const Collectives& ops) {
+        const detail::AgreedStructure<Collectives> agreed{ops, "replica", values};
+        reduce_members(op, values, options);
+      });
+    }
     return values;
   }
   /// The slices of all replicas, one after another in replica order; a mean divides their values by the number of
@@ -419,6 +425,16 @@ class ReplicaContext {
       return collectives_.lower().communicator();
     else
       return collectives_.communicator();
+  }
+  template <class Values, class Op>
+  void reduce_members(Op op, Values& values, const CommunicationOptions& options) const {
+    for_each_member(values, [&](auto& member) {
+      using Member = std::remove_cvref_t<decltype(member)>;
+      if constexpr ((Structure<Member> || Aggregate<Member>)&&!detail::NumbersValue<Member>)
+        reduce_members(op, member, options);
+      else
+        member = all_reduce(op, std::move(member), options);
+    });
   }
   static void require_equal_shapes(const PerReplica<Shape>& shapes) {
     for (std::size_t rank = 1; rank < shapes.size(); ++rank)

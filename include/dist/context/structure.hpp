@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -161,6 +162,63 @@ constexpr void for_each_member(S& structure, Fn&& fn) {
     std::apply([&](auto&... members) { (fn(members), ...); }, members_of(structure));
   }
 }
+
+namespace detail {
+
+/// A fingerprint of the form of values of type T, which is 0 for what is no structure: how many members they have, and
+/// how these are nested. The values of replicas count as one.
+template <class T>
+[[nodiscard]] constexpr std::uint64_t structure_of() {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (is_per_replica<Plain>) {
+    return structure_of<typename Plain::Value>();
+  } else if constexpr (is_optional<Plain>) {
+    return (structure_of<typename Plain::value_type>() + 2) * odd;
+  } else if constexpr (Structure<Plain>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      std::uint64_t form = sizeof...(I) + 3;
+      ((form = (form ^ structure_of<std::tuple_element_t<I, Plain>>()) * odd), ...);
+      return form;
+    }
+    (std::make_index_sequence<std::tuple_size_v<Plain>>{});
+  } else if constexpr (Aggregate<Plain>) {
+    return structure_of<decltype(members_of(std::declval<const Plain&>()))>() + 1;
+  } else {
+    return 0;
+  }
+}
+
+/// Whether values of type T may differ in form, as they hold optionals.
+template <class T>
+[[nodiscard]] constexpr bool holds_optional() {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (is_per_replica<Plain>) {
+    return holds_optional<typename Plain::Value>();
+  } else if constexpr (is_optional<Plain>) {
+    return true;
+  } else if constexpr (Structure<Plain>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (holds_optional<std::tuple_element_t<I, Plain>>() || ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Plain>>{});
+  } else if constexpr (Aggregate<Plain>) {
+    return holds_optional<decltype(members_of(std::declval<const Plain&>()))>();
+  } else {
+    return false;
+  }
+}
+
+/// Calls `use(has_value)` for every optional in `value`, outer ones first.
+template <class T, class Use>
+constexpr void for_each_optional(const T& value, Use&& use) {
+  if constexpr (holds_optional<T>() && !is_per_replica<T>) {
+    if constexpr (is_optional<T>) use(value.has_value());
+    for_each_member(value, [&](const auto& member) { for_each_optional(member, use); });
+  }
+}
+
+}  // namespace detail
 
 /// Per-replica structures become a structure of per-replica values: of PerReplica<std::tuple<A, B>> a
 /// std::tuple<PerReplica<A>, PerReplica<B>>, of pairs a pair, and so on inside. Anything else stays as it is (spec C03, F05). Throws

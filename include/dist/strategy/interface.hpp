@@ -15,6 +15,7 @@
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/context/agreed_structure.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/placement.hpp>
@@ -152,6 +153,7 @@ class StrategyInterface {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
+      const detail::AgreedStructure agreed{workers, "worker", value};
       return detail::reduce_values(op, value, derived().num_replicas_in_sync(), workers);
     });
   }
@@ -185,6 +187,7 @@ class StrategyInterface {
     require_outside("reduce", "use all_reduce, or reduce in a merge_call");
     return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "reduce was given");
+      const detail::AgreedStructure agreed{workers, "worker", value};
       return detail::reduce_values_along(op, value, axes, derived().num_replicas_in_sync(), workers);
     });
   }
@@ -197,6 +200,7 @@ class StrategyInterface {
     require_outside("gather", "use all_gather");
     return together(options, [&](const auto& workers) {
       require_value_per_replica(derived().num_local_replicas(), value, "gather was given");
+      const detail::AgreedStructure agreed{workers, "worker", value};
       return detail::gather_values(value, axis, workers);
     });
   }
@@ -379,6 +383,7 @@ class StrategyInterface {
   auto together(Call&& call) const {
     if constexpr (requires { derived().workers().abandon(""); }) {
       derived().workers().begin_attempt();
+      if (!derived().is_in_run()) derived().workers().communicator().begin_call();
       try {
         return call();
       } catch (const std::exception& error) {

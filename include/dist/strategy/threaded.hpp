@@ -3,6 +3,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include <dist/context/structure.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace_file.hpp>
+#include <dist/core/type_name.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
@@ -134,7 +136,13 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// on (spec C03), or nothing when `fn` returns nothing. A view is returned as `lasting`.
   ///
   /// An exception in a replica stops the others at their next collective and surfaces here as one ReplicaError; that of
-  /// another process as a PeerError, and the loss of one as Unavailable.
+  /// another process as a PeerError, and the loss of one as Unavailable. Processes that caught it go on together: a
+  /// failure concerns the run in which it happened, and no other. One after the last collective of a run, which others
+  /// may have completed, is that process's own affair.
+  ///
+  /// Processes call `run` equally often where the replica function makes collectives: a collective in a run never meets
+  /// one outside, or in another run, and throws CollectiveMismatch where it would. Runs without collectives are each
+  /// process's own affair, except between a failure that was caught and the next collective.
   template <class Fn, class... Args>
   auto run(Fn&& fn, Args&&... args) {
     if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
@@ -151,10 +159,10 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       (require_value_per_replica(num_local_replicas(), args), ...);
       this->require_outside_others("run");
       if constexpr (std::is_void_v<Result>) {
-        run_all(call);
+        run_all<Fn>(call);
       } else if constexpr (detail::require_place_of_result<Result>()) {
         PerReplica<Result> results(num_local_replicas());
-        run_all([&](std::size_t replica) { results[replica] = call(replica); });
+        run_all<Fn>([&](std::size_t replica) { results[replica] = call(replica); });
         return regroup(std::move(results));
       }
     }
@@ -252,18 +260,44 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
 
  private:
+  static constexpr bool has_peers = !std::same_as<Workers, SelfCollectives>;
+
   [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
 
-  template <class Task>
+  /// While it lives, the calls of this process are made in a run: the other processes compare that.
+  class PlaceInRun {
+   public:
+    PlaceInRun(const Derived& strategy, std::uint64_t kind) : strategy_(strategy) {
+      strategy_.workers().begin_attempt();
+      strategy_.workers().communicator().begin_run(kind);
+    }
+    PlaceInRun(const PlaceInRun&) = delete;
+    PlaceInRun& operator=(const PlaceInRun&) = delete;
+    ~PlaceInRun() { strategy_.workers().communicator().end_run(); }
+
+   private:
+    const Derived& strategy_;
+  };
+  /// The same in every process that has this function; a hint, as two may share it.
+  template <class Fn>
+  [[nodiscard]] static constexpr std::uint64_t kind_of() {
+    std::uint64_t hash = 0;
+    for (const char letter : detail::type_name<Fn>()) hash = hash * 31 + static_cast<unsigned char>(letter);
+    return hash;
+  }
+
+  template <class Fn, class Task>
   void run_all(Task&& task) {
-    if constexpr (requires { derived().workers().begin_attempt(); })
-      if (!is_in_run()) derived().workers().begin_attempt();
+    [[maybe_unused]] std::optional<std::conditional_t<has_peers, PlaceInRun, bool>> place;
+    if constexpr (has_peers) {
+      constexpr std::uint64_t kind = kind_of<Fn>();
+      if (!is_in_run()) place.emplace(derived(), kind);
+    }
     try {
       threads_.run(task, [this] { group_.reset(); });
     } catch (const std::exception& error) {
       const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
       if (in_replica == nullptr) throw;
-      constexpr bool has_peers = requires { derived().workers().abandon(""); };
       if constexpr (has_peers) derived().workers().abandon(error);  // they would wait for this process
       // After that, as what has begun may need a peer that waits for this process.
       if (background_) background_->abandon(error);

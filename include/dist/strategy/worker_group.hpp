@@ -20,6 +20,7 @@
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/failure_notice.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
@@ -162,7 +163,9 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup() {
     if (work_.failing()) {
-      workers().abandon("an exception that ended the scope of its strategy; see what that worker printed");
+      workers().begin_attempt();
+      workers().abandon(
+          FailureNotice{"an exception that ended the scope of its strategy; see what that worker printed"}.for_good());
       if (agreement_) agreement_->abandon();
     }
     bool broken = work_.failing() || (all_ && all_->is_broken()) || health_->find_lost();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/mpi/api.hpp>
@@ -82,6 +83,10 @@ class Communicator {
 
   /// Whether every later call throws what broke this group.
   [[nodiscard]] bool is_broken() const noexcept { return state_->is_broken(); }
+
+  /// Where this member's calls stand.
+  [[nodiscard]] CallPlace& place() const noexcept { return state_->place(); }
+  void set_structure(std::uint64_t structure) const noexcept { state_->set_structure(structure); }
 
   /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
   void begin_attempt() const noexcept { state_->begin_attempt(); }

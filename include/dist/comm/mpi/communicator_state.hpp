@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>  // CollectiveChecks
 #include <dist/comm/failure_notice.hpp>
@@ -108,6 +109,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     });
     if (here > sysconf(_SC_NPROCESSORS_ONLN)) spins_ = spins_on_shared_core;
     records_.resize(size_);
+    skipped_.resize(size_);
+    heard_.resize(size_);
     receives_.resize(size_, MPI_REQUEST_NULL);
     sends_.resize(size_, MPI_REQUEST_NULL);
   }
@@ -141,41 +144,39 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (broken_) std::rethrow_exception(broken_);
   }
 
-  /// A collective that is not checked: counted, so that a notice says which one its sender does not come to.
-  void count() noexcept {
-    ++sequence_;
-    all_know_ = false;
-  }
-  /// Tells all members of a call and returns when all have told the same.
-  void meet(const CollectiveCall& call, std::int64_t timeout) {
+  /// A collective that is not checked: counted, so that a notice says which one its sender does not come to. Throws what
+  /// a peer said of its failure if it does not come to this one.
+  void count() {
     ++sequence_;
     all_know_ = false;
     if (is_abandoned(sequence_)) raise_later();
-    last_ = mine_.call;
-    mine_.sequence = sequence_;
-    if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
-      mine_.call = CollectiveCallRecord{call};
-    for (std::size_t peer = 0; peer < size_; ++peer)
-      if (peer != rank_ && records_[peer].sequence < sequence_) receive_record(peer);
-    for (std::size_t peer = 0; peer < size_; ++peer)
-      if (peer != rank_)
-        check(MPI_Isend(&mine_, sizeof(mine_), MPI_BYTE, static_cast<int>(peer), record_tag, comm_, &sends_[peer]),
-              "MPI_Isend");
-    for (std::size_t peer = 0; peer < size_; ++peer) {
-      if (peer == rank_) continue;
-      poll_until(
-          spins_, timeout, [&] { return record_came(peer); }, [&] { look(peer); },
-          [&] { throw_late_to_meet(timeout); });
-    }
-    poll_until(
-        spins_, timeout, [&] { return sent_records(); }, [&] { look(std::nullopt); },
-        [&] { throw_late_to_meet(timeout); });
-    for (std::size_t peer = 0; peer < size_; ++peer)
-      if (peer != rank_ && records_[peer].call.fingerprint != mine_.call.fingerprint) {
-        all_know_of(sequence_);
-        throw mismatch_with(peer);
-      }
   }
+  /// Tells all members of a call and returns when all have told the same. A failure of one of them in the run or call
+  /// that this member is in, or in a later one, is thrown here; after one in an earlier run, which concerns nobody else,
+  /// the members tell each other again.
+  void meet(CollectiveCall call, std::int64_t timeout) {
+    if (own_failure_ == sequence_ && sequence_ != 0) settle(timeout);
+    if (place_.is_closed()) raise_closed();
+    call.structure = structure_;
+    last_ = mine_.call;
+    meets_ = true;
+    try {
+      do call.place = place_.mark();
+      while (!try_meet(call, timeout));
+    } catch (...) {
+      meets_ = false;
+      throw;
+    }
+    meets_ = false;
+    succeeded_ = sequence_;
+    place_.met();
+    last_skipped_.reset();
+  }
+
+  /// Where this member's calls stand.
+  [[nodiscard]] CallPlace& place() noexcept { return place_; }
+  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) {
     DIST_EXPECT(bytes.size() <= most_bytes);
@@ -230,6 +231,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       all_know_of(sequence_ + 1);
       mine_.call = CollectiveCallRecord{{.operation = "a failure"}};
       send_notices(failure);
+      own_failure_ = sequence_;
+      note({{sequence_, place_.position(), failure}, rank_});
       if (free_places_.size() != under_way_.size()) {
         try {
           failure.raise(worker(rank_), host(rank_));
@@ -262,6 +265,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// Says that a member will not take part in collective `sequence`.
   struct Notice {
     std::uint64_t sequence = 0;
+    CallPlace::Position place;
     FailureNotice failure;
   };
   struct NoticeFrom {
@@ -312,6 +316,55 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     wait(requests, text("The introduction of ", size_, " workers"), options_.timeout, options_.health);
   }
 
+  /// After a failure of its own this member waits until every peer has come to the collective that it did not come to,
+  /// or has gone on: a failure of a peer there may concern its next call, too.
+  void settle(std::int64_t timeout) {
+    for (std::size_t peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      if (records_[peer].sequence < sequence_ && receives_[peer] == MPI_REQUEST_NULL) receive_record(peer);
+      poll_until(
+          spins_, timeout,
+          [&] { return heard_[peer] >= sequence_ || record_came(peer) || records_[peer].sequence > sequence_; },
+          [&] { look(peer); }, [&] { throw_late_to_meet(timeout); });
+    }
+    for (int again = 0; again < 3; ++again) take_notices();  // what was sent before: MPI looks before it works
+  }
+
+  /// Whether all came. If not, and all failures are of earlier runs, the members tell each other again.
+  [[nodiscard]] bool try_meet(const CollectiveCall& call, std::int64_t timeout) {
+    ++sequence_;
+    all_know_ = false;
+    std::fill(skipped_.begin(), skipped_.end(), false);
+    take_later();
+    mine_.sequence = sequence_;
+    if (const std::uint64_t fingerprint = call.fingerprint(); mine_.call.fingerprint != fingerprint)
+      mine_.call = CollectiveCallRecord{call};
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && records_[peer].sequence < sequence_ && receives_[peer] == MPI_REQUEST_NULL)
+        receive_record(peer);
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_)
+        check(MPI_Isend(&mine_, sizeof(mine_), MPI_BYTE, static_cast<int>(peer), record_tag, comm_, &sends_[peer]),
+              "MPI_Isend");
+    for (std::size_t peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      poll_until(
+          spins_, timeout, [&] { return record_came(peer) || skipped_[peer]; }, [&] { look(peer); },
+          [&] { throw_late_to_meet(timeout); });
+    }
+    poll_until(
+        spins_, timeout, [&] { return sent_records(); }, [&] { look(std::nullopt); },
+        [&] { throw_late_to_meet(timeout); });
+    if (std::find(skipped_.begin(), skipped_.end(), true) != skipped_.end()) return false;
+    for (std::size_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_ && records_[peer].call.fingerprint != mine_.call.fingerprint) {
+        all_know_of(sequence_);
+        place_.disturb();
+        throw mismatch_with(peer);
+      }
+    return true;
+  }
+
   void receive_record(std::size_t peer) {
     check(MPI_Irecv(&records_[peer], sizeof(Record), MPI_BYTE, static_cast<int>(peer), record_tag, comm_,
                     &receives_[peer]),
@@ -334,6 +387,15 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     int done = 0;
     check(MPI_Testall(static_cast<int>(size_), sends_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
     return done != 0;
+  }
+
+  /// The same for a member that leaves the collective: small messages leave soon, whatever their receivers do.
+  [[nodiscard]] bool records_leave() {
+    constexpr std::int64_t second = 1'000'000'000;
+    bool late = false;
+    poll_until(
+        spins_, second, [&] { return sent_records() || late; }, [] {}, [&] { late = true; });
+    return !late;
   }
 
   [[nodiscard]] Transfer begun(Transfer transfer, bool receives) {
@@ -372,18 +434,22 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       check(MPI_Recv(&notice, sizeof(notice), MPI_BYTE, status.MPI_SOURCE, notice_tag, comm_, MPI_STATUS_IGNORE),
             "MPI_Recv");
       const bool breaks = notice.failure.breaks_the_group();
-      // Of a failure that another one came before, or came with.
-      if (!breaks && (notice.sequence < sequence_ || notice.sequence == failed_)) continue;
-      if (notice.sequence > sequence_ && !breaks) {
-        // Of a later collective: its sender has done its part of this one.
-        later_.push_back({notice, static_cast<std::size_t>(status.MPI_SOURCE)});
+      const auto peer = static_cast<std::size_t>(status.MPI_SOURCE);
+      heard_[peer] = std::max(heard_[peer], notice.sequence);
+      if (!breaks && (notice.sequence < sequence_ || notice.sequence == failed_)) {
+        note_late({notice, peer});  // it is not the first failure that kept this member from a collective
         continue;
       }
-      const bool interrupted = free_places_.size() != under_way_.size() || !sent_records();
+      if (notice.sequence > sequence_ && !breaks) {
+        later_.push_back({notice, peer});  // its sender has done its part of this collective
+        continue;
+      }
+      if (meets_ && !breaks && skips({notice, peer})) continue;
+      const bool interrupted = free_places_.size() != under_way_.size() || !records_leave();
+      note({notice, peer});
       all_know_of(notice.sequence);
       try {
-        const auto peer = static_cast<std::size_t>(status.MPI_SOURCE);
-        notice.failure.raise(worker(peer), host(peer));
+        said_last(notice, peer).raise(worker(peer), host(peer));
       } catch (...) {
         if (interrupted || breaks)
           break_with(std::current_exception());
@@ -399,6 +465,52 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     all_know_ = true;
     std::erase_if(later_, [&](const NoticeFrom& each) { return each.notice.sequence <= sequence; });
   }
+  /// Whether this failure, instead of the call that this member waits for, concerns nobody else.
+  [[nodiscard]] bool skips(const NoticeFrom& failed) {
+    if (!place_.is_past(failed.notice.place)) return false;
+    place_.note(failed.notice.place);
+    skipped_[failed.peer] = true;
+    last_skipped_ = failed;
+    return true;
+  }
+  void note(const NoticeFrom& failed) {
+    place_.note(failed.notice.place);
+    if (!place_.is_past(failed.notice.place)) closed_by_ = failed;
+  }
+  /// Members that failed at the same collective in different runs are all heard.
+  void note_late(const NoticeFrom& failed) {
+    if (failed.notice.sequence <= succeeded_) return;
+    note(failed);
+    if (meets_ && place_.is_closed()) raise_closed();
+  }
+  [[noreturn]] void raise_closed() {
+    all_know_ = true;
+    try {
+      closed_by_.notice.failure.raise(worker(closed_by_.peer), host(closed_by_.peer));
+    } catch (...) {
+      if (!meets_ || records_leave())
+        forget_receives();
+      else
+        break_with(std::current_exception());
+      throw;
+    }
+  }
+  /// That a worker ended because of a failure says less than the failure.
+  [[nodiscard]] const FailureNotice& said_last(const Notice& notice, std::size_t peer) const noexcept {
+    const bool says_less = notice.failure.is_last() && !notice.failure.breaks_the_group();
+    return says_less && last_skipped_ && last_skipped_->peer == peer ? last_skipped_->notice.failure : notice.failure;
+  }
+  /// The failures that came early and keep their members from this collective.
+  void take_later() {
+    for (std::size_t i = 0; i < later_.size();) {
+      if (later_[i].notice.sequence != sequence_)
+        ++i;
+      else if (skips(later_[i]))
+        later_.erase(later_.begin() + static_cast<std::ptrdiff_t>(i));
+      else
+        raise_later();
+    }
+  }
   [[nodiscard]] bool is_abandoned(std::uint64_t sequence) const noexcept {
     return !later_.empty() && first_of_later()->notice.sequence == sequence;
   }
@@ -409,8 +521,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   }
   [[noreturn]] void raise_later() {
     const NoticeFrom came = *first_of_later();
+    for (const NoticeFrom& each : later_)
+      if (each.notice.sequence == came.notice.sequence) note(each);
     all_know_of(came.notice.sequence);
-    came.notice.failure.raise(worker(came.peer), host(came.peer));
+    said_last(came.notice, came.peer).raise(worker(came.peer), host(came.peer));
   }
   void send_notices(const FailureNotice& failure) {
     std::erase_if(notices_, [](const std::unique_ptr<OutgoingNotice>& sent) {
@@ -419,7 +533,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       return done != 0;
     });
     OutgoingNotice& out = *notices_.emplace_back(std::make_unique<OutgoingNotice>());
-    out.notice = {sequence_, failure};
+    out.notice = {sequence_, failure.is_last() ? CallPlace::behind_all : place_.position(), failure};
     for (std::size_t peer = 0; peer < size_; ++peer)
       if (peer != rank_)
         check(MPI_Isend(&out.notice, sizeof(Notice), MPI_BYTE, static_cast<int>(peer), notice_tag, comm_,
@@ -505,8 +619,17 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::size_t size_ = 1;
   std::vector<MemberIdentity> members_;
   std::uint64_t sequence_ = 0;
-  std::uint64_t failed_ = 0;  // the last collective in which all members saw a failure
-  bool all_know_ = false;     // of the failure that ended this attempt
+  std::uint64_t failed_ = 0;       // the last collective in which all members saw a failure
+  std::uint64_t own_failure_ = 0;  // the last collective to which this member did not come
+  bool all_know_ = false;          // of the failure that ended this attempt
+  CallPlace place_;
+  std::uint64_t structure_ = 0;
+  bool meets_ = false;                // this member waits for the others' calls
+  std::uint64_t succeeded_ = 0;       // the last collective to which all members came
+  std::vector<std::uint64_t> heard_;  // the last collective to which each peer did not come, as it told
+  std::vector<bool> skipped_;         // the peers that failed in an earlier run instead of coming to this collective
+  std::optional<NoticeFrom> last_skipped_;
+  NoticeFrom closed_by_{};  // the failure in the run that this member is in, or in a later one
   Record mine_;
   CollectiveCallRecord last_;  // what all members called before
   std::vector<Record> records_;
