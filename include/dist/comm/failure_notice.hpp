@@ -52,7 +52,7 @@ class FailureNotice {
   }
   [[nodiscard]] bool is_last() const noexcept { return is_last_ || breaks_the_group(); }
 
-  /// Whether the one who said it cannot go on with the others: it lost one of them, or gave up waiting.
+  /// Whether the sender cannot go on with the others: it lost one of them, or gave up waiting.
   [[nodiscard]] bool breaks_the_group() const noexcept { return kind_ == Kind::lost || kind_ == Kind::deadline; }
 
   /// Throws what the failure means for the peers of worker `rank`, which sent the notice: an error of the same type

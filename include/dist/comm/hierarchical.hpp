@@ -58,9 +58,9 @@ class GroupLayout {
     for (std::size_t earlier = 0; earlier < group; ++earlier) first += sizes_[earlier];
     return std::span{ranks_}.subspan(first, sizes_[group]);
   }
-  /// Of all members, group by group.
+  /// The ranks of all members, group by group.
   [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }
-  /// Whether that is in the order of their ranks.
+  /// Whether the groups' members, one group after another, are in the order of their ranks.
   [[nodiscard]] bool in_order() const noexcept { return in_order_; }
 
  private:
@@ -94,7 +94,7 @@ class HierarchicalCommunicator {
   }
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) const noexcept { ops_->set_structure(structure); }
-  /// Tells all members, instead of coming to the next collective, that this one failed.
+  /// Tells all members, instead of taking part in the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
 
  private:
@@ -102,8 +102,8 @@ class HierarchicalCommunicator {
 };
 
 /// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
-/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and what comes of
-/// it goes to its group. Where one of the levels has one member only, the other one does everything.
+/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and the result
+/// goes to its group. Where one of the levels has only one member, the other one does everything.
 ///
 /// Each group is summed in its own order first, so the bits differ from those of a sum in rank order; they are the same
 /// on every member and in every run.
@@ -112,7 +112,7 @@ class Hierarchical {
  public:
   /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A
   /// member waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little
-  /// longer, so that those who know best who is missing are the first to say so.
+  /// longer, so that the members that know best which one is missing are the first to say so.
   Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
                std::chrono::nanoseconds timeout)
       : layout_(&layout),
@@ -157,18 +157,18 @@ class Hierarchical {
     if (upper_) upper_->communicator().set_structure(structure);
   }
 
-  /// What this member does from here on is not what failed before: when it fails, the others want to be told.
+  /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() const noexcept {
     if constexpr (requires { lower_.communicator().begin_attempt(); }) lower_.communicator().begin_attempt();
     if (upper_) upper_->communicator().begin_attempt();
   }
-  /// Tells all members that do not know, instead of coming to the next collective, that this one failed.
+  /// Tells all members that do not know yet, instead of taking part in the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept {
     if constexpr (requires { lower_.communicator().abandon(notice); }) lower_.communicator().abandon(notice);
     if (upper_) upper_->communicator().abandon(notice);
   }
 
-  /// Whether this member gave up waiting for another one: what the others do from then on, it does not know.
+  /// Whether this member gave up waiting for another one. It does not know what the others do from then on.
   [[nodiscard]] bool is_broken() const noexcept {
     const auto broken = [](const auto& level) {
       if constexpr (requires { level.communicator().is_broken(); })
@@ -242,7 +242,7 @@ class Hierarchical {
     });
   }
 
-  /// Gives every member the values of all members behind each other, in rank order. A collective call.
+  /// Gives every member the values of all members, concatenated in rank order. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == layout_->size());
@@ -345,8 +345,8 @@ class Hierarchical {
     return {reinterpret_cast<Byte*>(values.data()), values.size_bytes()};
   }
 
-  /// Calls `body`, which meets the members of one level after the other. The level that does not know why it ended is
-  /// told.
+  /// Calls `body`, which meets the members of one level after the other. If it throws, the level that does not know why
+  /// is told.
   template <class Body>
   void telling_failures(Body&& body) const {
     begin_attempt();
@@ -408,8 +408,8 @@ class Hierarchical {
     });
   }
 
-  /// Calls `use(sums)` on member 0 with the reduction of the group's values, which is not finished, in memory of its
-  /// own. `operation` is what the members were called for.
+  /// Calls `use(sums)` on member 0 with the reduction of the group's values, not finished yet, in memory of its
+  /// own. `operation` is the collective that the members are in.
   template <class T, class Op, class Use>
   void reduce_group(std::string_view operation, Op, std::span<const T> values, Use&& use) const {
     using W = Accumulator<T>;
@@ -458,7 +458,7 @@ class Hierarchical {
   }
 
   static constexpr bool upper_is_hierarchical = requires(const Upper& upper) { upper.layout(); };
-  /// In units of 5 s or of the timeout; more than that of the levels above.
+  /// In units of 5 s or of the timeout, whichever is shorter; more than that of the levels above.
   static constexpr int own_patience = upper_is_hierarchical ? 16 : 8;
   [[nodiscard]] static std::chrono::nanoseconds longer(std::chrono::nanoseconds timeout, int patience) noexcept {
     const auto slack = patience * std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});

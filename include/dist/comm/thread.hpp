@@ -261,7 +261,7 @@ class ThreadGroup {
     lent = false;
   }
 
-  /// For a member that leaves the collective it is in by an exception.
+  /// Called by a member that leaves its collective by an exception.
   void leave(std::size_t rank, std::int64_t timeout) noexcept {
     Member& member = members_[rank];
     if (!member.lent) return;  // nobody is in the middle of a collective with it

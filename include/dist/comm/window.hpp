@@ -36,7 +36,7 @@ namespace dist {
 /// takes part.
 ///
 /// As between threads, a mailbox starts with the number of the collective that it announces, a fingerprint of the call
-/// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers would look
+/// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers look
 /// for its next collective, and one that leaves says so too; one that dies is found by PeerHealth.
 ///
 /// To each collective every process brings either its call or a failure. What all brought is the same for all that look:
@@ -123,7 +123,7 @@ class WindowGroup {
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
-  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { all_know_ = false; }
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
@@ -139,7 +139,8 @@ class WindowGroup {
     place_.note(place_.position());
     closed_by_ = rank_;
     closed_why_ = notice;
-    // Of more failures behind each other the later ones have the texts of earlier ones, which peers may be reading.
+    // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
+    // ones.
     if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
     box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
     box.sequence.store(entered_);
@@ -292,7 +293,7 @@ class WindowGroup {
       if (yield % per_clock == per_clock - 1 && is_late()) break;
       sched_yield();
     }
-    // A process that died does not wake anybody, and nobody says when the time is up: hence a look every millisecond.
+    // A process that died wakes nobody, and nothing signals the deadline: hence a look every millisecond.
     SlowWait slow;
     constexpr std::int64_t longest = 1'000'000;
     while (!arrived(peer)) {
@@ -406,9 +407,9 @@ class WindowGroup {
   CallPlace place_;
   std::uint64_t structure_ = 0;
   std::uint32_t entered_ = 0;
-  bool all_know_ = false;  // of the failure that ended this attempt, as all members see it in this collective
-  std::uint32_t abandoned_from_ = 0;  // the first collective of those that this member last abandoned behind each other
-  bool left_early_ = false;           // of the last collective this member did not see all others come
+  bool all_know_ = false;  // all members know the failure that ended this attempt: they see it in this collective
+  std::uint32_t abandoned_from_ = 0;  // the first of the collectives that this member last abandoned in a row
+  bool left_early_ = false;           // this member has not seen all others come to its last collective
   std::size_t closed_by_ = 0;         // the peer that failed in the run that this member is in, or in a later one
   FailureNotice closed_why_;
   std::optional<std::pair<std::size_t, FailureNotice>> skipped_;  // the last failure that concerned nobody else

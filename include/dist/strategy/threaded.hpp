@@ -299,7 +299,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
       if (in_replica == nullptr) throw;
       if constexpr (has_peers) derived().workers().abandon(error);  // they would wait for this process
-      // After that, as what has begun may need a peer that waits for this process.
+      // After that, because what has begun may need a peer that waits for this process.
       if (background_) background_->abandon(error);
       if constexpr (has_peers) rethrow_failure_of_peer(in_replica->cause());
       throw;

@@ -208,7 +208,7 @@ class HostedWorld {
     bool said = own;  // its server says the same
     missing_ = {};
     SlowWait slow;
-    // The server keeps the same deadline and can name who is missing: it has the first word.
+    // The server keeps the same deadline and can name the missing processes: it speaks first.
     deadline = deadline.later(rendezvous::Milliseconds{2000});
     for (;;) {
       const bool alive = server.receive();

@@ -88,7 +88,7 @@ class Communicator {
   [[nodiscard]] CallPlace& place() const noexcept { return state_->place(); }
   void set_structure(std::uint64_t structure) const noexcept { state_->set_structure(structure); }
 
-  /// What this member does from here on is not what failed before: when it fails, the peers want to be told.
+  /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() const noexcept { state_->begin_attempt(); }
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.

@@ -144,8 +144,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (broken_) std::rethrow_exception(broken_);
   }
 
-  /// A collective that is not checked: counted, so that a notice says which one its sender does not come to. Throws what
-  /// a peer said of its failure if it does not come to this one.
+  /// A collective that is not checked. It is counted, so that a notice can say in which one its sender is missing.
+  /// Throws what a peer said of its failure if it does not come to this one.
   void count() {
     ++sequence_;
     all_know_ = false;
