@@ -52,7 +52,7 @@ TEST_CASE("of a structure that holds per-replica values a replica receives the s
   };
   std::tuple arguments{numbers(1), std::string("shared"), std::pair{numbers(10), numbers(100)}};
   auto mine = select_replica(2, arguments);
-  static_assert(std::is_same_v<decltype(mine), std::tuple<int&, std::string&, std::tuple<int&, int&>>>);
+  static_assert(std::is_same_v<decltype(mine), std::tuple<int&, std::string&, std::pair<int&, int&>>>);
   CHECK(&std::get<0>(mine) == &std::get<0>(arguments)[2]);
   CHECK(&std::get<1>(mine) == &std::get<1>(arguments));
   CHECK(std::get<1>(std::get<2>(mine)) == 200);
