@@ -105,10 +105,20 @@ class ThreadGroup {
     announce(rank, sequence);
     await_return_of_operands(rank, sequence, timeout);
     member.lent = lends;
+    const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
+    bool differ = false;
     do {
-      for (std::size_t peer = 0; peer < size(); ++peer)
-        if (peer != rank) await(rank, peer, sequence, timeout, bytes);
+      for (std::size_t peer = 0; peer < size(); ++peer) {
+        if (peer == rank) continue;
+        await(rank, peer, sequence, timeout, bytes);
+        differ = differ || mailbox(peer, sequence).fingerprint != fingerprint;
+      }
     } while (!peers_arrived(rank, sequence));
+    // A member that failed has said so before it announced that.
+    if (differ || disturbed_.load(std::memory_order_relaxed)) [[unlikely]]
+      compare(rank, sequence);
+  }
+  void compare(std::size_t rank, std::uint32_t sequence) {
     const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (mailbox(peer, sequence).fingerprint != fingerprint || mailbox(peer, sequence).failed) refuse(rank, sequence);
