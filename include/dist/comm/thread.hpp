@@ -99,13 +99,13 @@ class ThreadGroup {
   /// its operands. A member that gives up takes its announcement back and looks once more whether the others have come;
   /// one that has seen all come looks once more whether one has given up. The operations on `sequence` are sequentially
   /// consistent for that.
-  void enter(std::size_t rank, std::uint32_t sequence, std::int64_t timeout, bool lends, std::size_t bytes) {
+  void enter(std::size_t rank, std::uint32_t sequence, std::uint64_t fingerprint, std::int64_t timeout, bool lends,
+             std::size_t bytes) {
     Member& member = members_[rank];
     member.entered.store(sequence, std::memory_order_relaxed);
     announce(rank, sequence);
     await_return_of_operands(rank, sequence, timeout);
     member.lent = lends;
-    const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
     bool differ = false;
     do {
       for (std::size_t peer = 0; peer < size(); ++peer) {
@@ -415,10 +415,11 @@ class ThreadCommunicator {
     call.structure = member.structure;
     mine.call = call;
     mine.failed = false;
-    mine.fingerprint = call.fingerprint();
+    const std::uint64_t fingerprint = call.fingerprint();
+    mine.fingerprint = fingerprint;
     fill(mine);
     try {
-      group_->enter(rank_, sequence, timeout_, lends, bytes);
+      group_->enter(rank_, sequence, fingerprint, timeout_, lends, bytes);
     } catch (...) {
       member.lent = false;  // either all members go on or none does: no peer uses the operands
       throw;
