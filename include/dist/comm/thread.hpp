@@ -406,16 +406,16 @@ class ThreadCommunicator {
  private:
   /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same.
   template <class Fill>
-  void meet(CollectiveCall call, bool lends, std::size_t bytes, Fill&& fill) const {
+  void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
     ThreadGroup::Member& member = group_->members_[rank_];
     if (member.left.load(std::memory_order_relaxed) || member.ahead) [[unlikely]]
       group_->catch_up(rank_, timeout_);
     const std::uint32_t sequence = group_->entered(rank_) + 1;
     ThreadGroup::Mailbox& mine = group_->mailbox(rank_, sequence);
-    call.structure = member.structure;
     mine.call = call;
+    mine.call.structure = member.structure;
     mine.failed = false;
-    const std::uint64_t fingerprint = call.fingerprint();
+    const std::uint64_t fingerprint = call.fingerprint() + member.structure * CollectiveCall::structure_factor;
     mine.fingerprint = fingerprint;
     fill(mine);
     try {
