@@ -2,8 +2,10 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <span>
 #include <stdexcept>
@@ -363,4 +365,48 @@ TEST_CASE("a peer that does not give operands back ends the process, which names
   CHECK(end.took < 30s);
   CHECK(end.said.find("Replica 1 did not give the operands of a collective back in time (replica 1 called share of 1 "
                       "i64 as step 1 of its collectives and still uses operands of replica 0") != std::string::npos);
+}
+
+TEST_CASE(
+    "a signal with a chosen number makes a process print for which replica its replicas wait, and in which call") {
+  using namespace std::chrono_literals;
+  const support::End end = support::end_of([] {
+    setenv("DIST_REPORT_SIGNAL", std::to_string(SIGUSR1).c_str(), 1);
+    Replicas replicas{3};
+    replicas.run([&](dist::ThreadCommunicator comm) {
+      const auto is_asked_by_then = [&] {
+        if (comm.rank() != 1) return;
+        std::this_thread::sleep_for(50ms);
+        raise(SIGUSR1);
+      };
+      is_asked_by_then();
+      comm.barrier();
+      std::int64_t operand = 0;
+      const dist::detail::Loan loan{comm};
+      comm.publish(shared_call, &operand);
+      is_asked_by_then();
+      comm.barrier();
+    });
+    raise(SIGUSR1);
+  });
+  CAPTURE(end.said);
+  CHECK(end.status == 0);
+  const auto says = [&](const char* what) { return end.said.find(what) != std::string::npos; };
+  CHECK(says(") waits for replica 1: replica 0 called barrier as step 1 of its collectives, since 0.0 s\n"));
+  CHECK(says(") waits for replica 1: replica 2 called barrier as step 1 of its collectives, since 0.0 s\n"));
+  CHECK(
+      says(") waits for replica 1, which uses operands of replica 0: replica 1 called share of 1 i64 as step 2 of its "
+           "collectives, since 0.0 s\n"));
+  CHECK(says(") waits for no other process or replica\n"));
+}
+
+TEST_CASE("where no number is chosen, replicas leave the program's signals alone") {
+  const support::End end = support::end_of([] {
+    unsetenv("DIST_REPORT_SIGNAL");
+    const Replicas replicas{2};
+    struct sigaction now {};
+    sigaction(SIGUSR1, nullptr, &now);
+    _exit(now.sa_handler == SIG_DFL ? 0 : 1);
+  });
+  CHECK(end.status == 0);
 }

@@ -186,6 +186,13 @@ class ReportSignal {
     if (signal_ != 0 && sigaction(signal_, nullptr, &now) == 0 && now.sa_handler == on_signal) signal(signal_, SIG_DFL);
   }
 
+  /// For a program of one process, which answers only where DIST_REPORT_SIGNAL is given, and then to its end: nobody
+  /// else takes a signal away from it.
+  static void answer_where_chosen() {
+    if (std::getenv("DIST_REPORT_SIGNAL") == nullptr) return;
+    static const ReportSignal until_the_process_ends;
+  }
+
   /// What the lines call this process: "worker 1 on host east".
   static void name_process(std::string_view name) noexcept { detail::WaitBoard::name_process(name); }
 

@@ -16,6 +16,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/end_process.hpp>
 #include <dist/comm/longest_wait.hpp>
+#include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
@@ -41,7 +42,9 @@ class ThreadGroup {
       : status_(status),
         budget_(budget),
         timeout_(detail::longest_wait(timeout)),
-        members_(new Member[status.replicas()]) {}
+        members_(new Member[status.replicas()]) {
+    ReportSignal::answer_where_chosen();
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
 
@@ -71,6 +74,7 @@ class ThreadGroup {
   static constexpr std::size_t first_line = cache_line - 16;
   /// A peer may use operands longer than the timeout by so many nanoseconds: what follows ends the process.
   static constexpr std::int64_t grace = 3'000'000'000;
+  static constexpr std::int64_t longest_rest = 1'000'000;  // nanoseconds
 
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
@@ -193,6 +197,8 @@ class ThreadGroup {
     [[nodiscard]] bool is_over(std::int64_t later = 0) const noexcept {
       return detail::monotonic_nanoseconds() - start_ - later > timeout_;
     }
+    /// Whether the wait is worth a report: a text costs as much as a short wait.
+    [[nodiscard]] bool is_slow() const noexcept { return detail::monotonic_nanoseconds() - start_ > longest_rest; }
 
    private:
     std::int64_t timeout_;
@@ -221,14 +227,14 @@ class ThreadGroup {
   /// Sleeps until all peers have come; at most a millisecond, because nobody reports that a peer has failed, left or
   /// returned.
   void rest(std::size_t rank, std::uint32_t sequence) noexcept {
-    constexpr std::int64_t longest = 1'000'000;
-    arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest);
+    arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest_rest);
   }
 
   /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
   void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, std::size_t bytes) {
     Wait wait{timeout};
     if (arrives_soon(peer, sequence, wait, bytes)) return;
+    SlowWait slow;
     while (!arrived(peer, sequence)) {
       // A peer may have come just before it returned: hence the second look.
       if (status_.failed())
@@ -237,6 +243,8 @@ class ThreadGroup {
         give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
       else if (wait.is_over())
         give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
+      if (wait.is_slow())
+        slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
       rest(rank, sequence);
     }
   }
@@ -263,8 +271,14 @@ class ThreadGroup {
       if (peer == rank) continue;
       Wait wait{timeout};
       if (arrives_soon(peer, sequence, wait)) continue;
+      SlowWait slow;
       while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
         if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
+        if (wait.is_slow())
+          slow.note([&] {
+            return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
+                        describe(peer, sequence - 1));
+          });
         rest(rank, sequence);
       }
     }
