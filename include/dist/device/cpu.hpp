@@ -64,12 +64,12 @@ struct Cpu {
       Combined partial[lanes];
       for (Combined& lane : partial) lane = detail::identity_of<Combined>(op);
       std::size_t i = range.begin;
-      for (std::size_t block = range.size() / lanes; block > 0; --block, i += lanes)
+      for (const std::size_t tail = range.end - range.size() % lanes; i != tail; i += lanes)
         for (std::size_t lane = 0; lane < lanes; ++lane)
           partial[lane] = op(partial[lane], static_cast<Combined>(body(i + lane)));
       Combined combined = partial[0];
       for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
-      for (std::size_t rest = range.size() % lanes; rest > 0; --rest, ++i)
+      for (; i != range.end; ++i)
         combined = op(combined, static_cast<Combined>(body(i)));
       return static_cast<T>(Op::finish(combined, range.size()));
     } else {
