@@ -1,11 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

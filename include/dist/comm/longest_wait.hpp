@@ -1,9 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
 
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::detail {

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/replica_threads.hpp>
 #include <dist/device/wait.hpp>

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -20,6 +19,7 @@
 #include <dist/comm/service_thread.hpp>
 #include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/thread_name.hpp>

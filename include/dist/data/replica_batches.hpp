@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <dist/context/per_replica.hpp>
@@ -241,14 +241,15 @@ class CycledSteps {
 
 namespace detail {
 
+/// What makes steps by cycle: only of rows that can be joined.
 template <class D>
-struct RebatchedSteps {
-  using Type = std::variant<SlicedSteps<D>>;
+struct CycledStepsOf {
+  using Type = SlicedSteps<D>;
 };
 template <class D>
   requires JoinableRows<ElementOf<D>>
-struct RebatchedSteps<D> {
-  using Type = std::variant<SlicedSteps<D>, CycledSteps<D>>;
+struct CycledStepsOf<D> {
+  using Type = CycledSteps<D>;
 };
 
 }  // namespace detail
@@ -262,31 +263,25 @@ class RebatchedSteps {
     return JoinableRows<ElementOf<D>> ? plan.rule() : RebatchRule::by_slices;
   }
 
-  RebatchedSteps(IteratorOf<D> upstream, const RebatchPlan& plan) : steps_(start(std::move(upstream), plan)) {}
+  RebatchedSteps(IteratorOf<D> upstream, const RebatchPlan& plan) {
+    if (rule(plan) == RebatchRule::by_cycle)
+      by_cycle_.emplace(std::move(upstream), plan);
+    else
+      by_slices_.emplace(std::move(upstream), plan);
+  }
 
   bool next(PerReplica<RowsOf<ElementOf<D>>>& values) {
-    return std::visit([&](auto& steps) { return steps.next(values); }, steps_);
+    return by_cycle_ ? by_cycle_->next(values) : by_slices_->next(values);
   }
   /// Gives every replica a batch without rows: a step that runs for the data of others (spec I24).
   void next_without_rows(PerReplica<RowsOf<ElementOf<D>>>& values) const {
-    std::visit(
-        [&](const auto& steps) {
-          for (auto& rows : values) rows = steps.no_rows();
-        },
-        steps_);
+    for (auto& rows : values) rows = by_cycle_ ? by_cycle_->no_rows() : by_slices_->no_rows();
   }
 
  private:
-  using Steps = typename detail::RebatchedSteps<D>::Type;
-
-  static Steps start(IteratorOf<D> upstream, const RebatchPlan& plan) {
-    if constexpr (JoinableRows<ElementOf<D>>)
-      if (rule(plan) == RebatchRule::by_cycle)
-        return Steps{std::in_place_type<CycledSteps<D>>, std::move(upstream), plan};
-    return Steps{std::in_place_type<SlicedSteps<D>>, std::move(upstream), plan};
-  }
-
-  Steps steps_;
+  // One of them: std::variant would say so, and costs everybody's compiler more than the rest of this header.
+  std::optional<SlicedSteps<D>> by_slices_;
+  std::optional<typename detail::CycledStepsOf<D>::Type> by_cycle_;
 };
 
 }  // namespace dist::data

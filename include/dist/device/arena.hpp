@@ -92,7 +92,8 @@ class Arena {
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
     const std::lock_guard lock{mutex_};
-    const auto gap = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.size >= size; });
+    auto gap = free_.begin();
+    while (gap != free_.end() && gap->size < size) ++gap;
     if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
       throw OutOfMemory("The strategy's arena is full",
                         text(bytes, " more bytes were asked for, the arena holds ", capacity_),
@@ -121,7 +122,8 @@ class Arena {
         std::memset(at(replica, offset), 0, size);
       if (!is_shared_) static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
     }
-    auto next = std::find_if(free_.begin(), free_.end(), [&](const Gap& free) { return free.offset > offset; });
+    auto next = free_.begin();
+    while (next != free_.end() && next->offset <= offset) ++next;
     next = free_.insert(next, {offset, size});
     if (next + 1 != free_.end() && next->offset + next->size == (next + 1)->offset) {
       next->size += (next + 1)->size;

@@ -69,8 +69,7 @@ struct Cpu {
           partial[lane] = op(partial[lane], static_cast<Combined>(body(i + lane)));
       Combined combined = partial[0];
       for (std::size_t lane = 1; lane < lanes; ++lane) combined = op(combined, partial[lane]);
-      for (; i != range.end; ++i)
-        combined = op(combined, static_cast<Combined>(body(i)));
+      for (; i != range.end; ++i) combined = op(combined, static_cast<Combined>(body(i)));
       return static_cast<T>(Op::finish(combined, range.size()));
     } else {
       return detail::refused<T>();

@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <tuple>
 #include <vector>
 
 #include <dist/device/affinity.hpp>
@@ -45,13 +43,12 @@ namespace detail {
   const std::size_t each = positions.size() / here.count;
   if (here.count == 1 || each == 0) return positions;
   const auto key = [&](std::size_t at) {
-    return std::tuple{places[at].package, places[at].node, places[at].cache, places[at].core, at};
+    return ProcessorKey{places[at].package, places[at].node, places[at].cache, places[at].core, at};
   };
-  std::sort(positions.begin(), positions.end(),
-            [&](std::size_t one, std::size_t other) { return key(one) < key(other); });
+  sort_almost_sorted(positions, [&](std::size_t one, std::size_t other) { return key(one) < key(other); });
   const auto first = positions.begin() + static_cast<std::ptrdiff_t>(here.number * each);
   std::vector<std::size_t> share(first, first + static_cast<std::ptrdiff_t>(each));
-  std::sort(share.begin(), share.end());
+  sort_almost_sorted(share, [](std::size_t one, std::size_t other) { return one < other; });
   return share;
 }
 

@@ -49,18 +49,24 @@ namespace detail {
 /// Processors in the system's notation, such as "0-3,8,10-11".
 class ProcessorList {
  public:
+  /// Both ends included.
+  struct Range {
+    std::size_t first;
+    std::size_t last;
+  };
+
   /// Anything that is no such list is an empty one.
   explicit ProcessorList(std::string_view list) {
     while (!list.empty()) {
-      std::pair<std::size_t, std::size_t> range{};
+      Range range{};
       bool valid = take_number(list, range.first);
-      range.second = range.first;
+      range.last = range.first;
       if (valid && list.starts_with('-')) {
         list.remove_prefix(1);
-        valid = take_number(list, range.second);
+        valid = take_number(list, range.last);
       }
       const bool goes_on = list.size() > 1 && list.front() == ',';
-      if (!valid || range.second < range.first || !(goes_on || list.empty())) {
+      if (!valid || range.last < range.first || !(goes_on || list.empty())) {
         ranges_.clear();
         return;
       }
@@ -70,13 +76,14 @@ class ProcessorList {
   }
 
   [[nodiscard]] bool has(std::size_t processor) const {
-    return std::any_of(ranges_.begin(), ranges_.end(),
-                       [&](const auto& range) { return range.first <= processor && processor <= range.second; });
+    for (const Range& range : ranges_)
+      if (range.first <= processor && processor <= range.last) return true;
+    return false;
   }
-  [[nodiscard]] const std::vector<std::pair<std::size_t, std::size_t>>& ranges() const noexcept { return ranges_; }
+  [[nodiscard]] const std::vector<Range>& ranges() const noexcept { return ranges_; }
 
  private:
-  std::vector<std::pair<std::size_t, std::size_t>> ranges_;  // both ends included
+  std::vector<Range> ranges_;
 };
 
 /// A machine as Linux describes it in files. What is not there, or not as expected, is an empty list or 0.
@@ -87,7 +94,7 @@ class SystemFiles {
     const ProcessorList online{text_of("/node/online")};
     for (const auto& [first, last] : online.ranges())
       for (std::size_t node = first; node <= last && nodes_.size() < most_nodes; ++node)
-        nodes_.emplace_back(text_of(text("/node/node", node, "/cpulist")));
+        nodes_.push_back(ProcessorList{text_of(text("/node/node", node, "/cpulist"))});
   }
 
   // From the lists only: core_id is unique within a package on some machines, and within a cluster of cores on others.
@@ -98,9 +105,9 @@ class SystemFiles {
     return either(processor, "/topology/package_cpus_list", "/topology/core_siblings_list");
   }
   [[nodiscard]] ProcessorList node(std::size_t processor) const {
-    const auto found =
-        std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node.has(processor); });
-    return found == nodes_.end() ? ProcessorList{""} : *found;
+    for (const ProcessorList& each : nodes_)
+      if (each.has(processor)) return each;
+    return ProcessorList{""};
   }
   [[nodiscard]] ProcessorList cache(std::size_t processor) const {
     constexpr std::size_t most_caches = 16;
@@ -131,7 +138,7 @@ class SystemFiles {
 
   [[nodiscard]] std::size_t number(const std::string& file) const {
     const ProcessorList list{text_of(file)};
-    const bool one = list.ranges().size() == 1 && list.ranges()[0].first == list.ranges()[0].second;
+    const bool one = list.ranges().size() == 1 && list.ranges()[0].first == list.ranges()[0].last;
     return one ? list.ranges()[0].first : 0;
   }
 
@@ -156,19 +163,30 @@ class SystemFiles {
   std::vector<ProcessorList> nodes_;
 };
 
+/// What processors are sorted by: the first number counts most, and what is not needed stays 0.
+using ProcessorKey = std::array<std::size_t, 8>;
+
+/// Sorts values that stand nearly as they should, as processors do in the system's lists: one pass then, and a fraction
+/// of the code of std::sort for the compiler of everybody who includes this.
+template <class T, class Less>
+void sort_almost_sorted(std::vector<T>& values, Less&& less) {
+  for (std::size_t i = 1; i < values.size(); ++i)
+    for (std::size_t at = i; at > 0 && less(values[at], values[at - 1]); --at) std::swap(values[at], values[at - 1]);
+}
+
 /// Names what the processors share: `members(processor)` lists the processors that share the one of `processor`. One
 /// that is not even a member itself keeps the name that it has.
 template <class Members>
 void name_shared(Topology& places, std::size_t ProcessorPlace::*name, Members&& members) {
-  std::vector<bool> named(places.size());
+  std::vector<std::size_t> named(places.size());  // 0 or 1: everybody has this type, and few std::vector<bool>
   for (std::size_t first = 0; first < places.size(); ++first) {
-    if (named[first]) continue;
+    if (named[first] != 0) continue;
     const auto list = members(places[first].processor);
     if (!list.has(places[first].processor)) continue;
     for (std::size_t i = first; i < places.size(); ++i) {
-      if (named[i] || !list.has(places[i].processor)) continue;
+      if (named[i] != 0 || !list.has(places[i].processor)) continue;
       places[i].*name = places[first].processor;
-      named[i] = true;
+      named[i] = 1;
     }
   }
 }
@@ -188,8 +206,8 @@ inline void rank_speeds(Topology& places, const std::vector<std::size_t>& capaci
     slower_than = next - next / 8;
   }
   for (std::size_t i = 0; i < places.size(); ++i)
-    places[i].speed = static_cast<std::size_t>(
-        std::count_if(fastest.begin(), fastest.end(), [&](std::size_t kind) { return kind < capacities[i]; }));
+    for (const std::size_t kind : fastest)
+      if (kind < capacities[i]) ++places[i].speed;
 }
 
 /// What a source knows: of what it does not, each processor is a core of its own, with a cache of its own, and there is
@@ -233,15 +251,15 @@ template <class Source>
 [[nodiscard]] inline std::vector<std::size_t> placement_order(const Topology& places) {
   struct Core {
     std::vector<std::size_t> threads;  // by position
-    std::array<std::size_t, 8> key{};  // cores are taken in ascending order of it
+    detail::ProcessorKey key{};        // cores are taken in ascending order of it
   };
   std::vector<Core> cores;
   std::size_t highest_speed = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    auto core = std::find_if(cores.begin(), cores.end(),
-                             [&](const Core& each) { return places[each.threads.front()].core == places[i].core; });
-    if (core == cores.end()) core = cores.emplace(cores.end());
-    core->threads.push_back(i);
+    std::size_t core = 0;
+    while (core < cores.size() && places[cores[core].threads.front()].core != places[i].core) ++core;
+    if (core == cores.size()) cores.emplace_back();
+    cores[core].threads.push_back(i);
     highest_speed = std::max(highest_speed, places[i].speed);
   }
   constexpr std::array levels{&ProcessorPlace::package, &ProcessorPlace::node, &ProcessorPlace::cache};
@@ -250,17 +268,19 @@ template <class Source>
     std::size_t* key = core.key.data();
     *key++ = highest_speed - place.speed;
     for (std::size_t level = 0; level < levels.size(); ++level) {
-      const auto together = std::count_if(cores.begin(), cores.end(), [&](const Core& other) {
+      std::size_t together = 0;
+      for (const Core& other : cores) {
         const ProcessorPlace& peer = places[other.threads.front()];
-        return peer.speed == place.speed && std::all_of(levels.begin(), levels.begin() + level + 1,
-                                                        [&](auto shared) { return peer.*shared == place.*shared; });
-      });
-      *key++ = cores.size() - static_cast<std::size_t>(together);
+        bool near = peer.speed == place.speed;
+        for (std::size_t outer = 0; outer <= level; ++outer) near = near && peer.*levels[outer] == place.*levels[outer];
+        if (near) ++together;
+      }
+      *key++ = cores.size() - together;
       *key++ = place.*levels[level];
     }
     *key = core.threads.front();
   }
-  std::sort(cores.begin(), cores.end(), [](const Core& a, const Core& b) { return a.key < b.key; });
+  detail::sort_almost_sorted(cores, [](const Core& a, const Core& b) { return a.key < b.key; });
   std::vector<std::size_t> order;
   for (std::size_t thread = 0; order.size() < places.size(); ++thread)
     for (const Core& core : cores)

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <exception>
@@ -25,6 +24,7 @@
 #include <dist/comm/thread.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/placement.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>

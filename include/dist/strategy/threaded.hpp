@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/core/type_name.hpp>

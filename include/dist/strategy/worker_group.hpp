@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -32,6 +31,7 @@
 #include <dist/comm/watchdog.hpp>
 #include <dist/comm/window.hpp>
 #include <dist/core/checksum.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>

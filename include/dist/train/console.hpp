@@ -2,10 +2,11 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string_view>
+
+#include <dist/core/duration.hpp>
 
 namespace dist::nn {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 
 #include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/endpoint.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

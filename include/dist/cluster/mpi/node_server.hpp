@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

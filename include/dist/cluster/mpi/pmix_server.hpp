@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,6 +30,7 @@
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/rendezvous/descriptor.hpp>
 #include <dist/cluster/rendezvous/error.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::detail {

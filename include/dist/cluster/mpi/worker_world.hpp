@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,6 +31,7 @@
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
 #include <dist/comm/watchdog.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/warning.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
+#include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::rendezvous {

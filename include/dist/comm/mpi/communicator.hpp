@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/watchdog.hpp>
+#include <dist/core/duration.hpp>
 
 namespace dist::mpi {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,6 +30,7 @@
 #include <dist/comm/watchdog.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::mpi {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,6 +14,7 @@
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
 

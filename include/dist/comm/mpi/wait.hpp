@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/wait.hpp>
 
