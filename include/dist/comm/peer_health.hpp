@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include <dist/comm/collective_call.hpp>  // hash_of
+#include <dist/core/callback.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/wait.hpp>
 
@@ -135,7 +135,7 @@ class PeerHealth {
  public:
   /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
   /// so. May call `depart` and `lose`, nothing else of this object.
-  using Lifeline = std::function<std::optional<LostPeer>()>;
+  using Lifeline = detail::Callback<std::optional<LostPeer>>;
 
   PeerHealth() = default;
   PeerHealth(const PeerHealth&) = delete;

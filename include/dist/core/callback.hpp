@@ -1,0 +1,31 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace dist::detail {
+
+/// A function without arguments that is kept to be called later; empty ones are false. Copies share what was kept.
+/// std::function does the same, in a header that takes the compiler longer than all collectives between processes.
+template <class Result>
+class Callback {
+ public:
+  Callback() = default;
+  template <std::invocable Fn>
+    requires(!std::same_as<std::remove_cvref_t<Fn>, Callback>)
+  Callback(Fn&& fn)
+      : kept_(std::make_shared<std::decay_t<Fn>>(std::forward<Fn>(fn))),
+        call_([](void* kept) -> Result { return (*static_cast<std::decay_t<Fn>*>(kept))(); }) {}
+
+  [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
+  /// Not of an empty one.
+  Result operator()() const { return call_(kept_.get()); }
+
+ private:
+  std::shared_ptr<void> kept_;
+  Result (*call_)(void*) = nullptr;
+};
+
+}  // namespace dist::detail
