@@ -21,6 +21,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/map.hpp>
 #include <dist/data/range.hpp>
 
 #include <doctest/doctest.h>
@@ -446,6 +447,46 @@ TEST_CASE("a worker that ends after a failure is named with it, however late the
     CHECK(has(said, "the log is full"));
     CHECK(said.starts_with("PeerError") != is_last());
     CHECK(soon.holds());
+    meet();
+  }
+}
+
+TEST_CASE_TEMPLATE(
+    "what the data of one worker throw is told to the others, in a collective or before their next batch", Ops,
+    dist::MpiAllReduce, dist::RingAllReduce) {
+  for (const bool with_collectives : {false, true}) {
+    CAPTURE(with_collectives);
+    std::optional<dist::MultiWorker<Ops>> strategy{with(1, std::is_same_v<Ops, dist::RingAllReduce>)};
+    // An exception that ends the scope of the strategy does so on the failing worker.
+    struct EndsWithIt {
+      std::optional<dist::MultiWorker<Ops>>& strategy;
+      ~EndsWithIt() { strategy.reset(); }
+    };
+    auto batches =
+        strategy->distribute_dataset(dist::data::range(48) | dist::data::map([fails = is_last()](auto number) {
+                                       if (fails && number >= 24) throw std::runtime_error("number 24 is torn");
+                                       return number;
+                                     }) |
+                                     dist::data::batch(4));
+    const Soon soon;
+    const std::string said = failure([&] {
+      try {
+        for ([[maybe_unused]] auto&& batch : batches)
+          if (with_collectives)
+            strategy->run([](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, 1)); });
+      } catch (...) {
+        if (!is_last() || !with_collectives) throw;
+        const EndsWithIt scope{strategy};
+        throw;
+      }
+    });
+    CHECK(has(said, "number 24 is torn"));
+    CHECK(said.starts_with("PeerError") != is_last());
+    CHECK(soon.holds());
+    if (!with_collectives) {  // where all caught it, they go on together
+      const auto ones = strategy->run([](auto& replica) { return replica.all_reduce(dist::sum, 1); });
+      CHECK(strategy->local_results(ones)[0] == static_cast<int>(ranks()));
+    }
     meet();
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -17,6 +18,8 @@ namespace dist::data {
 ///
 /// All workers post equally often. A pass may end with a post that is not settled, and takes it back without waiting.
 /// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
+///
+/// A pass that has `note_thrown_by_data(what)` tells the others what a worker's data threw, where that ends the pass.
 template <class P>
 concept AgreementPass = std::movable<P> && requires(P pass, bool holds) {
   pass.post(holds);
@@ -58,6 +61,23 @@ class AgreedEnd {
   AgreedEnd(const A& agreement, Cardinality data, Remainder last_step)
       : pass_(agreement.begin()), is_infinite_(data.is_infinite()), last_step_(last_step) {}
 
+  /// Whether this worker has data for the next step: what `fetch()` returns. What it throws is told to the others.
+  template <class Fetch>
+  bool has_data(Fetch&& fetch) {
+    if constexpr (requires { pass_.note_thrown_by_data(""); }) {
+      try {
+        return fetch();
+      } catch (const std::exception& error) {
+        pass_.note_thrown_by_data(error.what());
+        throw;
+      } catch (...) {
+        pass_.note_thrown_by_data("what is not a std::exception");
+        throw;
+      }
+    } else {
+      return fetch();
+    }
+  }
   /// Whether the next step runs, of which this worker has data or not. All workers ask equally often. Throws what the
   /// agreement throws, and InvalidArgument when infinite data end.
   bool runs(bool has_data) {

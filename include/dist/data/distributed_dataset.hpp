@@ -136,7 +136,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
     bool next(Value& values) {
       if (end_.is_over()) return false;
       if (values.size() != replicas_) values = Value(replicas_);
-      const bool has_data = steps_.next(values);
+      const bool has_data = end_.has_data([&] { return steps_.next(values); });
       if (!end_.runs(has_data)) return false;
       if (!has_data) steps_.next_without_rows(values);
       return true;

@@ -63,7 +63,7 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
     /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows, and
     /// what the agreement throws.
     bool next(Value& values) {
-      if (end_.is_over() || !end_.runs(read_batches())) return false;
+      if (end_.is_over() || !end_.runs(end_.has_data([this] { return read_batches(); }))) return false;
       if (values.size() != batches_.size()) values = Value(batches_.size());
       for (std::size_t replica = 0; replica < batches_.size(); ++replica) {
         const Held& held = batches_[replica];

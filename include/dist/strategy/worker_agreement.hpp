@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <dist/comm/mpi/agreement.hpp>
@@ -23,6 +25,9 @@ class WorkerAgreement {
       else
         alone_.post(holds);
     }
+    void note_thrown_by_data(std::string_view what) {
+      if (between_) between_->note_thrown_by_data(what);
+    }
     [[nodiscard]] bool any() { return between_ ? between_->any() : alone_.any(); }
     [[nodiscard]] bool all() { return between_ ? between_->all() : alone_.all(); }
 
@@ -36,10 +41,12 @@ class WorkerAgreement {
   explicit WorkerAgreement(mpi::Agreement between) : between_(std::move(between)) {}
 
   [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
-  /// Tells the other processes that this one will not begin the next pass.
-  void abandon() const noexcept {
-    if (between_) between_->abandon();
+  /// Tells the other processes that this one will not begin the next pass, and why.
+  void abandon(std::string_view why) const noexcept {
+    if (between_) between_->abandon(why);
   }
+  /// What the data of this process threw, where that ended the last pass; else empty.
+  [[nodiscard]] std::string thrown_by_data() const { return between_ ? between_->thrown_by_data() : std::string{}; }
 
  private:
   std::optional<mpi::Agreement> between_;

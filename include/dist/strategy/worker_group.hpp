@@ -163,10 +163,13 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup() {
     if (work_.failing()) {
+      // The exception that is on its way cannot be read in a destructor, only what the data threw is known.
+      const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
+      const std::string why = text("an exception that ended the scope of its strategy; ",
+                                   thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
       workers().begin_attempt();
-      workers().abandon(
-          FailureNotice{"an exception that ended the scope of its strategy; see what that worker printed"}.for_good());
-      if (agreement_) agreement_->abandon();
+      workers().abandon(FailureNotice{why}.for_good());
+      if (agreement_) agreement_->abandon(why);
     }
     bool broken = work_.failing() || (all_ && all_->is_broken()) || health_->find_lost();
     for (const std::unique_ptr<Joined>& joined : joined_) broken = broken || joined->workers->is_broken();

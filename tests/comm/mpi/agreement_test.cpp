@@ -156,13 +156,52 @@ TEST_CASE("an exception in one worker's loop reaches the workers that wait for i
 }
 
 TEST_CASE(
+    "what one worker's data throw is told to the others, cut where it is long; and not before that ends the loop") {
+  const Communicator workers = world();
+  if (workers.size() == 1) return;
+  const Agreement agreement{workers, {.timeout = 30s}};
+  const std::string what = "sample 12 has no label" + std::string(5'000, '!');
+  const auto fetch = [&](int step, bool again) {
+    if (workers.rank() == 0 && step == 3) throw std::runtime_error(what);
+    if (workers.rank() == 0 && step == 1 && !again) throw std::runtime_error("the network is slow");
+    return true;
+  };
+  try {
+    AgreedEnd<Agreement> end{agreement, Cardinality::unknown(), Remainder::drop};
+    for (int step = 0;; ++step) {
+      try {
+        static_cast<void>(end.has_data([&] { return fetch(step, false); }));
+      } catch (const std::runtime_error& error) {
+        if (step != 1) throw;
+        static_cast<void>(end.has_data([&] { return fetch(step, true); }));
+      }
+      const bool runs = end.runs(true);
+      REQUIRE(runs);
+    }
+  } catch (const dist::PeerError& error) {
+    CHECK(workers.rank() != 0);
+    CHECK(error.rank() == 0);
+    CHECK(error.thrown().starts_with("an exception in its data: sample 12 has no label!!!"));
+    CHECK(error.thrown().size() == 1022);
+    CHECK(agreement.thrown_by_data() == "");
+  } catch (const std::runtime_error& error) {
+    CHECK(workers.rank() == 0);
+    CHECK(error.what() == what);
+    CHECK(agreement.thrown_by_data() == what);
+  }
+  workers.barrier();
+  CHECK(run_steps(agreement, 1 + workers.rank(), Remainder::keep) == workers.size());
+  CHECK(agreement.thrown_by_data() == "");
+}
+
+TEST_CASE(
     "a worker that failed and will not begin its data is not waited for, and what it told its group is the reason") {
   const Communicator workers = world();
   if (workers.size() == 1) return;
   const Agreement agreement{workers, {.timeout = 30s}};
   if (workers.rank() == 0) {
     workers.abandon("out of luck");
-    agreement.abandon();
+    agreement.abandon("it will not come");
   } else {
     Agreement::Pass pass = agreement.begin();
     pass.post(false);

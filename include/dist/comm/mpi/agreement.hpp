@@ -1,10 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +33,11 @@ namespace detail {
 /// The vote of one member in one post, and what it hears from the others.
 struct Votes {
   enum class Vote : unsigned char { no, yes, failed };
+  /// Only a vote that failed has a text, and is sent with it.
+  struct Message {
+    Vote vote = Vote::no;
+    std::array<char, 1023> why{};
+  };
 
   explicit Votes(std::size_t members)
       : heard(members), receives(members, MPI_REQUEST_NULL), sends(members, MPI_REQUEST_NULL) {}
@@ -40,8 +49,8 @@ struct Votes {
     return done != 0;
   }
 
-  Vote said = Vote::no;
-  std::vector<Vote> heard;
+  Message said;
+  std::vector<Message> heard;
   std::vector<MPI_Request> receives;
   std::vector<MPI_Request> sends;
 };
@@ -93,28 +102,29 @@ class AgreementGroup {
 
   void start(Votes& votes, Votes::Vote said, int tag) {
     permit_.require("an agreement of workers");
-    votes.said = said;
+    votes.said.vote = said;
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != workers_.rank())
-        check(MPI_Irecv(&votes.heard[peer], 1, MPI_BYTE, static_cast<int>(peer), tag, comm_, &votes.receives[peer]),
+        check(MPI_Irecv(&votes.heard[peer], sizeof(Votes::Message), MPI_BYTE, static_cast<int>(peer), tag, comm_,
+                        &votes.receives[peer]),
               "MPI_Irecv");
-    send(votes, tag);
+    send(votes, tag, 1);
   }
 
   /// Waits for the votes of all. Returns whether all say yes.
   bool settle(Votes& votes) {
     wait_until(votes, [&] { return votes.are_settled(); });
-    bool all = votes.said == Votes::Vote::yes;
+    bool all = votes.said.vote == Votes::Vote::yes;
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == workers_.rank()) continue;
       require_success(votes, peer);
-      all = all && votes.heard[peer] == Votes::Vote::yes;
+      all = all && votes.heard[peer].vote == Votes::Vote::yes;
     }
     return all;
   }
   /// Waits until one has said yes or all have said no.
   bool find_yes(Votes& votes) {
-    if (votes.said == Votes::Vote::yes) return true;
+    if (votes.said.vote == Votes::Vote::yes) return true;
     bool found = false;
     wait_until(votes, [&] {
       bool all_came = true;
@@ -122,7 +132,7 @@ class AgreementGroup {
         if (peer == workers_.rank()) continue;
         const bool came = has_come(votes, peer);
         if (came) require_success(votes, peer);
-        found = came && votes.heard[peer] == Votes::Vote::yes;
+        found = came && votes.heard[peer].vote == Votes::Vote::yes;
         all_came = all_came && came;
       }
       return found || all_came;
@@ -135,21 +145,29 @@ class AgreementGroup {
     left_.push_back(std::move(votes));
     finish_left_now();
   }
-  /// Tells the members that wait for this one's next vote in a pass that there will be none.
-  void fail(int tag) {
+  /// Tells the members that wait for this one's next vote in a pass that there will be none, and why. A text that does
+  /// not fit is cut.
+  void fail(int tag, std::string_view why) {
     broken_ = true;
     Votes& votes = *left_.emplace_back(std::make_unique<Votes>(size()));
-    votes.said = Votes::Vote::failed;
-    send(votes, tag);
+    votes.said.vote = Votes::Vote::failed;
+    const std::size_t length = std::min(why.size(), votes.said.why.size() - 1);
+    std::memcpy(votes.said.why.data(), why.data(), length);
+    send(votes, tag, offsetof(Votes::Message, why) + length);
   }
+  /// What the data of this member threw in its last pass, if that ended the pass.
+  [[nodiscard]] const std::string& thrown_by_data() const noexcept { return thrown_by_data_; }
+  void set_thrown_by_data(std::string what) noexcept { thrown_by_data_ = std::move(what); }
 
  private:
   static constexpr int connecting_tag = 16'500;  // no tag of a Communicator, and not above those that every MPI has
 
-  void send(Votes& votes, int tag) {
+  void send(Votes& votes, int tag, std::size_t bytes) {
     for (std::size_t peer = 0; peer < size(); ++peer)
       if (peer != workers_.rank())
-        check(MPI_Isend(&votes.said, 1, MPI_BYTE, static_cast<int>(peer), tag, comm_, &votes.sends[peer]), "MPI_Isend");
+        check(MPI_Isend(&votes.said, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(peer), tag, comm_,
+                        &votes.sends[peer]),
+              "MPI_Isend");
   }
 
   [[nodiscard]] static bool has_come(Votes& votes, std::size_t peer) {
@@ -188,10 +206,10 @@ class AgreementGroup {
   }
 
   void require_success(const Votes& votes, std::size_t peer) {
-    if (votes.heard[peer] != Votes::Vote::failed) return;
+    if (votes.heard[peer].vote != Votes::Vote::failed) return;
     broken_ = true;
     workers_.look_for_failures(true);  // what it told the group is more precise
-    throw PeerError(workers_.worker(peer), workers_.host(peer), "an exception in the loop over its data");
+    throw PeerError(workers_.worker(peer), workers_.host(peer), votes.heard[peer].why.data());
   }
 
   [[noreturn]] void throw_late(Votes& votes) {
@@ -229,6 +247,7 @@ class AgreementGroup {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::uint64_t passes_ = 0;
   std::vector<std::unique_ptr<Votes>> left_;
+  std::string thrown_by_data_;
   bool broken_ = false;
 };
 
@@ -258,22 +277,30 @@ class Agreement {
       std::swap(votes_, other.votes_);
       std::swap(tag_, other.tag_);
       std::swap(exceptions_, other.exceptions_);
+      std::swap(thrown_by_data_, other.thrown_by_data_);
       return *this;
     }
     ~Pass() {
       if (votes_ == nullptr || !is_running()) return;
       try {
         group_->leave(std::move(votes_));
-        if (std::uncaught_exceptions() > exceptions_) group_->fail(tag_);
+        if (std::uncaught_exceptions() <= exceptions_) return;
+        // What the body of the loop threw cannot be read here.
+        group_->fail(tag_, thrown_by_data_.empty() ? "an exception in the loop over its data"
+                                                   : text("an exception in its data: ", thrown_by_data_));
+        group_->set_thrown_by_data(std::move(thrown_by_data_));
       } catch (...) {
         // The others find out by their deadline.
       }
     }
 
     void post(bool holds) {
+      thrown_by_data_.clear();
       static_cast<void>(group_->settle(*votes_));
       group_->start(*votes_, holds ? Vote::yes : Vote::no, tag_);
     }
+    /// This member's data threw `what`: the others hear that if the exception ends the pass.
+    void note_thrown_by_data(std::string_view what) { thrown_by_data_ = what; }
     [[nodiscard]] bool any() { return group_->find_yes(*votes_); }
     [[nodiscard]] bool all() { return group_->settle(*votes_); }
 
@@ -284,17 +311,23 @@ class Agreement {
     std::unique_ptr<detail::Votes> votes_;
     int tag_;
     int exceptions_;
+    std::string thrown_by_data_;
   };
 
   /// A collective call of all members of `workers`. Throws as Communicator does.
   explicit Agreement(const Communicator& workers, const AgreementOptions& options = {})
       : group_(std::make_shared<detail::AgreementGroup>(workers, options)) {}
 
-  [[nodiscard]] Pass begin() const { return Pass{group_}; }
-  /// Tells the members that begin the next pass that this one will not.
-  void abandon() const noexcept {
+  [[nodiscard]] Pass begin() const {
+    group_->set_thrown_by_data({});
+    return Pass{group_};
+  }
+  /// What this member's data threw, where that ended the last pass; else empty.
+  [[nodiscard]] const std::string& thrown_by_data() const noexcept { return group_->thrown_by_data(); }
+  /// Tells the members that begin the next pass that this one will not, and why.
+  void abandon(std::string_view why) const noexcept {
     try {
-      group_->fail(group_->next_tag());
+      group_->fail(group_->next_tag(), why);
     } catch (...) {
       // They find out by their deadline.
     }
