@@ -395,7 +395,7 @@ TEST_CASE(
   CHECK(says(") waits for replica 1: replica 0 called barrier as step 1 of its collectives, since 0.0 s\n"));
   CHECK(says(") waits for replica 1: replica 2 called barrier as step 1 of its collectives, since 0.0 s\n"));
   CHECK(
-      says(") waits for replica 1, which uses operands of replica 0: replica 1 called share of 1 i64 as step 2 of its "
+      says(") waits for replica 1, which uses operands of replica 0: replica 0 called share of 1 i64 as step 2 of its "
            "collectives, since 0.0 s\n"));
   CHECK(says(") waits for no other process or replica\n"));
 }

@@ -223,15 +223,20 @@ TEST_CASE("a signal makes a worker print for whom it waits, in what and since wh
   const auto plan = [](const char* policy, const char* fault, std::size_t replicas) {
     return Plan{.policy = policy, .ranks = 2, .fault = fault, .replicas = replicas};
   };
-  Job window{Start::tf_config, plan("ring", "busy", 2)};
-  Job messages{Start::tf_config, plan("flat", "busy", 1)};
-  Job of_mpi{Start::mpirun, plan("mpi", "busy", 1)};
-  Job end{Start::tf_config, plan("ring", "late", 1)};
-  for (Job* const job : {&window, &messages, &of_mpi, &end}) {
-    job->await(1, "fault");
+  // One after another: each is busy for a second only.
+  const auto ask = [](Job& job) {
+    job.await(1, "fault");
     std::this_thread::sleep_for(200ms);
-    kill(job->children()[0], SIGUSR1);  // mpirun sends it on
-  }
+    kill(job.children()[0], SIGUSR1);  // mpirun sends it on
+  };
+  Job window{Start::tf_config, plan("ring", "busy", 2)};
+  ask(window);
+  Job messages{Start::tf_config, plan("flat", "busy", 1)};
+  ask(messages);
+  Job of_mpi{Start::mpirun, plan("mpi", "busy", 1)};
+  ask(of_mpi);
+  Job end{Start::tf_config, plan("ring", "late", 1)};
+  ask(end);
   CHECK(Job::finish({&window, &messages, &of_mpi, &end}) == 0);
   for (Job* const job : {&window, &messages, &of_mpi}) {
     INFO(describe(*job), "\n", job->output());

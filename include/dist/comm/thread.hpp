@@ -276,8 +276,9 @@ class ThreadGroup {
         if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
         if (wait.is_slow())
           slow.note([&] {
+            // The call as this member knows it: the peer may overwrite its own when it goes on.
             return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
-                        describe(peer, sequence - 1));
+                        describe(rank, sequence - 1));
           });
         rest(rank, sequence);
       }
