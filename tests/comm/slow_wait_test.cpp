@@ -43,7 +43,7 @@ TEST_CASE("a signal makes the process print what it waits for, for whom and sinc
   const std::string said = printed([] {
     raise(SIGUSR1);
     {
-      SlowWait wait, other;
+      SlowWait wait{0}, other{0};
       wait.note([] { return "for worker 1 (host west) in all_reduce(sum) of 4 f32"; });
       std::this_thread::sleep_for(250ms);
       other.note([] { return std::string("for replica 2"); });
@@ -61,7 +61,7 @@ TEST_CASE("a signal makes the process print what it waits for, for whom and sinc
 
 TEST_CASE("what a wait is for is asked again after a second, not before") {
   const std::string said = printed([] {
-    SlowWait wait;
+    SlowWait wait{0};
     int asked = 0;
     const auto describe = [&] { return "for peer number " + std::to_string(++asked); };
     for (int i = 0; i < 10; ++i) wait.note(describe);
@@ -75,10 +75,28 @@ TEST_CASE("what a wait is for is asked again after a second, not before") {
   CHECK(has_line(said, " waits for peer number 2, since 1.0 s\n"));
 }
 
+TEST_CASE("a short wait has no text, and takes no memory for one") {
+  int asked = 0;
+  const std::string said = printed([&] {
+    SlowWait wait;
+    const auto describe = [&] { return "for peer number " + std::to_string(++asked); };
+    wait.note(describe);
+    wait.note(describe);
+    if (asked != 0) std::abort();
+    raise(SIGUSR1);
+    std::this_thread::sleep_for(120ms);
+    wait.note(describe);
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(said.find(" waits for no other process or replica\n") < said.find("for peer number 1"));
+  CHECK(has_line(said, " waits for peer number 1, since 0.1 s\n"));
+}
+
 TEST_CASE("more waits than there are places, and texts that are too long, do no harm") {
   const std::string said = printed([] {
     const auto nest = [](const auto& again, int deeper) -> void {
-      SlowWait wait;
+      SlowWait wait{0};
       SlowWait::note_innermost([] { return std::string(2000, 'x'); });
       if (deeper == 0)
         raise(SIGUSR1);
@@ -97,7 +115,7 @@ TEST_CASE("signals may come while waits begin and end in other threads") {
     for (int i = 0; i < 3; ++i)
       threads.emplace_back([&] {
         while (!stop) {
-          SlowWait wait;
+          SlowWait wait{0};
           wait.note([] { return "for somebody"; });
         }
       });

@@ -116,11 +116,14 @@ class WaitBoard {
 }  // namespace detail
 
 /// A wait that has become slow, so that `kill -USR1` can ask the process what it waits for. Loops that wait for others
-/// call `note` where they look about every millisecond whether there is still hope; a wait that ends before costs
-/// nothing.
+/// call `note` where they look about every millisecond whether there is still hope. The first tenth of a second costs no
+/// more than a look at the clock: nobody asks about it, and a text takes memory.
 class SlowWait {
  public:
-  SlowWait() noexcept : outer_(innermost_) { innermost_ = this; }
+  /// A wait is worth a text after so many nanoseconds.
+  explicit SlowWait(std::int64_t quiet = 100'000'000) noexcept : outer_(innermost_), quiet_(quiet) {
+    innermost_ = this;
+  }
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
   ~SlowWait() {
@@ -128,18 +131,18 @@ class SlowWait {
     if (place_ < detail::WaitBoard::places) detail::WaitBoard::release(place_);
   }
 
-  /// `describe()` is a text such as "for worker 1 (host east) in all_reduce(sum) of 4 f32"; asked for at the first call,
-  /// and about every second, because who is missing may change.
+  /// `describe()` is a text such as "for worker 1 (host east) in all_reduce(sum) of 4 f32"; asked for when the wait is
+  /// worth it, and about every second, because which peer is missing may change.
   template <class Describe>
   void note(Describe&& describe) {
     constexpr std::int64_t second = 1'000'000'000;
     const std::int64_t now = detail::monotonic_nanoseconds();
-    if (since_ == 0) {
-      since_ = now;
+    if (since_ == 0) since_ = now;
+    if (now - since_ < quiet_) return;
+    if (noted_ == 0)
       place_ = detail::WaitBoard::claim();
-    } else if (now - noted_ < second) {
+    else if (now - noted_ < second)
       return;
-    }
     noted_ = now;
     if (place_ < detail::WaitBoard::places) detail::WaitBoard::write(place_, std::string_view{describe()}, since_);
   }
@@ -155,6 +158,7 @@ class SlowWait {
   inline static thread_local SlowWait* innermost_ = nullptr;
 
   SlowWait* outer_;
+  std::int64_t quiet_;
   std::size_t place_ = detail::WaitBoard::places;
   std::int64_t since_ = 0;
   std::int64_t noted_ = 0;

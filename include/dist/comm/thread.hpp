@@ -197,8 +197,6 @@ class ThreadGroup {
     [[nodiscard]] bool is_over(std::int64_t later = 0) const noexcept {
       return detail::monotonic_nanoseconds() - start_ - later > timeout_;
     }
-    /// Whether the wait is worth a report: a text costs as much as a short wait.
-    [[nodiscard]] bool is_slow() const noexcept { return detail::monotonic_nanoseconds() - start_ > longest_rest; }
 
    private:
     std::int64_t timeout_;
@@ -243,8 +241,7 @@ class ThreadGroup {
         give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
       else if (wait.is_over())
         give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
-      if (wait.is_slow())
-        slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
+      slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
       rest(rank, sequence);
     }
   }
@@ -274,12 +271,11 @@ class ThreadGroup {
       SlowWait slow;
       while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
         if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
-        if (wait.is_slow())
-          slow.note([&] {
-            // The call as this member knows it: the peer may overwrite its own when it goes on.
-            return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
-                        describe(rank, sequence - 1));
-          });
+        slow.note([&] {
+          // The call as this member knows it: the peer may overwrite its own when it goes on.
+          return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
+                      describe(rank, sequence - 1));
+        });
         rest(rank, sequence);
       }
     }
