@@ -93,6 +93,20 @@ TEST_CASE("a short wait has no text, and takes no memory for one") {
   CHECK(has_line(said, " waits for peer number 1, since 0.1 s\n"));
 }
 
+TEST_CASE("a text for want of a better one does not take the place of another") {
+  const std::string said = printed([] {
+    SlowWait known{0}, unknown{0};
+    known.note([] { return "for worker 2"; });
+    known.note_otherwise([] { return "for somebody"; });
+    unknown.note_otherwise([] { return "for anybody"; });
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(has_line(said, " waits for worker 2, since 0.0 s\n"));
+  CHECK(said.find("somebody") == std::string::npos);
+  CHECK(has_line(said, " waits for anybody, since 0.0 s\n"));
+}
+
 TEST_CASE("more waits than there are places, and texts that are too long, do no harm") {
   const std::string said = printed([] {
     const auto nest = [](const auto& again, int deeper) -> void {

@@ -147,6 +147,14 @@ class SlowWait {
     if (place_ < detail::WaitBoard::places) detail::WaitBoard::write(place_, std::string_view{describe()}, since_);
   }
 
+  /// The same where nobody else says what this wait is for: it never takes the place of another text.
+  template <class Describe>
+  void note_otherwise(Describe&& describe) {
+    const std::int64_t now = detail::monotonic_nanoseconds();
+    if (since_ == 0) since_ = now;
+    if (noted_ == 0 && now - since_ >= 2 * quiet_) note(describe);
+  }
+
   /// The same for the innermost wait of this thread, where the loop and what it looks for are written apart. Waits of a
   /// thread end in the reverse order of their beginning.
   template <class Describe>

@@ -44,7 +44,7 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
     if (now < next_look) continue;
     next_look = now + millisecond;
     look();
-    slow.note([] { return "for other workers in MPI"; });  // unless look() said more
+    slow.note_otherwise([] { return "for other workers in MPI"; });
     if (now - start > timeout && !done()) late();
   }
 }
