@@ -1,5 +1,5 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi]) gives dist::dist, the function
-# dist_precompile and, for each component, dist::<component>.
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi]) gives dist::dist, dist::compiled, the
+# function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
@@ -9,6 +9,7 @@ if(NOT Threads_FOUND)
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/dist-targets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/DistPrecompile.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/DistCompiled.cmake")
 
 # What find_package is told for each component, and what its absence is called.
 set(dist_package_gzip ZLIB)
@@ -61,6 +62,7 @@ foreach(dist_component IN LISTS dist_FIND_COMPONENTS)
     endif()
   endif()
 endforeach()
+dist_compiled_targets()
 set(CMAKE_MODULE_PATH "${dist_module_path}")
 unset(dist_module_path)
 unset(dist_component)

@@ -110,18 +110,6 @@ std::size_t sockets_in_turn(std::size_t socket, std::size_t core, std::size_t th
 
 }  // namespace
 
-TEST_CASE("a list of processors is read as the kernel writes it, anything else is an empty list") {
-  const dist::detail::ProcessorList list{"0-3,8,10-11"};
-  for (std::size_t processor = 0; processor < 14; ++processor)
-    CHECK(list.has(processor) == (processor <= 3 || processor == 8 || processor == 10 || processor == 11));
-  CHECK(dist::detail::ProcessorList{"5"}.has(5));
-  for (const char* text : {"", " ", "x", "-", "-1", "1-", "3-1", "1,", ",1", "1,,2", "0-3 ", "0x1", "1;2", "1-2-3",
-                           "+1", "99999999999999999999", "0-99999999999999999999", "1,x"}) {
-    CAPTURE(text);
-    CHECK(dist::detail::ProcessorList{text}.ranges().empty());
-  }
-}
-
 TEST_CASE("two sockets of two cores of two threads, second threads numbered last") {
   const Machine machine;
   write_two_sockets(machine, second_threads_last);

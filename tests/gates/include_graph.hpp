@@ -64,6 +64,12 @@ inline bool matches_any(const std::vector<std::string>& patterns, std::string_vi
   return std::any_of(patterns.begin(), patterns.end(), [&](const auto& each) { return matches(each, name); });
 }
 
+/// What stands for a file in the graph: `x.hpp` for `x.ipp` as well, which brings the definitions of the functions that
+/// `x.hpp` declares, and which `x.hpp` includes.
+inline std::string node_of(const std::string& file) {
+  return file.ends_with(".ipp") ? file.substr(0, file.size() - 4) + ".hpp" : file;
+}
+
 /// The folder of include/dist that a header lives in; empty for an umbrella header such as dist.hpp.
 inline std::string folder_of(const std::string& header) {
   const auto slash = header.find('/');
@@ -92,34 +98,53 @@ inline std::vector<Include> includes_of(const std::string& text) {
 class IncludeGraph {
  public:
   IncludeGraph(const Tree& headers, const Rules& rules) : headers_(headers), rules_(rules) {
-    for (const auto& [header, text] : headers_) {
-      for (const auto& include : includes_of(text)) add(header, include);
+    for (const auto& [file, text] : headers_) {
+      for (const auto& include : includes_of(text)) add(file, include);
     }
   }
 
   /// One sentence for each broken rule. `tests` holds the test files by their path below tests/.
   std::vector<std::string> violations(const std::set<std::string>& tests) {
-    for (const auto& [header, text] : headers_) {
-      check_folder(header);
-      check_foreign(header);
-      check_test(header, tests);
-      if (!visited_.contains(header)) find_cycles(header);
+    for (const auto& [file, text] : headers_) {
+      if (file.ends_with(".ipp")) {
+        check_definitions(file);
+        continue;
+      }
+      check_folder(file);
+      check_foreign(file);
+      check_test(file, tests);
+      if (!visited_.contains(file)) find_cycles(file);
     }
     for (const auto& [header, packages] : rules_.free) check_free(header, packages);
     return std::exchange(violations_, {});
   }
 
  private:
-  void add(const std::string& header, const Include& include) {
+  void add(const std::string& file, const Include& include) {
+    const std::string header = node_of(file);
     if (include.quoted) {
       violations_.push_back(header + " includes \"" + include.name + "\": write <dist/...>");
     } else if (!include.name.starts_with("dist/")) {
       foreign_[header].push_back(include.name);
     } else if (const auto target = include.name.substr(5); headers_.contains(target)) {
-      edges_[header].push_back(target);
+      if (target.ends_with(".ipp")) includers_[target].insert(file);
+      if (node_of(target) != header) edges_[header].push_back(node_of(target));
     } else {
       violations_.push_back(header + " includes <" + include.name + ">, which does not exist");
     }
+  }
+
+  /// A file of definitions is included by its header, and by one umbrella that compiles it.
+  void check_definitions(const std::string& file) {
+    if (folder_of(file).empty()) return;
+    if (!headers_.contains(node_of(file))) {
+      violations_.push_back(file + " defines what no " + node_of(file) + " declares");
+      return;
+    }
+    std::set<std::string> includers = includers_[file];
+    if (includers.erase(node_of(file)) == 0) violations_.push_back(node_of(file) + " does not include " + file);
+    if (includers.size() != 1 || !folder_of(*includers.begin()).empty() || !includers.begin()->ends_with(".ipp"))
+      violations_.push_back(file + " must be included by one compiled*.ipp, besides its header");
   }
 
   void check_folder(const std::string& header) {
@@ -202,6 +227,7 @@ class IncludeGraph {
   const Tree& headers_;
   const Rules& rules_;
   std::map<std::string, std::vector<std::string>> edges_, foreign_;
+  std::map<std::string, std::set<std::string>> includers_;  // of files of definitions
   std::set<std::string> visited_;
   std::vector<std::string> path_;
   std::vector<std::string> violations_;

@@ -91,6 +91,27 @@ TEST_CASE("a header without a test") {
         Sentences{"core/a.hpp has no test: tests/core/a_test.cpp is missing"});
 }
 
+TEST_CASE("a file of definitions is its header's") {
+  const Tree tree{{"core/a.hpp", "#ifndef DIST_COMPILED\n#include <dist/core/a.ipp>\n#endif\n"},
+                  {"core/a.ipp", "#include <dist/core/a.hpp>\n"},
+                  {"compiled.ipp", "#include <dist/core/a.ipp>\n"}};
+  CHECK(check(tree) == Sentences{});
+  Tree backwards = tree;
+  backwards["core/a.ipp"] += "#include <dist/io/b.hpp>\n#include <zlib.h>\n";
+  backwards["io/b.hpp"] = "#include <dist/core/a.hpp>\n";
+  CHECK(check(backwards) == Sentences{"core/a.hpp includes io/b.hpp: core/ may not include io/",
+                                      "core/a.hpp includes <zlib.h>, which the allow-list does not permit there",
+                                      "the headers include each other: core/a.hpp -> io/b.hpp -> core/a.hpp"});
+}
+
+TEST_CASE("definitions that nobody compiles, or that no header brings") {
+  CHECK(check({{"core/a.hpp", "#include <dist/core/a.ipp>\n"}, {"core/a.ipp", ""}}) ==
+        Sentences{"core/a.ipp must be included by one compiled*.ipp, besides its header"});
+  CHECK(check({{"core/a.hpp", ""}, {"core/a.ipp", ""}, {"compiled.ipp", "#include <dist/core/a.ipp>\n"}}) ==
+        Sentences{"core/a.hpp does not include core/a.ipp"});
+  CHECK(check({{"core/a.ipp", ""}}) == Sentences{"core/a.ipp defines what no core/a.hpp declares"});
+}
+
 TEST_CASE("a rule that cannot be read is an error") {
   CHECK_THROWS(gates::parse_rules("[folders]\ncore\n"));
   CHECK_THROWS(gates::parse_rules("[folder]\ncore:\n"));
@@ -99,7 +120,7 @@ TEST_CASE("a rule that cannot be read is an error") {
 
 TEST_CASE("include/dist keeps the rules of include_allow_list.txt") {
   const auto root = gates::source_dir();
-  const auto headers = gates::read_tree(root / "include/dist", {".hpp", ".cuh"});
+  const auto headers = gates::read_tree(root / "include/dist", {".hpp", ".ipp", ".cuh"});
   REQUIRE(!headers.empty());
   std::set<std::string> tests;
   for (const auto& [path, text] : gates::read_tree(root / "tests", {"_test.cpp"})) tests.insert(path);

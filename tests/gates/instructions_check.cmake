@@ -27,7 +27,7 @@ message("${HEADER}: ${millions} million instructions, at most ${BUDGET}")
 if(millions EQUAL 0)
   message(FATAL_ERROR "valgrind reported no instructions:\n${output}")
 elseif(millions GREATER BUDGET)
-  message(FATAL_ERROR "<dist/${HEADER}> costs every file that includes it more than before. Take out what is not needed "
+  message(FATAL_ERROR "${HEADER} costs every file that includes it more than before. Take out what is not needed "
                       "(a heavy standard header, a template in a header that many include), or set the budget in "
                       "tests/gates/instructions.txt and say why.")
 endif()

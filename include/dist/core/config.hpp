@@ -25,6 +25,20 @@
 /// The same for a lambda: `[&](auto value) DIST_INLINE_LAMBDA { ... }`.
 #define DIST_INLINE_LAMBDA __attribute__((always_inline))
 
+/// Marks the functions that `x.hpp` declares and `x.ipp` beside it defines: inline, because `x.hpp` includes `x.ipp`,
+/// unless the program compiles <dist/compiled.ipp> once and says DIST_COMPILED everywhere. What needs a package is in
+/// <dist/compiled_mpi.ipp> and <dist/compiled_hosting.ipp>, and is marked with the second pair.
+#ifdef DIST_COMPILED
+#define DIST_INLINE
+#else
+#define DIST_INLINE inline
+#endif
+#ifdef DIST_COMPILED_MPI
+#define DIST_INLINE_MPI
+#else
+#define DIST_INLINE_MPI inline
+#endif
+
 /// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it
 /// checks for overlap at run time by itself, and would warn about every loop that it cannot vectorise.
 #if defined(__GNUC__) && !defined(__clang__)

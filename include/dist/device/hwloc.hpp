@@ -19,6 +19,7 @@
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/topology.hpp>
+#include <dist/device/topology_source.hpp>
 
 namespace dist {
 

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
-#include <cstdlib>
 #include <vector>
 
-#include <dist/device/affinity.hpp>
+#include <dist/core/config.hpp>
 #include <dist/device/topology.hpp>
 
 namespace dist {
@@ -21,49 +18,21 @@ namespace detail {
 
 /// What the launcher's variables say (Open MPI, MPICH and Intel MPI, torchrun); alone where they say nothing, or
 /// nothing sensible.
-[[nodiscard]] inline LocalProcesses local_processes() noexcept {
-  constexpr const char* variables[][2] = {{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-                                          {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-                                          {"LOCAL_RANK", "LOCAL_WORLD_SIZE"}};
-  for (const auto& [rank, size] : variables) {
-    const char* const number = std::getenv(rank);
-    const char* const count = std::getenv(size);
-    if (number == nullptr || count == nullptr) continue;
-    const LocalProcesses found{std::strtoull(number, nullptr, 10), std::strtoull(count, nullptr, 10)};
-    if (found.number < found.count) return found;
-  }
-  return {};
-}
+[[nodiscard]] LocalProcesses local_processes() noexcept;
 
 /// The part of `places`, by position, that process `here.number` of `here.count` takes: parts of the same size whose
 /// processors are near each other. All of them where there are fewer than processes.
-[[nodiscard]] inline std::vector<std::size_t> share_of(const Topology& places, LocalProcesses here) {
-  std::vector<std::size_t> positions;
-  for (std::size_t at = 0; at < places.size(); ++at) positions.push_back(at);
-  const std::size_t each = positions.size() / here.count;
-  if (here.count == 1 || each == 0) return positions;
-  const auto key = [&](std::size_t at) {
-    return ProcessorKey{places[at].package, places[at].node, places[at].cache, places[at].core, at};
-  };
-  sort_almost_sorted(positions, [&](std::size_t one, std::size_t other) { return key(one) < key(other); });
-  const auto first = positions.begin() + static_cast<std::ptrdiff_t>(here.number * each);
-  std::vector<std::size_t> share(first, first + static_cast<std::ptrdiff_t>(each));
-  sort_almost_sorted(share, [](std::size_t one, std::size_t other) { return one < other; });
-  return share;
-}
-
-/// Whether nobody restricted this process to some of the processors: it may use what the machine's, or the container's,
-/// first process may.
-[[nodiscard]] inline bool is_unbound() { return allowed_processors() == processors_of_thread(1); }
+[[nodiscard]] std::vector<std::size_t> share_of(const Topology& places, LocalProcesses here);
 
 }  // namespace detail
 
 /// The processors for the replicas of this process, by their positions among `allowed_processors()`: all of them,
 /// unless a launcher started several processes on this machine and bound none. Those would all begin with the same
 /// processors and wait there for each other, so each takes a part of its own.
-[[nodiscard]] inline std::vector<std::size_t> share_of_processors() {
-  const Topology places = read_topology(allowed_processors());
-  return detail::share_of(places, detail::is_unbound() ? detail::local_processes() : LocalProcesses{});
-}
+[[nodiscard]] std::vector<std::size_t> share_of_processors();
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/device/processor_share.ipp>
+#endif
