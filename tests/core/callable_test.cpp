@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include <dist/core/callable.hpp>
+
+#include <doctest/doctest.h>
 
 namespace {
 

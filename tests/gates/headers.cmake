@@ -1,10 +1,8 @@
-# Every header stands alone: it compiles as the only include of a file, and again after itself. Everything is then linked
-# into one program together with one file per folder, or two where headers need packages, so that each header is there at
-# least twice and a function that is not inline is a duplicate symbol. The files per folder without packages are also
-# compiled by the other compilers of this machine.
+# The headers of a folder compile together, without warnings, under each compiler of this machine; those that need
+# packages in a file of their own, under the project's compiler. That each header stands alone is shown by its test, which
+# includes it first (include_graph_test.cpp).
 
 set(header_dir "${CMAKE_CURRENT_BINARY_DIR}/headers")
-set(alone "")
 set(folders "")
 set(folders_with_packages "")
 set(header_libraries dist::dist)
@@ -18,41 +16,40 @@ foreach(header IN LISTS dist_headers)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/include" "${header}")
   string(REGEX REPLACE "^dist/([^/]*)(/.*)?$" "\\1" folder "${name}")
   string(REPLACE ".hpp" "" folder "${folder}")
-  # A macro I, as <complex.h> has one, must not hurt; packages may be less careful than we are.
   dist_needs_of(needs "${header}")
   if(needs STREQUAL "")
-    set(bait "#define I dist_macro_bait\n")
     list(APPEND folders ${folder})
     string(PREPEND folder_${folder} "#include <${name}>\n")
   else()
-    set(bait "")
     list(APPEND folders_with_packages ${folder})
     string(PREPEND packages_of_${folder} "#include <${name}>\n")
   endif()
-  file(CONFIGURE OUTPUT "${header_dir}/alone/${name}.cpp" CONTENT "${bait}#include <${name}>\n#include <${name}>\n" @ONLY)
-  list(APPEND alone "${header_dir}/alone/${name}.cpp")
 endforeach()
 list(REMOVE_DUPLICATES header_libraries)
 list(REMOVE_DUPLICATES folders)
 list(REMOVE_DUPLICATES folders_with_packages)
 
+set(packages "")
 foreach(folder IN LISTS folders_with_packages)
   file(CONFIGURE OUTPUT "${header_dir}/packages/${folder}.cpp" CONTENT "${packages_of_${folder}}" @ONLY)
-  list(APPEND alone "${header_dir}/packages/${folder}.cpp")
+  list(APPEND packages "${header_dir}/packages/${folder}.cpp")
 endforeach()
+# A macro I, as <complex.h> has one, must not hurt; packages may be less careful than we are.
 set(together "")
 foreach(folder IN LISTS folders)
-  file(CONFIGURE OUTPUT "${header_dir}/together/${folder}.cpp" CONTENT "${folder_${folder}}" @ONLY)
+  file(CONFIGURE OUTPUT "${header_dir}/together/${folder}.cpp" @ONLY
+       CONTENT "#define I dist_macro_bait\n${folder_${folder}}")
   list(APPEND together "${header_dir}/together/${folder}.cpp")
 endforeach()
 
-add_library(dist_headers OBJECT ${alone} ${together})
+# Several files of a program may include a header, so its functions and variables are inline: the objects define nothing
+# that a second one must not.
+add_library(dist_headers OBJECT ${together} ${packages})
 target_link_libraries(dist_headers PRIVATE ${header_libraries} dist_warnings)
 target_compile_options(dist_headers PRIVATE -O0)
-file(CONFIGURE OUTPUT "${header_dir}/main.cpp" CONTENT "int main() {}\n" @ONLY)
-add_executable(dist_headers_linked "${header_dir}/main.cpp" $<TARGET_OBJECTS:dist_headers>)
-target_link_libraries(dist_headers_linked PRIVATE ${header_libraries})
-add_test(NAME gates.headers COMMAND dist_headers_linked)
+add_test(NAME gates.headers
+         COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:dist_headers>,|>"
+                 -P "${CMAKE_CURRENT_SOURCE_DIR}/gates/headers_check.cmake")
 
 # dist_headers_under(<name> <compiler> <flags...>): a test that compiles the files per folder with another compiler. The
 # objects are build outputs, so that only what changed is compiled again.

@@ -103,8 +103,8 @@ class IncludeGraph {
     }
   }
 
-  /// One sentence for each broken rule. `tests` holds the test files by their path below tests/.
-  std::vector<std::string> violations(const std::set<std::string>& tests) {
+  /// One sentence for each broken rule. `tests` holds the test files by their path below tests/, with their text.
+  std::vector<std::string> violations(const Tree& tests) {
     for (const auto& [file, text] : headers_) {
       if (file.ends_with(".ipp")) {
         check_definitions(file);
@@ -187,10 +187,18 @@ class IncludeGraph {
     });
   }
 
-  void check_test(const std::string& header, const std::set<std::string>& tests) {
+  /// A header's test includes it first, which shows that the header stands alone.
+  void check_test(const std::string& header, const Tree& tests) {
     if (folder_of(header).empty()) return;
-    const auto test = header.substr(0, header.rfind('.')) + "_test.cpp";
-    if (!tests.contains(test)) violations_.push_back(header + " has no test: tests/" + test + " is missing");
+    const auto name = header.substr(0, header.rfind('.')) + "_test.cpp";
+    const auto test = tests.find(name);
+    if (test == tests.end()) {
+      violations_.push_back(header + " has no test: tests/" + name + " is missing");
+      return;
+    }
+    const auto includes = includes_of(test->second);
+    if (includes.empty() || includes.front().name != "dist/" + header)
+      violations_.push_back("tests/" + name + " must include <dist/" + header + "> first");
   }
 
   void find_cycles(const std::string& header) {
@@ -233,8 +241,7 @@ class IncludeGraph {
   std::vector<std::string> violations_;
 };
 
-inline std::vector<std::string> violations(const Tree& headers, const std::set<std::string>& tests,
-                                           const Rules& rules) {
+inline std::vector<std::string> violations(const Tree& headers, const Tree& tests, const Rules& rules) {
   return IncludeGraph(headers, rules).violations(tests);
 }
 

@@ -1,4 +1,3 @@
-#include <dist/multi_worker.hpp>
 #include <dist/strategy/multi_worker.hpp>
 // ranks: 1 2 3 4
 
@@ -16,6 +15,7 @@
 #include <conformance/strategy.hpp>
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/multi_worker.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
 #include <support/rank_in.hpp>
