@@ -31,10 +31,13 @@ endif()
 dist_add_consumer(find_package "-DCMAKE_PREFIX_PATH=${stage}" "-DCOMPONENTS=${components}")
 set_tests_properties(consumers.find_package PROPERTIES FIXTURES_REQUIRED dist_stage FIXTURES_SETUP dist_consumer)
 if(DIST_HAVE_MPI)
-  add_test(NAME consumers.own_mpi
-           COMMAND ${dist_mpirun} -n 2 "${CMAKE_CURRENT_BINARY_DIR}/consumers/find_package/consumer_mpi")
-  set_tests_properties(consumers.own_mpi PROPERTIES FIXTURES_REQUIRED "dist_stage;dist_consumer" TIMEOUT 60 PROCESSORS 2
-                       PASS_REGULAR_EXPRESSION "2 processes, norm 70.7107")
+  foreach(program IN ITEMS consumer_mpi compiled_own_mpi)
+    string(REPLACE consumer_mpi own_mpi test ${program})
+    add_test(NAME consumers.${test}
+             COMMAND ${dist_mpirun} -n 2 "${CMAKE_CURRENT_BINARY_DIR}/consumers/find_package/${program}")
+    set_tests_properties(consumers.${test} PROPERTIES FIXTURES_REQUIRED "dist_stage;dist_consumer" TIMEOUT 60
+                         PROCESSORS 2 PASS_REGULAR_EXPRESSION "2 processes, norm 70.7107")
+  endforeach()
 endif()
 dist_add_consumer(fetch_content "-DFETCHCONTENT_SOURCE_DIR_DIST=${PROJECT_SOURCE_DIR}")
 add_test(NAME consumers.pkg_config

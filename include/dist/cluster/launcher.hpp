@@ -6,7 +6,7 @@
 #include <string>
 
 #include <dist/cluster/environment.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -27,55 +27,18 @@ struct Launcher {
 /// The order matters: an mpirun inside a Slurm allocation starts its daemons by srun, whose variables its ranks
 /// inherit, and srun --mpi=pmix sets PMIX_RANK and says only by its own variables how many ranks there are. With
 /// --mpi=pmi2 srun says it in both languages. A batch script has no step number (SLURM_STEP_ID), and promises nothing.
-[[nodiscard]] inline Launcher find_launcher(const Environment& environment = Environment{}) {
-  const auto launched = [&](Launcher::Kind kind, const char* name, const char* size, const char* rank) {
-    return Launcher{kind, name, environment.number(size), environment.number(rank), size};
-  };
-  const auto has = [&](const char* name) { return environment.get(name).has_value(); };
-  using Kind = Launcher::Kind;
-  if (has("OMPI_COMM_WORLD_SIZE"))
-    return launched(Kind::open_mpi, "Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK");
-  if (has("PMI_SIZE")) {
-    const bool srun = has("SLURM_STEP_ID") && environment.get("SLURM_STEP_NUM_TASKS") == environment.get("PMI_SIZE");
-    return launched(srun ? Kind::slurm : Kind::pmi, srun ? "Slurm's srun" : "PMI's launcher", "PMI_SIZE", "PMI_RANK");
-  }
-  if (has("SLURM_STEP_ID") && has("SLURM_STEP_NUM_TASKS"))
-    return launched(Kind::slurm, "Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
-  if (has("PMIX_RANK"))
-    return Launcher{Kind::pmix, "PMIx's launcher", std::nullopt, environment.number("PMIX_RANK"), "PMIX_RANK"};
-  if (has("WORLD_SIZE") && has("RANK")) return launched(Kind::torchrun, "torchrun", "WORLD_SIZE", "RANK");
-  return {};
-}
+[[nodiscard]] Launcher find_launcher(const Environment& environment = Environment{});
 
 /// Throws InvalidArgument, with the right command line, when the launcher promised several processes and the MPI world
 /// that came up has one. Every process would otherwise train alone, and nothing would tell.
-inline void require_world_size(const Launcher& launcher, std::size_t world_size) {
-  if (world_size != 1 || launcher.world_size.value_or(1) <= 1) return;
-  const std::size_t promised = *launcher.world_size;
-  const auto suggestion = [&]() -> std::string {
-    switch (launcher.kind) {
-      case Launcher::Kind::slurm:
-        return text("Start with srun --mpi=pmix -n ", promised,
-                    " PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 is for MPICH)");
-      case Launcher::Kind::torchrun:
-        return text("Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n ", promised,
-                    " PROGRAM, or give every process its TF_CONFIG");
-      default:
-        return text("The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n ",
-                    promised, " PROGRAM, or the mpirun beside the mpicxx that it was built with");
-    }
-  };
-  throw InvalidArgument(text(launcher.name, " promised ", promised, " processes, and this one is alone"),
-                        text(launcher.evidence, "=", promised, ", and the size of MPI_COMM_WORLD is 1"), suggestion());
-}
+void require_world_size(const Launcher& launcher, std::size_t world_size);
 
 /// A sentence when the process runs directly in a Slurm batch script, or an interactive allocation, that has several
 /// tasks: it may be meant so, and then it is alone.
-[[nodiscard]] inline std::optional<std::string> launcher_note(const Environment& environment = Environment{}) {
-  const std::size_t tasks = environment.number("SLURM_NTASKS").value_or(1);
-  if (tasks <= 1 || find_launcher(environment).kind != Launcher::Kind::none) return std::nullopt;
-  return text("SLURM_NTASKS=", tasks, ", and this process was not started by srun: it runs alone. For ", tasks,
-              " workers write srun --mpi=pmix -n ", tasks, " PROGRAM.");
-}
+[[nodiscard]] std::optional<std::string> launcher_note(const Environment& environment = Environment{});
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/cluster/launcher.ipp>
+#endif

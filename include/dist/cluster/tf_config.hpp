@@ -8,16 +8,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/json.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/whole_number.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -36,109 +32,17 @@ struct JobNames {
   std::string_view allowed;
 };
 
-/// Turns JSON into a TfConfig; every refusal names the source and the place in it.
-class TfConfigReader {
- public:
-  TfConfigReader(std::string_view source, JobNames names) : source_(source), names_(names) {}
-
-  [[nodiscard]] TfConfig read(std::string_view written) const {
-    const Json json = parse_json(written, source_);
-    if (!json_is_object(json.get()))
-      refuse("is not an object", text("it is ", kind_of(json.get())), "Write {\"cluster\": {...}, \"task\": {...}}");
-    TfConfig config;
-    json_t* cluster = member(json.get(), "cluster");
-    if (cluster == nullptr) cluster = member(json.get(), "sparseCluster");
-    if (cluster != nullptr) config.cluster = read_cluster(cluster);
-    if (const json_t* task = member(json.get(), "task")) read_task(task, config);
-    return config;
-  }
-
- private:
-  static constexpr std::size_t max_index = 1'000'000;
-
-  [[noreturn]] void refuse(std::string_view problem, std::string_view why, std::string_view suggestion) const {
-    throw InvalidArgument(text(source_, " ", problem), why, suggestion);
-  }
-  [[nodiscard]] static json_t* member(const json_t* object, const char* key) {
-    json_t* const found = json_object_get(object, key);
-    return json_is_null(found) ? nullptr : found;
-  }
-
-  [[nodiscard]] TaskType type_named(std::string_view name, std::string_view where) const {
-    const std::optional<TaskType> type = names_.type_named(name);
-    if (!type)
-      refuse(text("has an unknown task type in ", quoted(where)), text(quoted(name), "; allowed are ", names_.allowed),
-             "Correct the name, in lower case");
-    return *type;
-  }
-
-  [[nodiscard]] ClusterSpec read_cluster(json_t* jobs) const {
-    if (!json_is_object(jobs))
-      refuse("has a 'cluster' that is not an object", text("it is ", kind_of(jobs)),
-             "Write {\"worker\": [\"host0:2222\", \"host1:2222\"]}");
-    ClusterSpec cluster;
-    const char* name = nullptr;
-    json_t* tasks = nullptr;
-    json_object_foreach(jobs, name, tasks) {
-      const TaskType type = type_named(name, "cluster");
-      if (cluster.has(type))
-        refuse("lists the chief twice", "'chief' and 'master' are two names of one job", "Keep one of them");
-      if (json_is_array(tasks)) {
-        for (std::size_t index = 0; index < json_array_size(tasks); ++index)
-          cluster.add(Task{type, index}, read_address(json_array_get(tasks, index), name, text(index)));
-      } else if (json_is_object(tasks)) {
-        const char* index = nullptr;
-        const json_t* address = nullptr;
-        json_object_foreach(tasks, index, address)
-            cluster.add(Task{type, read_index(index, text("cluster.", name))}, read_address(address, name, index));
-      } else if (!json_is_null(tasks)) {
-        refuse(text("has no list of tasks in 'cluster.", name, "'"), text("it is ", kind_of(tasks)),
-               text("Write \"", name, "\": [\"host0:2222\"]"));
-      }
-    }
-    return cluster;
-  }
-
-  [[nodiscard]] std::string read_address(const json_t* address, std::string_view job, std::string_view index) const {
-    if (!json_is_string(address) || string_in(address).empty())
-      refuse(text("has no address for task ", printable(index, 80), " of ", quoted(job)),
-             text("it is ", json_is_string(address) ? "an empty string" : kind_of(address)),
-             "Write a string such as \"host0:2222\"");
-    return std::string(string_in(address));
-  }
-
-  [[nodiscard]] std::size_t read_index(std::string_view digits, std::string_view where) const {
-    const std::optional<std::size_t> index = whole_number(digits, max_index);
-    if (!index)
-      refuse(text("has a task index that cannot be used in ", quoted(where)),
-             text(quoted(digits), " is not a whole number from 0 to ", max_index), "Number the tasks of a type from 0");
-    return *index;
-  }
-
-  void read_task(const json_t* task, TfConfig& config) const {
-    if (!json_is_object(task))
-      refuse("has a 'task' that is not an object", text("it is ", kind_of(task)),
-             "Write {\"type\": \"worker\", \"index\": 0}");
-    if (const json_t* type = member(task, "type")) {
-      if (!json_is_string(type))
-        refuse("has a task type that is not a string", text("task.type is ", kind_of(type)),
-               text("Write one of ", names_.allowed));
-      config.type = type_named(string_in(type), "task.type");
-    }
-    if (const json_t* index = member(task, "index"))
-      config.index = read_index(json_is_string(index) ? string_in(index) : written_json(index), "task.index");
-  }
-
-  std::string_view source_;
-  JobNames names_;
-};
+/// The same as `parse_tf_config` with the scheduler's own names for jobs.
+[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source, JobNames names);
 
 }  // namespace detail
 
 /// Reads the text of TF_CONFIG, which `source` names in messages. Throws InvalidArgument for anything else than the
 /// forms above; whether the addresses and the task make sense is for `validate_cluster`.
-[[nodiscard]] inline TfConfig parse_tf_config(std::string_view written, std::string_view source = "TF_CONFIG") {
-  return detail::TfConfigReader{source, {task_type_named, "chief, worker, ps and evaluator"}}.read(written);
-}
+[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source = "TF_CONFIG");
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/cluster/tf_config.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -22,18 +22,7 @@ struct TaskOverride {
 namespace detail {
 
 /// The task of `config`, where `given` counts more. None without a type; a type needs an index.
-[[nodiscard]] inline std::optional<Task> task_of(const TfConfig& config, const TaskOverride& given,
-                                                 std::string_view source) {
-  const std::optional<TaskType> type = given.type ? given.type : config.type;
-  const std::optional<std::size_t> index = given.index ? given.index : config.index;
-  if (!type && !index) return std::nullopt;
-  if (!type || !index)
-    throw InvalidArgument(text(source, " does not say which task this process is"),
-                          type ? text("task.type is '", to_string(*type), "', and task.index is missing")
-                               : text("task.index is ", *index, ", and task.type is missing"),
-                          "Write both, such as {\"type\": \"worker\", \"index\": 0}");
-  return Task{*type, *index};
-}
+[[nodiscard]] std::optional<Task> task_of(const TfConfig& config, const TaskOverride& given, std::string_view source);
 
 }  // namespace detail
 
@@ -44,19 +33,20 @@ class TfConfigResolver {
   explicit TfConfigResolver(TaskOverride given = {}, Environment environment = Environment{})
       : given_(given), environment_(std::move(environment)) {}
 
-  [[nodiscard]] ClusterSpec cluster_spec() const { return config().cluster; }
-  [[nodiscard]] std::optional<Task> task() const { return detail::task_of(config(), given_, describe()); }
+  [[nodiscard]] ClusterSpec cluster_spec() const;
+  [[nodiscard]] std::optional<Task> task() const;
   [[nodiscard]] std::optional<std::size_t> num_accelerators() const { return std::nullopt; }
   [[nodiscard]] std::string describe() const { return "TF_CONFIG"; }
 
  private:
-  [[nodiscard]] TfConfig config() const {
-    const std::optional<std::string> written = environment_.get("TF_CONFIG");
-    return written && !written->empty() ? parse_tf_config(*written) : TfConfig{};
-  }
+  [[nodiscard]] TfConfig config() const;
 
   TaskOverride given_;
   Environment environment_;
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/cluster/tf_config_resolver.ipp>
+#endif

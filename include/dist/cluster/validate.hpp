@@ -1,18 +1,14 @@
 /// Finds mistakes that can be seen from a configuration alone, before any process waits for another.
 #pragma once
 
-#include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -20,113 +16,26 @@ namespace detail {
 
 /// Throws InvalidArgument unless every task can be reached where its address says, or no task has an address, or the
 /// first one alone.
-inline void validate_addresses(const ClusterSpec& cluster, std::string_view source) {
-  struct Place {
-    Task task;
-    Address address;
-  };
-  std::vector<Place> places;
-  std::map<std::string, Task> owners;
-  std::optional<Task> without;
-  for (const Task task : cluster.tasks()) {
-    const std::string& written = cluster.task_address(task);
-    if (written.empty()) {
-      without = task;
-      continue;
-    }
-    const Address address = parse_address(written, text(to_string(task), " of ", source));
-    if (is_unspecified(address.host))
-      throw InvalidArgument(
-          text("The address ", quoted(written), " of ", to_string(task), " of ", source, " reaches no task"),
-          "it means every interface of one's own machine", "Write the name or number that the other hosts know it by");
-    const auto [owner, added] = owners.try_emplace(to_string(address), task);
-    if (!added)
-      throw InvalidArgument(text("Two tasks of ", source, " have the address ", quoted(written)),
-                            text(to_string(owner->second), " and ", to_string(task)),
-                            "Give every task a port of its own on its host");
-    places.push_back(Place{task, address});
-  }
-  if (without && !places.empty() && !cluster.has_meeting_place_only())
-    throw InvalidArgument(text("Only some tasks of ", source, " have an address"),
-                          text(to_string(*without), " has none, ", to_string(places.front().task), " has"),
-                          "Write the addresses of all tasks, or that of the first one alone");
-  const Place* here = nullptr;
-  const Place* elsewhere = nullptr;
-  for (const Place& each : places) (is_loopback(each.address.host) ? here : elsewhere) = &each;
-  if (here != nullptr && elsewhere != nullptr)
-    throw InvalidArgument(
-        text("The address '", to_string(here->address), "' of ", to_string(here->task), " of ", source,
-             " means another machine on each host"),
-        text(to_string(elsewhere->task), " is at '", to_string(elsewhere->address), "'"),
-        text("Write the name or number of the host of ", to_string(here->task), " that the other hosts know"));
-}
+void validate_addresses(const ClusterSpec& cluster, std::string_view source);
 
 /// Throws InvalidArgument unless `task` is a task of the cluster.
-inline void validate_task(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source) {
-  if (!task)
-    throw InvalidArgument(text(source, " does not say which task this process is"), "it lists a cluster, and no task",
-                          "Add a task type and an index, such as {\"type\": \"worker\", \"index\": 0}");
-  if (task->type == TaskType::evaluator && !cluster.has(TaskType::evaluator)) return;  // it may be left out of the list
-  if (!cluster.has(task->type)) {
-    std::string listed;
-    for (const TaskType type : cluster.jobs()) listed += text(listed.empty() ? "'" : ", '", to_string(type), "'");
-    throw InvalidArgument(text("This process is ", to_string(*task), ", and ", source, " lists no such type"),
-                          text("the cluster lists ", listed),
-                          "Add the type to the cluster, or correct the type of the task");
-  }
-  if (!cluster.has(*task))
-    throw InvalidArgument(text("This process is ", to_string(*task), ", and ", source, " does not list it"),
-                          text("the cluster has ", cluster.num_tasks(task->type), " of type '", to_string(task->type),
-                               "', the last is ", to_string(Task{task->type, cluster.task_indices(task->type).back()})),
-                          "Indices count from 0; correct the index of the task, or add its address to the cluster");
-}
+void validate_task(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source);
 
 }  // namespace detail
 
 /// Throws InvalidArgument with a message for each mistake unless this is a cluster that could work and `task` is one of
 /// its tasks (spec M08, M25). `source` says where it comes from: "TF_CONFIG". No tasks at all is no mistake (spec A08).
-inline void validate_cluster(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source) {
-  if (cluster.empty()) return;
-  detail::require_single_tasks(cluster, source);
-  detail::validate_addresses(cluster, source);
-  detail::validate_task(cluster, task, source);
-}
+void validate_cluster(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source);
 
 /// The same for a strategy whose workers train in step: besides, there must be a task to train (spec A09), workers are
 /// numbered without gaps, and the process is no parameter server.
-inline void validate_multi_worker(const ClusterSpec& cluster, const std::optional<Task>& task,
-                                  std::string_view source) {
-  if (cluster.empty()) return;
-  validate_cluster(cluster, task, source);
-  if (sync_tasks(cluster).empty() && !cluster.has(TaskType::evaluator))
-    throw InvalidArgument(text(source, " lists nobody to train"), "there is no chief, no worker and no evaluator",
-                          "List the workers' addresses under 'worker'");
-  for (const TaskType type : {TaskType::chief, TaskType::worker}) {
-    if (cluster.is_contiguous(type)) continue;
-    Task missing{type, 0};
-    while (cluster.has(missing)) ++missing.index;
-    throw InvalidArgument(
-        text(source, " does not list ", to_string(missing)),
-        text("its ", to_string(type), "s go up to ", cluster.task_indices(type).back(), ", with gaps"),
-        "Workers that train in step know each other: list them all from 0 on (with Kubeflow, set "
-        "enableDynamicWorker to false)");
-  }
-  if (task->type == TaskType::parameter_server)
-    throw InvalidArgument(
-        text("This process is ", to_string(*task), " of ", source, ", which MultiWorker does not use"),
-        "every worker holds its own copy of the variables", "Do not start parameter servers for this strategy");
-}
+void validate_multi_worker(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source);
 
 /// What works but is probably not meant, in a sentence each: tasks that MultiWorker does not use.
-[[nodiscard]] inline std::vector<std::string> multi_worker_notes(const ClusterSpec& cluster, std::string_view source) {
-  std::vector<std::string> notes;
-  if (const std::size_t servers = cluster.num_tasks(TaskType::parameter_server); servers > 0)
-    notes.push_back(text(source, " lists ", servers, " parameter server", servers == 1 ? "" : "s",
-                         ", which MultiWorker does not use: every worker holds its own copy of the variables."));
-  if (cluster.has(TaskType::evaluator))
-    notes.push_back(
-        text(source, " lists an evaluator among the cluster; it runs alone and takes no part in training."));
-  return notes;
-}
+[[nodiscard]] std::vector<std::string> multi_worker_notes(const ClusterSpec& cluster, std::string_view source);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/cluster/validate.ipp>
+#endif

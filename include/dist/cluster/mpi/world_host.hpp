@@ -1,71 +1,21 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/mpi/hosted_world.hpp>
 #include <dist/cluster/mpi/worker_world.hpp>
-#include <dist/cluster/rendezvous/address_exchange.hpp>
-#include <dist/cluster/rendezvous/secret.hpp>
-#include <dist/cluster/roles.hpp>
-#include <dist/cluster/task.hpp>
 #include <dist/core/duration.hpp>
 
 namespace dist::detail {
 
-/// A HostedWorld behind the interface of those that do not know how it is hosted.
-class HostedProcess final : public Hosted {
- public:
-  explicit HostedProcess(HostedWorld world) : world_(std::move(world)) {}
-
-  [[nodiscard]] int lifeline() const override { return world_.lifeline(); }
-  [[nodiscard]] std::optional<LostPeer> lost_peer() const override { return world_.lost_peer(); }
-  [[nodiscard]] pid_t server() const override { return world_.server(); }
-  void initialised() override { world_.initialised(); }
-  void continue_server() noexcept override { world_.continue_server(); }
-  void goodbye() override { world_.goodbye(); }
-
- private:
-  HostedWorld world_;
-};
-
 /// Joins the world of the cluster's tasks that train, as worker number `worker`. Where only the first task has an
 /// address, the others meet it there first. `source` says where the cluster comes from. Throws what HostedWorld::join and
 /// rendezvous::exchange_addresses throw.
-[[nodiscard]] inline std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
-                                                               std::string_view source,
-                                                               std::chrono::milliseconds start_timeout) {
-  const rendezvous::Deadline deadline = rendezvous::Deadline::in(start_timeout);
-  HostedOptions options;
-  options.rank = worker;
-  options.secret = rendezvous::job_secret();
-  const auto endpoint_of = [&](Task each) -> HostedTask {
-    const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source));
-    return {address.host, text(address.port)};
-  };
-  const std::vector<Task> tasks = sync_tasks(cluster);
-  if (cluster.has_meeting_place_only()) {
-    rendezvous::MeetingOptions meeting;
-    meeting.place = endpoint_of(tasks.front());
-    meeting.rank = worker;
-    meeting.world = tasks.size();
-    meeting.secret = options.secret;
-    meeting.deadline = start_timeout;
-    options.tasks = rendezvous::exchange_addresses(meeting);
-  } else {
-    for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
-  }
-  options.deadline = std::max(deadline.left(), rendezvous::Milliseconds{1});
-  return std::make_unique<HostedProcess>(HostedWorld::join(options));
-}
+[[nodiscard]] std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
+                                                        std::string_view source,
+                                                        std::chrono::milliseconds start_timeout);
 
 template <class R>
 struct WorldHost {
@@ -76,3 +26,7 @@ struct WorldHost {
 };
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/cluster/mpi/world_host.ipp>
+#endif

@@ -1,37 +1,21 @@
 #pragma once
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <string>
 
-#include <dist/cluster/rendezvous/descriptor.hpp>
-#include <dist/core/text.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist::rendezvous {
 
 /// What this machine calls itself.
-[[nodiscard]] inline std::string host_name() {
-  utsname names{};
-  return uname(&names) == 0 ? names.nodename : "localhost";
-}
+[[nodiscard]] std::string host_name();
 
 /// Equal only for processes of one start of one machine that see the same process numbers and the same /dev/shm, as MPI
 /// takes them to do where it shares memory: those of two containers may not. The kernel's boot id comes first; empty
 /// where there is none.
-[[nodiscard]] inline std::string machine_id() {
-  const Descriptor file{open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
-  char bytes[64];
-  const ssize_t size = file ? read(file.get(), bytes, sizeof bytes) : 0;
-  std::string id{bytes, static_cast<std::size_t>(size > 0 ? size : 0)};
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  for (const char* const shared : {"/proc/self/ns/pid", "/dev/shm"}) {
-    struct stat identity {};
-    if (!id.empty() && stat(shared, &identity) == 0) id += text('/', identity.st_dev, '.', identity.st_ino);
-  }
-  return id;
-}
+[[nodiscard]] std::string machine_id();
 
 }  // namespace dist::rendezvous
+
+#ifndef DIST_COMPILED
+#include <dist/cluster/rendezvous/machine.ipp>
+#endif

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <dist/cluster/address.hpp>
+#include <dist/cluster/whole_number.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+DIST_INLINE std::string to_string(const Address& address) {
+  const bool brackets = address.host.find(':') != std::string::npos;
+  return text(brackets ? "[" : "", address.host, brackets ? "]:" : ":", address.port);
+}
+
+DIST_INLINE Address parse_address(std::string_view written, std::string_view owner) {
+  const auto refuse = [&](std::string_view why, std::string_view suggestion) {
+    throw InvalidArgument(text("The address ", quoted(written), " of ", owner, " cannot be used"), why, suggestion);
+  };
+  constexpr std::size_t longest_host = 253;  // of a domain name, RFC 1035
+  constexpr std::size_t largest_port = 65535;
+  if (written.find("://") != std::string_view::npos)
+    refuse("it begins with a protocol", "Write host:port alone, without grpc:// or another protocol");
+
+  const bool brackets = written.starts_with('[');
+  const std::size_t closing = brackets ? written.find(']') : 0;
+  if (closing == std::string_view::npos) refuse("a bracket has no end", "Write an IPv6 address as [::1]:2222");
+  const std::size_t colon = brackets ? closing + 1 : written.rfind(':');
+  if (colon >= written.size() || written[colon] != ':')
+    refuse("it has no port", "Write host:port, such as host0.example:2222");
+  if (!brackets && written.find(':') != colon)
+    refuse("it has several colons", "Put an IPv6 address into brackets, such as [::1]:2222");
+
+  const std::string_view host = brackets ? written.substr(1, closing - 1) : written.substr(0, colon);
+  const std::string_view port = written.substr(colon + 1);
+  if (host.empty()) refuse("it has no host", "Write the host's name or number before the colon");
+  if (host.size() > longest_host)
+    refuse("its host name is too long", text("Use at most ", longest_host, " characters"));
+  const std::optional<std::size_t> number = detail::whole_number(port, largest_port);
+  if (!number)
+    refuse(text(quoted(port), " is not a port"),
+           text("Write a whole number from 1 to ", largest_port, " after the colon"));
+  if (*number == 0) refuse("no task can be reached at port 0", "Write the port that the task listens on");
+
+  Address address;
+  for (const char letter : host) {
+    const char lower = static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+    const bool digit = (lower >= '0' && lower <= '9') || lower == '.';
+    const bool name = (lower >= 'a' && lower <= 'z') || lower == '-' || lower == '_';
+    const bool six = (lower >= 'a' && lower <= 'z') || lower == ':' || lower == '%';
+    if (!digit && !(brackets ? six : name))
+      refuse("its host has a character that no host has", "Use letters, digits, hyphens and dots");
+    address.host += lower;
+  }
+  address.port = static_cast<std::uint16_t>(*number);
+  return address;
+}
+
+DIST_INLINE bool is_loopback(std::string_view host) noexcept {
+  return host == "localhost" || host == "localhost.localdomain" || host.ends_with(".localhost") || host == "::1" ||
+         host == "0:0:0:0:0:0:0:1" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos);
+}
+
+DIST_INLINE bool is_unspecified(std::string_view host) noexcept {
+  return host == "0.0.0.0" || host == "::" || host == "0:0:0:0:0:0:0:0";
+}
+
+}  // namespace dist

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+DIST_INLINE ClusterSpec::ClusterSpec(std::initializer_list<std::pair<TaskType, std::vector<std::string>>> jobs) {
+  for (const auto& [type, addresses] : jobs) append(type, addresses);
+}
+
+DIST_INLINE void ClusterSpec::add(Task task, std::string address) {
+  const auto [there, added] = tasks(task.type).try_emplace(task.index, std::move(address));
+  if (!added)
+    throw InvalidArgument(text("The cluster lists ", to_string(task), " twice"),
+                          text("at ", quoted(there->second), " and at ", quoted(address)),
+                          "Give every task an index of its own");
+}
+
+DIST_INLINE void ClusterSpec::append(TaskType type, const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) add(Task{type, num_tasks(type)}, address);
+}
+
+DIST_INLINE bool ClusterSpec::empty() const noexcept {
+  for (const Tasks& each : by_type_)
+    if (!each.empty()) return false;
+  return true;
+}
+
+DIST_INLINE std::vector<TaskType> ClusterSpec::jobs() const {
+  std::vector<TaskType> types;
+  for (const TaskType type : task_types)
+    if (has(type)) types.push_back(type);
+  return types;
+}
+
+DIST_INLINE bool ClusterSpec::has(TaskType type) const noexcept { return !tasks(type).empty(); }
+
+DIST_INLINE bool ClusterSpec::has(Task task) const noexcept { return tasks(task.type).contains(task.index); }
+
+DIST_INLINE std::size_t ClusterSpec::num_tasks(TaskType type) const noexcept { return tasks(type).size(); }
+
+DIST_INLINE std::vector<std::size_t> ClusterSpec::task_indices(TaskType type) const {
+  std::vector<std::size_t> indices;
+  for (const auto& [index, address] : tasks(type)) indices.push_back(index);
+  return indices;
+}
+
+DIST_INLINE bool ClusterSpec::is_contiguous(TaskType type) const noexcept {
+  return !has(type) || tasks(type).rbegin()->first + 1 == num_tasks(type);
+}
+
+DIST_INLINE std::vector<Task> ClusterSpec::tasks() const {
+  std::vector<Task> all;
+  for (const TaskType type : task_types)
+    for (const auto& [index, address] : tasks(type)) all.push_back(Task{type, index});
+  return all;
+}
+
+DIST_INLINE std::vector<std::string> ClusterSpec::job_tasks(TaskType type) const {
+  std::vector<std::string> addresses;
+  for (const auto& [index, address] : tasks(type)) addresses.push_back(address);
+  return addresses;
+}
+
+DIST_INLINE const std::string& ClusterSpec::task_address(Task task) const {
+  const auto found = tasks(task.type).find(task.index);
+  if (found == tasks(task.type).end())
+    throw InvalidArgument(text("The cluster has no ", to_string(task)),
+                          has(task.type) ? text("it has ", num_tasks(task.type), " of that type, the last is ",
+                                                to_string(Task{task.type, tasks(task.type).rbegin()->first}))
+                                         : text("it has no task of type '", to_string(task.type), "'"),
+                          "Ask for a task that the cluster lists");
+  return found->second;
+}
+
+DIST_INLINE bool ClusterSpec::has_meeting_place_only() const {
+  const std::vector<Task> all = tasks();
+  std::size_t addresses = 0;
+  for (const Task task : all) addresses += task_address(task).empty() ? 0U : 1U;
+  return all.size() > 1 && addresses == 1 && !task_address(all.front()).empty();
+}
+
+DIST_INLINE std::uint64_t ClusterSpec::checksum() const noexcept {
+  std::uint64_t hash = 0;
+  for (const TaskType type : task_types)
+    for (const auto& [index, address] : tasks(type)) {
+      for (const std::size_t number : {static_cast<std::size_t>(type), index, address.size()})
+        hash = detail::extended_checksum(hash, number);
+      for (const char letter : address) hash = detail::extended_checksum(hash, static_cast<unsigned char>(letter));
+    }
+  return hash;
+}
+
+DIST_INLINE ClusterSpec::Tasks& ClusterSpec::tasks(TaskType type) noexcept {
+  return by_type_[static_cast<std::size_t>(type)];
+}
+
+DIST_INLINE const ClusterSpec::Tasks& ClusterSpec::tasks(TaskType type) const noexcept {
+  return by_type_[static_cast<std::size_t>(type)];
+}
+
+}  // namespace dist

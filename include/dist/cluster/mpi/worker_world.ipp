@@ -1,0 +1,273 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/cluster/cluster_resolver.hpp>
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/launcher.hpp>
+#include <dist/cluster/lone_process.hpp>
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/rendezvous/machine.hpp>
+#include <dist/cluster/roles.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/cluster/torchrun_resolver.hpp>
+#include <dist/cluster/validate.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/farewell.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
+#include <dist/comm/watchdog.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/warning.hpp>
+
+namespace dist {
+
+namespace detail {
+
+DIST_INLINE_MPI const std::shared_ptr<PeerHealth>& StartedWorld::peers() {
+  if (!health) health = std::make_shared<PeerHealth>();
+  if (hosted && !lifeline_is_watched_) {
+    lifeline_is_watched_ = true;
+    health->watch_lifeline(hosted->lifeline(), [this] { return hosted->lost_peer(); });
+    health->watch_helper("the server process of this host", hosted->server());
+  }
+  return health;
+}
+
+DIST_INLINE_MPI void StartedWorld::abandon() noexcept {
+  if (environment) environment->abandon();
+  if (hosted) hosted->continue_server();
+  hosted.reset();
+}
+
+DIST_INLINE_MPI StartedWorld::~StartedWorld() {
+  if (unfinished_ != 0) abandon();
+  if (hosted) hosted->goodbye();
+  if (environment && environment->owns_mpi() && unfinished_ == 0) part();
+}
+
+DIST_INLINE_MPI void StartedWorld::part() {
+  std::fflush(nullptr);  // an end on the way flushes nothing
+  const std::shared_ptr<PeerHealth> known = peers();
+  try {
+    if (farewell) farewell->meet(timeout, *known);
+  } catch (const DeadlineExceeded& error) {
+    end(Watchdog::exit_late, error);
+  } catch (const std::exception& error) {
+    end(Watchdog::exit_lost, error);
+  }
+  // All have come. A peer that was faster and has ended looks like a lost one: hence the patience.
+  Watchdog watchdog{*known, timeout, std::chrono::seconds{30}, [this] {
+                      if (hosted) hosted->continue_server();
+                    }};
+  const CollectiveCall call{.operation = "MPI_Finalize"};
+  const Watchdog::Guard guard{&watchdog, call};
+  environment.reset();
+}
+
+DIST_INLINE_MPI void StartedWorld::end(int status, const std::exception& error) {
+  say(text("stuck at the end of the process, and ended with status ", status, ": ", error.what()));
+  if (hosted) hosted->continue_server();
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+}  // namespace detail
+
+DIST_INLINE_MPI WorkerWorld::WorkerWorld(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
+  detail::has_joined_others.store(true, std::memory_order_relaxed);
+  mpi::require_running();
+  task_->index = rank_in(comm_);
+  source_ = "the program's communicator";
+  static_cast<void>(started());
+  ReportSignal::name_process(name_of(text("worker ", task_->index)));
+}
+
+DIST_INLINE_MPI detail::StartedWorld& WorkerWorld::started() {
+  static detail::StartedWorld kept;
+  return kept;
+}
+
+DIST_INLINE_MPI bool WorkerWorld::trains(const std::optional<Task>& task) noexcept {
+  return !task || task->type == TaskType::chief || task->type == TaskType::worker;
+}
+
+DIST_INLINE_MPI std::size_t WorkerWorld::size_of(MPI_Comm comm) {
+  int size = 0;
+  mpi::check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return static_cast<std::size_t>(size);
+}
+
+DIST_INLINE_MPI std::size_t WorkerWorld::rank_in(MPI_Comm comm) {
+  int rank = 0;
+  mpi::check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return static_cast<std::size_t>(rank);
+}
+
+/// What a process of MPI_COMM_WORLD says of itself.
+struct WorkerWorld::Claim {
+  std::uint64_t cluster;
+  std::uint64_t has_task;
+  Task task;
+  std::array<char, 512> error;
+};
+
+/// Starts MPI, which waits for all processes and cannot be interrupted: while it lives, a process that is lost, or
+/// does not come in time, ends this one.
+class WorkerWorld::Start {
+ public:
+  Start(std::chrono::milliseconds longest, mpi::ThreadLevel wanted)
+      : health_(started().hosted ? *started().peers() : alone_),
+        watchdog_(health_, longest + (started().hosted ? first_word_of_the_server : std::chrono::milliseconds{0})),
+        guard_(&watchdog_, call_) {
+    if (!mpi::is_running()) started().environment = std::make_unique<mpi::Environment>(wanted);
+  }
+  /// The process is `name` to the others, and worker number `worker` where it is one. Throws Unavailable where a
+  /// process went, although MPI runs.
+  void finish(std::string_view name, std::size_t worker) {
+    detail::StartedWorld& world = started();
+    ReportSignal::name_process(name);
+    if (world.environment && world.environment->owns_mpi() && !world.farewell) world.farewell.emplace(name, worker);
+    health_.look();
+  }
+
+ private:
+  /// The server keeps the same deadline, and can name the missing processes.
+  static constexpr std::chrono::milliseconds first_word_of_the_server{3000};
+
+  PeerHealth alone_;
+  PeerHealth& health_;
+  Watchdog watchdog_;
+  CollectiveCall call_{.operation = "MPI_Init"};
+  Watchdog::Guard guard_;
+};
+
+DIST_INLINE_MPI void WorkerWorld::join(std::chrono::milliseconds start_timeout, Found (*find)(const void* resolver),
+                                       const void* resolver) {
+  if (start_timeout.count() <= 0)
+    throw InvalidArgument("The workers have no time to start",
+                          text("the start timeout is ", start_timeout.count(), " ms"),
+                          "Give a positive one, such as 5 min");
+  detail::has_joined_others.store(true, std::memory_order_relaxed);
+  const detail::StartedWorld::Work work{started()};
+  constexpr std::chrono::hours longest{24 * 3650};  // what is longer overflows as nanoseconds
+  join(find(resolver), std::min<std::chrono::milliseconds>(start_timeout, longest));
+}
+
+DIST_INLINE_MPI void WorkerWorld::join(Found found, std::chrono::milliseconds start_timeout) {
+  const Launcher launcher = find_launcher();
+  if (found.cluster.empty() && launcher.kind == Launcher::Kind::torchrun && !mpi::is_running())
+    if (const TorchrunResolver torchrun; !torchrun.cluster_spec().empty())
+      found = {torchrun.cluster_spec(), torchrun.task(), torchrun.describe(), found.host};
+  const ClusterSpec& cluster = found.cluster;
+  const std::optional<Task>& task = found.task;
+  const bool launched = launcher.kind != Launcher::Kind::none && launcher.kind != Launcher::Kind::torchrun;
+  source_ = found.source;
+  if (mpi::is_running() || launched) {
+    join_launched(cluster, task, launcher, start_timeout);
+  } else {
+    validate_multi_worker(cluster, task, source_);
+    for (const std::string& note : multi_worker_notes(cluster, source_)) detail::Warning{}.give(note);
+    if (const std::optional<std::string> note = launcher_note(); note && cluster.empty()) detail::Warning{}.give(*note);
+    if (launcher.kind == Launcher::Kind::torchrun && cluster.empty()) require_world_size(launcher, 1);
+    task_ = task;
+    if (cluster.empty()) source_ = "no other workers";
+    if (!trains(task) || sync_tasks(cluster).size() <= 1) return;
+    host(found, start_timeout);
+  }
+}
+
+DIST_INLINE_MPI std::string WorkerWorld::name_of(std::string_view role) {
+  return text(role, " on host ", rendezvous::host_name());
+}
+
+DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, const std::optional<Task>& task,
+                                                const Launcher& launcher, std::chrono::milliseconds start_timeout) {
+  Start start{start_timeout, thread_level_};
+  const std::size_t size = size_of(MPI_COMM_WORLD);
+  require_world_size(launcher, size);
+  Claim mine{cluster.checksum(), task ? 1U : 0U, task.value_or(Task{}), {}};
+  try {
+    validate_multi_worker(cluster, task, source_);
+  } catch (const Error& error) {
+    std::strncpy(mine.error.data(), error.what(), mine.error.size() - 1);
+  }
+  std::vector<Claim> claims(size);
+  mpi::check(MPI_Allgather(&mine, sizeof(Claim), MPI_BYTE, claims.data(), sizeof(Claim), MPI_BYTE, MPI_COMM_WORLD),
+             "MPI_Allgather");
+  require_agreement(cluster, claims);
+  const bool works = trains(task);
+  const std::size_t worker = cluster.empty() ? rank_in(MPI_COMM_WORLD)
+                             : works         ? id_in_cluster(cluster, *task)
+                                             : mpi::Farewell::no_worker;
+  start.finish(name_of(works ? text("worker ", worker) : to_string(*task)), worker);
+  if (cluster.empty()) {
+    comm_ = MPI_COMM_WORLD;
+    task_ = Task{TaskType::worker, rank_in(comm_)};
+    source_ = "MPI_COMM_WORLD";
+    return;
+  }
+  task_ = task;
+  const int number = works ? static_cast<int>(worker) : 0;
+  mpi::check(MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, number, &comm_), "MPI_Comm_split");
+}
+
+DIST_INLINE_MPI void WorkerWorld::require_agreement(const ClusterSpec& cluster,
+                                                    const std::vector<Claim>& claims) const {
+  for (std::size_t rank = 0; rank < claims.size(); ++rank)
+    if (claims[rank].error[0] != '\0')
+      throw InvalidArgument(text("Rank ", rank, " of MPI_COMM_WORLD cannot join the cluster"),
+                            claims[rank].error.data(), text("Correct ", source_, " of that process"));
+  for (std::size_t rank = 1; rank < claims.size(); ++rank)
+    if (claims[rank].cluster != claims[0].cluster)
+      throw InvalidArgument(text("Ranks 0 and ", rank, " of MPI_COMM_WORLD do not have the same cluster"),
+                            text("their lists in ", source_, " differ, or one has none"),
+                            text("Give every process the same cluster in ", source_));
+  if (cluster.empty()) return;
+  for (std::size_t rank = 0; rank < claims.size(); ++rank)
+    for (std::size_t other = 0; other < rank; ++other)
+      if (claims[other].task == claims[rank].task)
+        throw InvalidArgument(
+            text("Ranks ", other, " and ", rank, " of MPI_COMM_WORLD are both ", to_string(claims[rank].task)),
+            text("the task of their ", source_, " is the same"), "Give every process its own task index");
+  for (const Task task : sync_tasks(cluster)) {
+    bool found = false;
+    for (const Claim& claim : claims) found = found || claim.task == task;
+    if (!found)
+      throw InvalidArgument(text("No process of MPI_COMM_WORLD is ", to_string(task)),
+                            text(source_, " lists ", sync_tasks(cluster).size(), " that train, MPI_COMM_WORLD has ",
+                                 claims.size(), " processes"),
+                            text("Start one process for each task: mpirun -n ", cluster.tasks().size(), " PROGRAM"));
+  }
+}
+
+DIST_INLINE_MPI void WorkerWorld::host(const Found& found, std::chrono::milliseconds start_timeout) {
+  const std::size_t worker = id_in_cluster(found.cluster, *found.task);
+  ReportSignal::name_process(name_of(text("worker ", worker)));
+  started().hosted = found.host(found.cluster, worker, source_, start_timeout);
+  {
+    Start start{start_timeout, thread_level_};
+    started().hosted->initialised();
+    start.finish(name_of(text("worker ", worker)), worker);
+  }
+  comm_ = MPI_COMM_WORLD;
+}
+
+}  // namespace dist

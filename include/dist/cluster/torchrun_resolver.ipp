@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <dist/cluster/address.hpp>
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/environment.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/cluster/torchrun_resolver.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+DIST_INLINE ClusterSpec TorchrunResolver::cluster_spec() const {
+  if (!is_set()) return {};
+  const std::size_t workers = number("WORLD_SIZE");
+  constexpr std::size_t most = 1'000'000;
+  if (workers == 0 || workers > most)
+    throw InvalidArgument("WORLD_SIZE is no number of workers", text("it is ", workers), "Set it from 1 on");
+  ClusterSpec cluster;
+  for (std::size_t rank = 0; rank < workers; ++rank)
+    cluster.add(Task{TaskType::worker, rank}, rank == 0 ? meeting_place() : "");
+  return cluster;
+}
+
+DIST_INLINE std::optional<Task> TorchrunResolver::task() const {
+  if (!is_set()) return std::nullopt;
+  return Task{TaskType::worker, number("RANK")};
+}
+
+DIST_INLINE std::size_t TorchrunResolver::number(const char* name) const {
+  return environment_.require_number(name, why, suggestion);
+}
+
+DIST_INLINE std::string TorchrunResolver::meeting_place() const {
+  const bool agent_listens = environment_.get("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const std::size_t port = number("MASTER_PORT") + (agent_listens ? 1 : 0);
+  if (port == 0 || port > 65535)
+    throw InvalidArgument("The workers cannot meet at MASTER_PORT",
+                          text("they would at port ", port, agent_listens ? ", next to torchrun's own" : ""),
+                          "Choose a port from 1 to 65534");
+  return to_string(Address{environment_.require("MASTER_ADDR", why, suggestion), static_cast<std::uint16_t>(port)});
+}
+
+}  // namespace dist
