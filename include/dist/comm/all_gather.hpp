@@ -1,12 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <span>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>

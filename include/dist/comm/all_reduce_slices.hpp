@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -14,6 +12,7 @@
 #include <dist/comm/loan.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>

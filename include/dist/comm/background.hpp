@@ -1,26 +1,25 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <concepts>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/service_thread.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/core/trace.hpp>
 #include <dist/device/wait.hpp>
 
@@ -55,11 +54,7 @@ class BackgroundCollectives {
   BackgroundCollectives& operator=(const BackgroundCollectives&) = delete;
   ~BackgroundCollectives() {
     if (!thread_.joinable()) return;
-    {
-      const std::lock_guard lock{mutex_};
-      stop_ = true;
-    }
-    wake_.notify_one();
+    call_thread();
     thread_.join();
   }
 
@@ -187,15 +182,20 @@ class BackgroundCollectives {
       tasks_[(first_ + waiting_++) % tasks_.size()] = task;
       ticket = ++started_;
     }
-    if (progress_ == BackgroundProgress::by_a_thread) wake_.notify_one();
+    if (progress_ == BackgroundProgress::by_a_thread) call_thread();
     return ticket;
   }
 
+  /// For a task, or for the end, which is a call without one.
+  void call_thread() noexcept {
+    calls_.fetch_add(1, std::memory_order_release);
+    calls_.notify_one();
+  }
   void work() noexcept {
-    for (;;) {
+    for (std::uint32_t answered = 0;; ++answered) {
+      calls_.wait(answered, std::memory_order_acquire);
       {
-        std::unique_lock lock{mutex_};
-        wake_.wait(lock, [&] { return stop_ || waiting_ != 0; });
+        const std::lock_guard lock{mutex_};
         if (waiting_ == 0) return;
       }
       perform_first();
@@ -267,7 +267,6 @@ class BackgroundCollectives {
   Ops ops_;
   BackgroundProgress progress_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
   std::vector<Task> tasks_;
   std::size_t first_ = 0;
   std::size_t waiting_ = 0;
@@ -276,8 +275,8 @@ class BackgroundCollectives {
   Ticket failed_ = 0;  // the first that failed
   std::size_t failures_ = 0;
   bool drops_ = false;
-  bool stop_ = false;
   AlignedBuffer<std::byte> scratch_;
+  std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end
   std::atomic<Ticket> done_{0};
   std::thread thread_;  // last: it uses everything above
 };

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+
+#include <dist/core/algorithms.hpp>
 
 namespace dist {
 

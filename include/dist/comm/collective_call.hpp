@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include <dist/comm/call_place.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +11,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/reduce_block.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>

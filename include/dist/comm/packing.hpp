@@ -1,11 +1,11 @@
 /// Many tensors in few collectives (spec H07, H09, H12).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>

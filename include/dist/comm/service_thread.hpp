@@ -5,11 +5,11 @@
 
 #include <exception>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <dist/core/error.hpp>
 #include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
 
 namespace dist::detail {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/exchange.hpp>
 #include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/reduce_op.hpp>
 

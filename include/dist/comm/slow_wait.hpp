@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {

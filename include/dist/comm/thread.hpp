@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/device/replica_threads.hpp>
 #include <dist/device/wait.hpp>
 

@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <dist/comm/longest_wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>

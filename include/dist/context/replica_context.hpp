@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +24,7 @@
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/concatenate.hpp>

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <concepts>
-#include <memory>
 #include <type_traits>
 #include <utility>
+
+#include <dist/core/pointers.hpp>
 
 namespace dist::detail {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>

@@ -1,12 +1,12 @@
 /// How loops over much memory say what they will read, and where what they write goes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist::detail {

@@ -4,12 +4,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 

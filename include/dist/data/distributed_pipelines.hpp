@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/dataset.hpp>

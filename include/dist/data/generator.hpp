@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/pointers.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {

@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>

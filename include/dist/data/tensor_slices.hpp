@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
+#include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/example.hpp>

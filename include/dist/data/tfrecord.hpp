@@ -3,12 +3,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/files.hpp>
 #include <dist/io/byte_source.hpp>

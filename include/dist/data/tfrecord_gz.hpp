@@ -2,12 +2,12 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <dist/core/pointers.hpp>
 #include <dist/data/tfrecord.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/gzip.hpp>

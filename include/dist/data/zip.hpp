@@ -1,12 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 

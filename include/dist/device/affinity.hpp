@@ -4,12 +4,13 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <span>
 #include <vector>
+
+#include <dist/core/algorithms.hpp>
 
 namespace dist {
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

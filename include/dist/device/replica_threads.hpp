@@ -2,24 +2,24 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/wait.hpp>
 

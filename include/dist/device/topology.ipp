@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/processor_place.hpp>
 #include <dist/device/topology.hpp>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/device/processor_place.hpp>
 
 namespace dist::detail {

@@ -1,12 +1,12 @@
 /// What the readers of array files share: the elements behind a header that announced their shape.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>

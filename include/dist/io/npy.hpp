@@ -2,7 +2,6 @@
 /// dictionary with the element type, the order and the shape, then the elements.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>

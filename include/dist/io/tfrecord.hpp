@@ -2,7 +2,6 @@
 /// of the length, the bytes, and the masked CRC-32C of the bytes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/byte_source.hpp>

@@ -1,7 +1,6 @@
 /// The directory of ZIP archives, also large ones (ZIP64): what they hold, and where. Decompressing is the reader's.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/little_endian.hpp>
 #include <dist/io/random_access.hpp>

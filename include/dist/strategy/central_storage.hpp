@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/context/placement.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>

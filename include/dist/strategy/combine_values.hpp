@@ -2,7 +2,6 @@
 /// then those of all processes: `workers` are the collectives between these.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -20,6 +19,7 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/concatenate.hpp>
 #include <dist/core/config.hpp>

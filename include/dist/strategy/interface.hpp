@@ -1,11 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +23,11 @@
 #include <dist/context/structure.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/context/value_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/combine_values.hpp>

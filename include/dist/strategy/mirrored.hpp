@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread.hpp>
 #include <dist/context/placement.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>

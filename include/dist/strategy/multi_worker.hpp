@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,8 +22,10 @@
 #include <dist/comm/thread.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/placement.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>

@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/strategy/interface.hpp>
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +25,7 @@
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/core/type_name.hpp>

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,9 +28,11 @@
 #include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/comm/watchdog.hpp>
 #include <dist/comm/window.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/processor_share.hpp>

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,7 +8,9 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {

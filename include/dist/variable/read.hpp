@@ -1,7 +1,6 @@
 /// How the copies of an OnRead variable become one value (spec G.2).
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -11,6 +10,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/policies.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/variable/slice.hpp>

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
+
+#include <dist/core/pointers.hpp>
 
 namespace dist {
 

@@ -1,7 +1,6 @@
 /// How a write reaches the copies of a variable, by synchronization, aggregation and context (spec G.2, G.3).
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -10,6 +9,7 @@
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/update_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
