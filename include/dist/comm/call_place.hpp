@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -44,12 +44,7 @@ class CallPlace {
     return !inside_ ? outside : distance() == 0 ? in_same_run : in_later_run;
   }
   /// "outside run": what a mark means, for messages.
-  [[nodiscard]] static std::string_view describe(std::uint64_t mark) noexcept {
-    if (mark == outside) return "outside run";
-    if (mark == in_same_run) return "in the same run as the collective before";
-    if (mark == in_later_run) return "in a later run than the collective before";
-    return mark % 2 == 0 ? "outside run, after a failure" : "in a run after a failure";
-  }
+  [[nodiscard]] static std::string_view describe(std::uint64_t mark) noexcept;
 
   /// All members have done a collective.
   void met() noexcept {
@@ -63,17 +58,9 @@ class CallPlace {
 
   /// Whether a failure there kept its member from nothing that this one waits for: it happened in a run or call that this
   /// member has been through, and in which it met that member for the last time.
-  [[nodiscard]] bool is_past(const Position& failure) const noexcept {
-    return failure.distance < distance() && failure.distance <= most_histories &&
-           failure.history == (failure.distance == 0 ? 0 : histories_[failure.distance - 1]);
-  }
+  [[nodiscard]] bool is_past(const Position& failure) const noexcept;
   /// A member has failed there.
-  void note(const Position& failure) noexcept {
-    exact_ = true;
-    if (is_past(failure)) return;
-    const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - base_;
-    closed_through_ = std::max(closed_through_, base_ + std::min(failure.distance, room));
-  }
+  void note(const Position& failure) noexcept;
   /// Whether this member is in a run in which one has failed: no collective is done there any more.
   [[nodiscard]] bool is_closed() const noexcept { return inside_ && begun_ <= closed_through_; }
 
@@ -104,3 +91,7 @@ class CallPlace {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/call_place.ipp>
+#endif

@@ -2,11 +2,10 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 
 namespace dist {
 
@@ -14,16 +13,7 @@ namespace dist {
 enum class Implementation : unsigned char { automatic, ring, nccl };
 
 /// Reads "AUTO", "RING" or "NCCL", in any case (spec H14). Throws InvalidArgument for another name.
-[[nodiscard]] inline Implementation parse_implementation(std::string_view name) {
-  std::string upper;
-  for (const char letter : name)
-    upper += static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter);
-  if (upper == "AUTO") return Implementation::automatic;
-  if (upper == "RING") return Implementation::ring;
-  if (upper == "NCCL") return Implementation::nccl;
-  throw InvalidArgument(text(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
-                        "Use one of these, or AUTO to let the library choose");
-}
+[[nodiscard]] Implementation parse_implementation(std::string_view name);
 
 /// How collectives are done (spec H14). A value that equals its default means that nothing was chosen. Bytes are a
 /// number without sign and the implementation is an enumeration, so that negative sizes and wrong types do not compile
@@ -37,13 +27,7 @@ struct CommunicationOptions {
   Implementation implementation = Implementation::automatic;
 
   /// These options, where `other` chose something `other`'s choice (spec H15).
-  [[nodiscard]] CommunicationOptions merge(const CommunicationOptions& other) const {
-    CommunicationOptions merged = *this;
-    if (other.bytes_per_pack != 0) merged.bytes_per_pack = other.bytes_per_pack;
-    if (other.timeout) merged.timeout = other.timeout;
-    if (other.implementation != Implementation::automatic) merged.implementation = other.implementation;
-    return merged;
-  }
+  [[nodiscard]] CommunicationOptions merge(const CommunicationOptions& other) const;
 };
 
 namespace detail {
@@ -72,3 +56,7 @@ auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& optio
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/communication_options.ipp>
+#endif

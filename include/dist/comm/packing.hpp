@@ -7,6 +7,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -25,31 +26,11 @@ struct PackByBytes {
 
 /// The packs of `elements` elements: size elements / packs, the last one with the remainder. Packs without elements are
 /// left out.
-[[nodiscard]] inline std::vector<IndexRange> packs_by_count(std::size_t elements, std::size_t packs) {
-  std::vector<IndexRange> ranges;
-  const std::size_t size = elements / packs;
-  for (std::size_t pack = 0; pack < packs; ++pack) {
-    const IndexRange range{pack * size, pack + 1 == packs ? elements : (pack + 1) * size};
-    if (range.size() > 0) ranges.push_back(range);
-  }
-  return ranges;
-}
+[[nodiscard]] std::vector<IndexRange> packs_by_count(std::size_t elements, std::size_t packs);
 
 /// The packs of tensors that take so many bytes each, as ranges of tensors, the last tensors first. A pack is closed
 /// once it is more than `limit` bytes; a limit of 0 closes none.
-[[nodiscard]] inline std::vector<IndexRange> packs_by_bytes(std::span<const std::size_t> bytes, std::size_t limit) {
-  std::vector<IndexRange> packs;
-  std::size_t in_pack = 0;
-  for (std::size_t tensor = bytes.size(); tensor-- > 0;) {
-    if (packs.empty() || (limit != 0 && in_pack > limit)) {
-      packs.push_back({tensor + 1, tensor + 1});
-      in_pack = 0;
-    }
-    packs.back().begin = tensor;
-    in_pack += bytes[tensor];
-  }
-  return packs;
-}
+[[nodiscard]] std::vector<IndexRange> packs_by_bytes(std::span<const std::size_t> bytes, std::size_t limit);
 
 namespace detail {
 
@@ -108,3 +89,7 @@ void batch_all_reduce(const Collectives& collectives, Op op, std::span<const std
 }
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/packing.ipp>
+#endif

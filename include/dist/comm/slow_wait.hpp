@@ -1,19 +1,12 @@
 #pragma once
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <string>
 #include <string_view>
 
-#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
@@ -34,79 +27,17 @@ class WaitBoard {
   static constexpr std::size_t places = 64;
 
   /// A free place, or `places` where there is none.
-  [[nodiscard]] static std::size_t claim() noexcept {
-    for (std::size_t place = 0; place < places; ++place) {
-      bool free = false;
-      if (entries_[place].taken.compare_exchange_strong(free, true)) return place;
-    }
-    return places;
-  }
-  static void write(std::size_t place, std::string_view words, std::int64_t since) noexcept {
-    NotedWait& entry = entries_[place];
-    entry.size.store(0);  // a signal that comes now sees nothing here
-    const std::size_t size = std::min(words.size(), entry.words.size());
-    std::memcpy(entry.words.data(), words.data(), size);
-    entry.since.store(since);
-    entry.size.store(size);
-  }
-  static void release(std::size_t place) noexcept {
-    entries_[place].size.store(0);
-    entries_[place].taken.store(false);
-  }
+  [[nodiscard]] static std::size_t claim() noexcept;
+  static void write(std::size_t place, std::string_view words, std::int64_t since) noexcept;
+  static void release(std::size_t place) noexcept;
   /// What lines call this process.
-  static void name_process(std::string_view name) noexcept {
-    const std::size_t size = std::min(name.size(), name_.size() - 1);
-    std::memcpy(name_.data(), name.data(), size);
-    name_size_.store(size);
-  }
+  static void name_process(std::string_view name) noexcept;
 
   /// Writes a line for each wait to the standard error. May be called in a signal handler.
-  static void print() noexcept {
-    const std::int64_t now = monotonic_nanoseconds();
-    bool waits = false;
-    for (const NotedWait& entry : entries_) {
-      const std::size_t size = entry.size.load();
-      if (size == 0) continue;
-      waits = true;
-      Line line;
-      line.add(" waits ").add({entry.words.data(), size}).add(", since ");
-      const auto tenths = static_cast<std::uint64_t>((now - entry.since.load()) / 100'000'000);
-      line.number(tenths / 10).add(".").number(tenths % 10).add(" s").print();
-    }
-    if (!waits) Line{}.add(" waits for no other process or replica").print();
-  }
+  static void print() noexcept;
 
  private:
-  class Line {
-   public:
-    Line() {
-      add("dist: ").add({name_.data(), name_size_.load()}).add(" (process ");
-      number(static_cast<std::uint64_t>(getpid())).add(")");
-    }
-    Line& add(std::string_view words) noexcept {
-      const std::size_t size = std::min(words.size(), bytes_.size() - 1 - used_);
-      std::memcpy(bytes_.data() + used_, words.data(), size);
-      used_ += size;
-      return *this;
-    }
-    Line& number(std::uint64_t value) noexcept {
-      std::array<char, 20> digits;
-      std::size_t first = digits.size();
-      do {
-        digits[--first] = static_cast<char>('0' + value % 10);
-        value /= 10;
-      } while (value != 0);
-      return add({digits.data() + first, digits.size() - first});
-    }
-    void print() noexcept {
-      bytes_[used_++] = '\n';
-      static_cast<void>(!::write(STDERR_FILENO, bytes_.data(), used_));
-    }
-
-   private:
-    std::array<char, 800> bytes_;
-    std::size_t used_ = 0;
-  };
+  class Line;
 
   inline static std::array<NotedWait, places> entries_{};
   inline static std::array<char, 256> name_{"this process"};
@@ -177,45 +108,27 @@ class SlowWait {
 /// doing so: only a signal that would end the process is taken.
 class ReportSignal {
  public:
-  ReportSignal() {
-    const char* const chosen = std::getenv("DIST_REPORT_SIGNAL");
-    const int number = chosen != nullptr ? std::atoi(chosen) : SIGUSR1;
-    struct sigaction now {};
-    if (number <= 0 || sigaction(number, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
-        now.sa_handler != SIG_DFL)
-      return;
-    struct sigaction report {};
-    report.sa_handler = on_signal;
-    report.sa_flags = SA_RESTART;
-    sigemptyset(&report.sa_mask);
-    if (sigaction(number, &report, nullptr) == 0) signal_ = number;
-  }
+  ReportSignal();
   ReportSignal(const ReportSignal&) = delete;
   ReportSignal& operator=(const ReportSignal&) = delete;
   /// The signal ends the process again, unless the program has taken it over meanwhile.
-  ~ReportSignal() {
-    struct sigaction now {};
-    if (signal_ != 0 && sigaction(signal_, nullptr, &now) == 0 && now.sa_handler == on_signal) signal(signal_, SIG_DFL);
-  }
+  ~ReportSignal();
 
   /// For a program of one process, which answers only where DIST_REPORT_SIGNAL is given, and then to its end: nobody
   /// else takes a signal away from it.
-  static void answer_where_chosen() {
-    if (std::getenv("DIST_REPORT_SIGNAL") == nullptr) return;
-    static const ReportSignal until_the_process_ends;
-  }
+  static void answer_where_chosen();
 
   /// What the lines call this process: "worker 1 on host east".
-  static void name_process(std::string_view name) noexcept { detail::WaitBoard::name_process(name); }
+  static void name_process(std::string_view name) noexcept;
 
  private:
-  static void on_signal(int) noexcept {
-    const int before = errno;
-    detail::WaitBoard::print();
-    errno = before;
-  }
+  static void on_signal(int) noexcept;
 
   int signal_ = 0;
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/slow_wait.ipp>
+#endif

@@ -12,9 +12,7 @@
 #include <string>
 
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/end_process.hpp>
 #include <dist/comm/longest_wait.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
@@ -38,34 +36,13 @@ class ThreadGroup {
  public:
   /// `status` must outlive the group. A member that waits longer than `timeout` for a peer throws DeadlineExceeded;
   /// with 0 only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
-  ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout)
-      : status_(status),
-        budget_(budget),
-        timeout_(detail::longest_wait(timeout)),
-        members_(new Member[status.replicas()]) {
-    ReportSignal::answer_where_chosen();
-  }
+  ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout);
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
 
   /// Forgets what members did not do together in a run that was disturbed: by a disagreement, a failure, a member that
   /// returned early, also where replica functions caught the error. Only while no run is going on.
-  void reset() noexcept {
-    if (!disturbed_.exchange(false, std::memory_order_relaxed)) return;
-    for (std::size_t rank = 0; rank < size(); ++rank) {
-      Member& member = members_[rank];
-      member.entered.store(0, std::memory_order_relaxed);
-      member.left.store(false, std::memory_order_relaxed);
-      member.lent = false;
-      member.ahead = false;
-      member.all_threw = 0;
-      member.structure = 0;
-      for (Mailbox& mailbox : member.mailboxes) {
-        mailbox.sequence.store(0, std::memory_order_relaxed);
-        mailbox.why = nullptr;
-      }
-    }
-  }
+  void reset() noexcept;
 
  private:
   friend class ThreadCommunicator;
@@ -108,7 +85,7 @@ class ThreadGroup {
     Member& member = members_[rank];
     member.entered.store(sequence, std::memory_order_relaxed);
     announce(rank, sequence);
-    await_return_of_operands(rank, sequence, timeout);
+    if (member.lent) await_return_of_operands(rank, sequence, timeout);
     member.lent = lends;
     bool differ = false;
     do {
@@ -122,57 +99,17 @@ class ThreadGroup {
     if (differ || disturbed_.load(std::memory_order_relaxed)) [[unlikely]]
       compare(rank, sequence);
   }
-  void compare(std::size_t rank, std::uint32_t sequence) {
-    const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (mailbox(peer, sequence).fingerprint != fingerprint || mailbox(peer, sequence).failed) refuse(rank, sequence);
-  }
+  void compare(std::size_t rank, std::uint32_t sequence);
 
   /// Announces that `rank` does not make collective `sequence`, whose mailbox is free, and why.
-  void fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
-    Member& member = members_[rank];
-    Mailbox& mine = mailbox(rank, sequence);
-    mine.failed = true;
-    mine.why = why;
-    member.ahead = true;
-    member.entered.store(sequence, std::memory_order_relaxed);
-    disturbed_.store(true, std::memory_order_relaxed);
-    status_.blame(rank, why);
-    announce(rank, sequence);
-  }
+  void fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why);
 
   /// Before the next call of a member that left its last collective by an exception, or without having seen all come.
-  void catch_up(std::size_t rank, std::int64_t timeout) {
-    Member& member = members_[rank];
-    if (member.left.load(std::memory_order_relaxed)) {
-      skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
-                          "The replicas did not issue the same collectives",
-                          text(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
-                          "Let exceptions of updates and other functions that collectives call end the run")));
-    }
-    // Until all have come there, they may read the mailbox that this member is about to fill.
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == rank) continue;
-      Wait wait{timeout};
-      while (!arrives_soon(peer, entered(rank), wait) && !status_.has_returned(peer)) {
-        if (status_.failed()) throw detail::PeerFailed{};
-        if (wait.is_over()) throw late(rank, peer, entered(rank), timeout);
-        rest(rank, entered(rank));
-      }
-    }
-    member.ahead = false;
-  }
-  void skip_next(std::size_t rank, const std::exception_ptr& why) {
-    fail(rank, entered(rank) + 1, why);
-    members_[rank].left.store(false);
-  }
+  void catch_up(std::size_t rank, std::int64_t timeout);
+  void skip_next(std::size_t rank, const std::exception_ptr& why);
   /// For a member that has left a collective that takes more than this group, because of a failure elsewhere: the peers,
   /// which wait for it here, throw the same.
-  void abandon(std::size_t rank, const std::exception_ptr& why) noexcept {
-    const Member& member = members_[rank];
-    if (size() == 1 || member.ahead || (entered(rank) != 0 && member.all_threw == entered(rank))) return;
-    skip_next(rank, why);
-  }
+  void abandon(std::size_t rank, const std::exception_ptr& why) noexcept;
 
   void announce(std::size_t rank, std::uint32_t sequence) {
     mailbox(rank, sequence).sequence.store(sequence);
@@ -231,69 +168,22 @@ class ThreadGroup {
   /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
   void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, std::size_t bytes) {
     Wait wait{timeout};
-    if (arrives_soon(peer, sequence, wait, bytes)) return;
-    SlowWait slow;
-    while (!arrived(peer, sequence)) {
-      // A peer may have come just before it returned: hence the second look.
-      if (status_.failed())
-        give_up(rank, sequence, [] { return detail::PeerFailed{}; });
-      else if (status_.has_returned(peer) && !arrived(peer, sequence))
-        give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
-      else if (wait.is_over())
-        give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
-      slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
-      rest(rank, sequence);
-    }
+    if (!arrives_soon(peer, sequence, wait, bytes)) await_slowly(rank, peer, sequence, timeout, wait);
   }
+  void await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, const Wait& wait);
 
   /// Announces a failure, `error()`, instead of the call that was announced, and throws it; unless all have come in the
   /// meantime. One at a time, so that no member takes another's brief absence for its leaving.
   template <class MakeError>
-  void give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
-    const std::lock_guard one_at_a_time{giving_up_};
-    mailbox(rank, sequence).sequence.store(sequence - 2);
-    if (peers_arrived(rank, sequence)) return announce(rank, sequence);
-    const std::exception_ptr why = std::make_exception_ptr(error());
-    fail(rank, sequence, why);
-    std::rethrow_exception(why);
-  }
+  void give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error);
 
   /// Waits until no peer uses the operands that `rank` has published for the collective before `sequence` any more: it
   /// has come to the next one, or left its own or its replica function. The operands would go while they are used if an
   /// exception ended this wait, so a peer that keeps them for longer than `timeout` and some grace ends the process.
-  void await_return_of_operands(std::size_t rank, std::uint32_t sequence, std::int64_t timeout) noexcept {
-    bool& lent = members_[rank].lent;
-    if (!lent) return;
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == rank) continue;
-      Wait wait{timeout};
-      if (arrives_soon(peer, sequence, wait)) continue;
-      SlowWait slow;
-      while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
-        if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
-        slow.note([&] {
-          // The call as this member knows it: the peer may overwrite its own when it goes on.
-          return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
-                      describe(rank, sequence - 1));
-        });
-        rest(rank, sequence);
-      }
-    }
-    lent = false;
-  }
+  void await_return_of_operands(std::size_t rank, std::uint32_t sequence, std::int64_t timeout) noexcept;
 
   /// Called by a member that leaves its collective by an exception.
-  void leave(std::size_t rank, std::int64_t timeout) noexcept {
-    Member& member = members_[rank];
-    if (!member.lent) return;  // nobody is in the middle of a collective with it
-    if (size() == 1) {
-      member.lent = false;
-      return;
-    }
-    disturbed_.store(true, std::memory_order_relaxed);
-    member.left.store(true);
-    await_return_of_operands(rank, entered(rank) + 1, timeout);
-  }
+  void leave(std::size_t rank, std::int64_t timeout) noexcept;
 
   [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
     return members_[rank].mailboxes[sequence % 2];
@@ -305,47 +195,15 @@ class ThreadGroup {
     return members_[rank].entered.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] std::string describe(std::size_t rank, std::uint32_t sequence) const {
-    return text("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
-                sequence, " of its collectives");
-  }
-  [[nodiscard]] CollectiveMismatch missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
-    return {"The replicas did not issue the same collectives",
-            text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
-            "Call collectives on every replica, not under a condition that only some fulfil"};
-  }
+  [[nodiscard]] std::string describe(std::size_t rank, std::uint32_t sequence) const;
+  [[nodiscard]] CollectiveMismatch missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const;
   [[nodiscard]] DeadlineExceeded late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                      std::int64_t timeout) const {
-    return {text("Replica ", status_.id(peer), " did not come to a collective in time"),
-            text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
-            "Find out what that replica waits for, or give the strategy a longer timeout"};
-  }
+                                      std::int64_t timeout) const;
   /// All have come to a collective that not all can do: throws the first failure that one of them brought, else that
   /// their calls differ.
-  [[noreturn]] void refuse(std::size_t rank, std::uint32_t sequence) {
-    disturbed_.store(true, std::memory_order_relaxed);
-    members_[rank].all_threw = sequence;
-    const Mailbox& mine = mailbox(rank, sequence);
-    std::size_t other = rank;
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (mailbox(peer, sequence).failed) std::rethrow_exception(mailbox(peer, sequence).why);
-      if (other == rank && mailbox(peer, sequence).fingerprint != mine.fingerprint) other = peer;
-    }
-    throw detail::different_calls("replica", mine.call, describe(rank, sequence), mailbox(other, sequence).call,
-                                  describe(other, sequence));
-  }
+  [[noreturn]] void refuse(std::size_t rank, std::uint32_t sequence);
   [[noreturn]] void end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                std::int64_t timeout) const noexcept {
-    detail::end_process(
-        "a collective",
-        DeadlineExceeded(
-            text("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
-            text(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
-                 static_cast<double>(timeout) * 1e-9, " s and cannot go on while they are used"),
-            "Find out what the update or function that this collective calls waits for, or give the "
-            "strategy a longer timeout"),
-        detail::exit_late, [] {});
-  }
+                                std::int64_t timeout) const noexcept;
 
   const RunStatus& status_;
   detail::SpinBudget budget_;
@@ -445,3 +303,7 @@ class ThreadCommunicator {
 static_assert(SharesMemory<ThreadCommunicator> && ExchangesSmall<ThreadCommunicator>);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/comm/thread.ipp>
+#endif

@@ -4,8 +4,7 @@
 /// DIST_CONTRACT_LEVEL chooses the cost: 0 none, 1 (default) checks outside inner loops, 2 also index checks in them.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <dist/core/config.hpp>
 
 #ifndef DIST_CONTRACT_LEVEL
 #define DIST_CONTRACT_LEVEL 1
@@ -13,10 +12,7 @@
 
 namespace dist::detail {
 
-[[noreturn]] inline void contract_failed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "dist: broken contract at %s:%d: %s\n", file, line, condition);
-  std::abort();
-}
+[[noreturn]] void contract_failed(const char* condition, const char* file, int line);
 
 }  // namespace dist::detail
 
@@ -33,4 +29,8 @@ namespace dist::detail {
 #define DIST_EXPECT_INNER(condition) DIST_CONTRACT_CHECK(condition)
 #else
 #define DIST_EXPECT_INNER(condition) static_cast<void>(0)
+#endif
+
+#ifndef DIST_COMPILED
+#include <dist/core/contract.ipp>
 #endif

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include <dist/core/config.hpp>
 #include <dist/core/text.hpp>  // to compose the parts of a message
 
 namespace dist {
@@ -18,13 +18,11 @@ namespace dist {
 /// react to one kind of mistake. Whatever the parts quote, the text does nothing to a terminal and has an end.
 class Error : public std::runtime_error {
  public:
-  Error(std::string_view problem, std::string_view why, std::string_view suggestion)
-      : std::runtime_error(
-            text(shown(problem), " (", shown(why), "). ", shown(suggestion), suggestion.ends_with('.') ? "" : ".")) {}
+  Error(std::string_view problem, std::string_view why, std::string_view suggestion);
 
  private:
   /// Lines stay: an exception of the program may have several.
-  [[nodiscard]] static std::string shown(std::string_view part) { return printable(part, 4000, "\n\t"); }
+  [[nodiscard]] static std::string shown(std::string_view part);
 };
 
 /// An argument that no state of the program could make valid: zero replicas, a batch of zero elements.
@@ -42,8 +40,7 @@ class ShapeMismatch : public Error {
 /// A file that is missing, unreadable, truncated, corrupt or of another format than its reader's.
 class FileError : public Error {
  public:
-  FileError(std::string_view path, std::string_view problem, std::string_view why, std::string_view suggestion)
-      : Error(text("File '", path, "' ", problem), why, suggestion), path_(path) {}
+  FileError(std::string_view path, std::string_view problem, std::string_view why, std::string_view suggestion);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -73,11 +70,7 @@ class DeadlineExceeded : public Error {
 /// started again, all processes together (spec O01).
 class Unavailable : public Error {
  public:
-  Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion)
-      : Error(text("Worker ", rank, " on host ", host, " is gone"), why, suggestion),
-        rank_(rank),
-        host_(host),
-        why_(why) {}
+  Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion);
 
   /// The number of the lost process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
@@ -94,12 +87,7 @@ class Unavailable : public Error {
 /// Another process of the job failed and said so: what left its replica function, or ended its part of a collective.
 class PeerError : public Error {
  public:
-  PeerError(std::size_t rank, std::string_view host, std::string_view what)
-      : Error(text("Worker ", rank, " on host ", host, " failed"),
-              "it told the others instead of coming to a collective", text("It threw: ", what)),
-        rank_(rank),
-        host_(host),
-        thrown_(what) {}
+  PeerError(std::size_t rank, std::string_view host, std::string_view what);
 
   /// The number of the failed process among the workers.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
@@ -123,11 +111,7 @@ class OutOfMemory : public Error {
 /// that called `run`; the strategy stays usable. `cause()` is what the replica threw, and its text ends this one's.
 class ReplicaError : public Error {
  public:
-  ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause)
-      : Error(text("Replica ", replica, " failed in its replica function"), text("one of ", replicas, " replicas"),
-              text("It threw: ", what)),
-        replica_(replica),
-        cause_(std::move(cause)) {}
+  ReplicaError(std::size_t replica, std::size_t replicas, std::string_view what, std::exception_ptr cause);
 
   [[nodiscard]] std::size_t replica() const noexcept { return replica_; }
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return cause_; }
@@ -138,3 +122,7 @@ class ReplicaError : public Error {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/core/error.ipp>
+#endif

@@ -5,9 +5,21 @@
 #include <span>
 #include <string>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
+
+class Shape;
+
+namespace detail {
+
+/// Throw what the constructors of shapes, and of views of so many elements, say.
+[[noreturn]] void refuse_rank(std::size_t rank);
+[[noreturn]] void refuse_extents(std::size_t rank);
+[[noreturn]] void refuse_elements(std::size_t elements, const Shape& shape);
+
+}  // namespace detail
 
 /// The extents of a dense, row-major array, outermost first. Rank 0 is a scalar with one element.
 class Shape {
@@ -19,16 +31,11 @@ class Shape {
       : Shape(std::span<const std::size_t>{extents.begin(), extents.size()}) {}
   /// Throws InvalidArgument when there are more than `max_rank` extents, or more elements than can be counted.
   constexpr explicit Shape(std::span<const std::size_t> extents) : rank_(extents.size()) {
-    if (rank_ > max_rank)
-      throw InvalidArgument("A shape has too many axes", text(rank_, " given, at most ", max_rank, " are supported"),
-                            "Merge axes that are never indexed apart");
+    if (rank_ > max_rank) detail::refuse_rank(rank_);
     std::size_t product = 1;
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       extents_[axis] = extents[axis];
-      if (extents[axis] != 0 && product > static_cast<std::size_t>(-1) / extents[axis])
-        throw InvalidArgument("A shape has too many elements",
-                              text("the product of ", rank_, " extents exceeds 64 bits"),
-                              "Look for an extent that was computed or read wrongly");
+      if (extents[axis] != 0 && product > static_cast<std::size_t>(-1) / extents[axis]) detail::refuse_extents(rank_);
       product *= extents[axis];
     }
   }
@@ -75,10 +82,10 @@ class Shape {
 };
 
 /// "[64, 28, 28, 1]"; "[]" is a scalar.
-[[nodiscard]] inline std::string to_string(const Shape& shape) {
-  std::string joined = "[";
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) joined += text(axis == 0 ? "" : ", ", shape[axis]);
-  return joined + "]";
-}
+[[nodiscard]] std::string to_string(const Shape& shape);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/core/shape.ipp>
+#endif

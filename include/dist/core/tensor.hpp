@@ -29,10 +29,7 @@ class TensorView {
   TensorView(T* data, Shape shape) : data_(data), shape_(shape) {}
   /// Throws ShapeMismatch when `elements` are not as many as `shape` says.
   TensorView(std::span<T> elements, Shape shape) : data_(elements.data()), shape_(shape) {
-    if (elements.size() != shape.elements())
-      throw ShapeMismatch("A tensor view does not fit its elements",
-                          text(elements.size(), " elements for shape ", to_string(shape)),
-                          "Give as many elements as the product of the extents");
+    if (elements.size() != shape.elements()) detail::refuse_elements(elements.size(), shape);
   }
   /// A view of mutable elements is also a view of constant ones.
   template <class Mutable>

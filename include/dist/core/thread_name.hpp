@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sys/prctl.h>
-
 #include <array>
 #include <cstddef>
 #include <string_view>
+
+#include <dist/core/config.hpp>
 
 namespace dist::detail {
 
@@ -12,15 +12,11 @@ namespace dist::detail {
 using ThreadName = std::array<char, 16>;
 
 /// Longer names are cut.
-inline void name_this_thread(std::string_view name) noexcept {
-  ThreadName kept{};
-  name.copy(kept.data(), kept.size() - 1);
-  static_cast<void>(prctl(PR_SET_NAME, kept.data()));
-}
-[[nodiscard]] inline ThreadName name_of_this_thread() noexcept {
-  ThreadName name{};
-  static_cast<void>(prctl(PR_GET_NAME, name.data()));
-  return name;
-}
+void name_this_thread(std::string_view name) noexcept;
+[[nodiscard]] ThreadName name_of_this_thread() noexcept;
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/core/thread_name.ipp>
+#endif

@@ -5,16 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <exception>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/trace.hpp>
-#include <dist/core/warning.hpp>
 
 namespace dist {
 
@@ -42,32 +37,10 @@ class TraceFile {
  public:
   /// Empties the file, if there is one. Events beyond `capacity` are dropped, and a warning counts them. Throws
   /// FileError for a path that cannot be written, WrongStrategy while another TraceFile lives.
-  explicit TraceFile(std::string path, std::size_t capacity = std::size_t{1} << 18)
-      : path_(std::move(path)), trace_(capacity) {
-    Trace* none = nullptr;
-    if (!detail::active_trace.compare_exchange_strong(none, &trace_))
-      throw WrongStrategy("A second trace was asked for", "one TraceFile lives already, or DIST_TRACE is set",
-                          "End the first one before");
-    try {
-      Trace::clear_file(path_);
-    } catch (...) {
-      detail::active_trace.store(nullptr);
-      throw;
-    }
-  }
+  explicit TraceFile(std::string path, std::size_t capacity = std::size_t{1} << 18);
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
-  ~TraceFile() {
-    detail::active_trace.store(nullptr);
-    try {
-      trace_.append_to_file(path_);
-      if (trace_.dropped() != 0)
-        detail::Warning{}.give(
-            text(path_, " lacks ", trace_.dropped(), " events that found no room: give TraceFile a greater capacity."));
-    } catch (const std::exception& error) {
-      detail::Warning{}.give(error.what());
-    }
-  }
+  ~TraceFile();
 
  private:
   std::string path_;
@@ -77,19 +50,15 @@ class TraceFile {
 namespace detail {
 
 /// Starts the trace that DIST_TRACE asks for, once in a process; it is written when the process ends in order.
-inline void trace_as_the_environment_asks() {
-  static const std::optional<TraceFile> asked = []() -> std::optional<TraceFile> {
-    const char* const path = std::getenv("DIST_TRACE");
-    if (path == nullptr || *path == '\0' || active_trace.load() != nullptr) return std::nullopt;
-    return std::optional<TraceFile>{std::in_place, path};
-  }();
-}
+void trace_as_the_environment_asks();
 
 /// Names this process in the active trace.
-inline void name_traced_process(std::size_t number, std::string name) {
-  if (Trace* const trace = active_trace.load(std::memory_order_relaxed)) trace->name_process(number, std::move(name));
-}
+void name_traced_process(std::size_t number, std::string name);
 
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/core/trace_file.ipp>
+#endif

@@ -6,15 +6,10 @@
 #include <type_traits>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/text.hpp>
-#include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
-#include <dist/device/processor_share.hpp>
-#include <dist/device/topology.hpp>
 
 namespace dist {
 
@@ -26,23 +21,14 @@ struct Cpu {
   using Memory = Arena;
 
   /// As many as there are processors that this process may use.
-  [[nodiscard]] static std::size_t count() { return allowed_processors().size(); }
+  [[nodiscard]] static std::size_t count();
 
   /// The devices of `replicas` replicas when nobody names them, in replica order: one per core, near each other
   /// (placement_order), among this process's share of the processors. Fewer than replicas when these share them all.
-  [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
-    const std::vector<std::size_t> allowed = allowed_processors();
-    const std::vector<std::size_t> share = share_of_processors();
-    std::vector<std::size_t> processors;
-    for (const std::size_t position : share) processors.push_back(allowed[position]);
-    std::vector<std::size_t> devices = placement_order(read_topology(processors));
-    devices.resize(std::min(replicas, devices.size()));
-    for (std::size_t& device : devices) device = share[device];
-    return devices;
-  }
+  [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas);
 
   /// "/cpu:0"
-  [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
+  [[nodiscard]] static std::string device_name(std::size_t device);
 
   /// Calls `body(i)` for every index of the range, in one loop that the compiler may vectorise: the calls must not
   /// depend on each other.
@@ -78,3 +64,7 @@ struct Cpu {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/device/cpu.ipp>
+#endif

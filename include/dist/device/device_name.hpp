@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -19,73 +18,20 @@ struct DeviceName {
 };
 
 /// "/cpu:0"
-[[nodiscard]] inline std::string to_string(const DeviceName& device) {
-  return text("/", device.type, ":", device.index);
-}
+[[nodiscard]] std::string to_string(const DeviceName& device);
 
 /// Reads a device's name in any of the forms that tf.distribute takes (spec A02, R08): "/cpu:0", "CPU:0",
 /// "/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0". Throws InvalidArgument for anything else, and for
 /// the device of another job or task (spec A01).
-[[nodiscard]] inline DeviceName parse_device_name(std::string_view name) {
-  const auto refuse = [&](std::string_view why) {
-    throw InvalidArgument(text(quoted(name), " does not name a device of this process"), why,
-                          "Write /cpu:0, /cpu:1 and so on");
-  };
-  DeviceName device{"", 0};
-  std::string_view rest = name;
-  while (!rest.empty() || device.type.empty()) {
-    if (rest.starts_with('/')) rest.remove_prefix(1);
-    std::string_view part = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(part.size());
-    if (part.starts_with("job:")) {
-      if (part != "job:localhost") refuse("its job is not 'localhost'");
-      continue;
-    }
-    if (part.starts_with("replica:") || part.starts_with("task:")) {
-      if (part.substr(part.find(':')) != ":0") refuse("a process has only replica 0 and task 0 of its own job");
-      continue;
-    }
-    if (part.starts_with("device:")) part.remove_prefix(std::string_view{"device:"}.size());
-    const std::size_t colon = part.find(':');
-    if (colon == std::string_view::npos || colon == 0) refuse("a type, a colon and a number were expected");
-    for (const char letter : part.substr(0, colon))
-      device.type += static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
-    const std::string_view digits = part.substr(colon + 1);
-    constexpr std::size_t most_digits = 9;  // far from where a number could overflow
-    if (digits.empty() || digits.size() > most_digits || !rest.empty())
-      refuse("a type, a colon and a number were expected");
-    for (const char digit : digits) {
-      if (digit < '0' || digit > '9') refuse("a type, a colon and a number were expected");
-      device.index = 10 * device.index + static_cast<std::size_t>(digit - '0');
-    }
-  }
-  return device;
-}
+[[nodiscard]] DeviceName parse_device_name(std::string_view name);
 
 /// The numbers of the devices that `names` name, in their order, which is that of the replicas (spec A02). Throws
 /// InvalidArgument for no name, for a device named twice, of another type than `type`, or not among the first `count`.
-[[nodiscard]] inline std::vector<std::size_t> devices_named(std::span<const std::string> names, std::string_view type,
-                                                            std::size_t count) {
-  if (names.empty())
-    throw InvalidArgument("A strategy was given no device", "the list of devices is empty",
-                          "Name one or more devices, or leave the list out to get all of them");
-  std::vector<std::size_t> devices;
-  for (const std::string& name : names) {
-    const DeviceName device = parse_device_name(name);
-    if (device.type != type)
-      throw InvalidArgument(text("Device '", name, "' is of another type than the strategy's"),
-                            text("the strategy computes on devices of type '", type, "'"),
-                            text("Name devices such as /", type, ":0, or use a strategy for that type"));
-    if (device.index >= count)
-      throw InvalidArgument(text("Device '", name, "' is not there"),
-                            text("this process may use ", count, " of that type, from /", type, ":0 on"),
-                            "Name a device that is there, or widen the processors that the process may use");
-    if (std::find(devices.begin(), devices.end(), device.index) != devices.end())
-      throw InvalidArgument(text("Device '", name, "' is named twice"), "a device takes one replica",
-                            "Name each device once, or give a number of replicas to let them share devices");
-    devices.push_back(device.index);
-  }
-  return devices;
-}
+[[nodiscard]] std::vector<std::size_t> devices_named(std::span<const std::string> names, std::string_view type,
+                                                     std::size_t count);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/device/device_name.ipp>
+#endif

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/contract.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/device/affinity.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
@@ -37,7 +31,7 @@ struct PeerFailed {};
 /// for a peer looks here, so that it never waits for one that will not come.
 class RunStatus {
  public:
-  explicit RunStatus(std::size_t replicas) : replicas_(replicas), in_sync_(replicas), returned_(new Flag[replicas]) {}
+  explicit RunStatus(std::size_t replicas);
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// How errors number a replica: among the replicas of all processes.
@@ -49,21 +43,13 @@ class RunStatus {
   }
 
   /// Notes that `failure` began in this replica, although it leaves the replica functions of others, too.
-  void blame(std::size_t replica, const std::exception_ptr& failure) const {
-    const std::lock_guard lock{blaming_};
-    blamed_.emplace_back(replica, failure);
-  }
+  void blame(std::size_t replica, const std::exception_ptr& failure) const;
 
  private:
   friend class ReplicaThreads;
 
   /// The replica in which `failure`, which left the replica function of `replica`, began.
-  [[nodiscard]] std::size_t culprit(std::size_t replica, const std::exception_ptr& failure) const {
-    const std::lock_guard lock{blaming_};
-    for (const auto& [origin, blamed] : blamed_)
-      if (blamed == failure) return origin;
-    return replica;
-  }
+  [[nodiscard]] std::size_t culprit(std::size_t replica, const std::exception_ptr& failure) const;
 
   struct alignas(cache_line) Flag {
     std::atomic<std::uint32_t> run{0};
@@ -96,27 +82,11 @@ class ReplicaThreads {
   /// Throws InvalidArgument when there are no replicas, or more than `most_replicas`, OutOfMemory when the system gives
   /// no threads for them.
   explicit ReplicaThreads(std::size_t replicas, std::span<const std::size_t> processors = {},
-                          std::chrono::nanoseconds timeout = std::chrono::minutes{10})
-      : status_(checked(replicas)), timeout_(timeout.count()), processors_(processors.begin(), processors.end()) {
-    DIST_EXPECT(processors.empty() || processors.size() == replicas);
-    budget_ = processors.empty() ? detail::SpinBudget::shared_core() : detail::SpinBudget::own_core();
-    workers_.reserve(replicas - 1);
-    try {
-      for (std::size_t replica = 1; replica < replicas; ++replica)
-        workers_.emplace_back([this, replica] {
-          if (!processors_.empty()) pin_this_thread(processors_[replica]);
-          work(replica);
-        });
-    } catch (const std::exception& refusal) {
-      stop();
-      throw OutOfMemory(text("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
-                        "Ask for fewer replicas, or raise the limit on threads (ulimit -u)");
-    }
-  }
+                          std::chrono::nanoseconds timeout = std::chrono::minutes{10});
   ReplicaThreads(const ReplicaThreads&) = delete;
   ReplicaThreads& operator=(const ReplicaThreads&) = delete;
 
-  ~ReplicaThreads() { stop(); }
+  ~ReplicaThreads();
 
   [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
   [[nodiscard]] const RunStatus& status() const noexcept { return status_; }
@@ -127,14 +97,7 @@ class ReplicaThreads {
   }
   [[nodiscard]] detail::SpinBudget spin_budget() const noexcept { return budget_; }
   /// Whether the calling thread is inside a replica function of these replicas.
-  [[nodiscard]] bool runs_here() const noexcept {
-    if (!busy_.load(std::memory_order_relaxed)) return false;
-    const std::thread::id self = std::this_thread::get_id();
-    if (caller_.load(std::memory_order_relaxed) == self) return true;
-    for (const std::thread& worker : workers_)
-      if (worker.get_id() == self) return true;
-    return false;
-  }
+  [[nodiscard]] bool runs_here() const noexcept;
 
   /// Calls `task(replica)` once on every replica's thread and returns when all have returned.
   ///
@@ -174,71 +137,23 @@ class ReplicaThreads {
 
   /// The caller is not bound. But where the system woke it on the processor of a sleeping worker, the two would share
   /// that for milliseconds, in which all replicas wait for them.
-  void leave_workers_processors() const noexcept {
-    if (processors_.empty()) return;
-    const auto here = static_cast<std::size_t>(sched_getcpu());
-    if (std::find(processors_.begin() + 1, processors_.end(), here) != processors_.end())
-      move_this_thread(processors_.front());
-  }
+  void leave_workers_processors() const noexcept;
 
   /// Waits for the run of another thread to end, and begins this thread's.
-  void await_turn() {
-    if (runs_here())
-      throw WrongStrategy(
-          "run was called while a run of the same strategy is going on", "a replica function called it",
-          "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
-    const std::int64_t start = detail::monotonic_nanoseconds();
-    while (busy_.exchange(true, std::memory_order_acquire)) {
-      if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
-        throw DeadlineExceeded("run waited too long for the run of another thread to end",
-                               text("it waited ", static_cast<double>(timeout_) * 1e-9, " s"),
-                               "Find out what that replica function waits for, or give the strategy a longer timeout");
-      std::this_thread::sleep_for(std::chrono::microseconds{50});
-    }
-  }
+  void await_turn();
 
-  static std::size_t checked(std::size_t replicas) {
-    if (replicas == 0 || replicas > most_replicas)
-      throw InvalidArgument("A strategy cannot have that many replicas",
-                            text(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
-                            "Ask for as many as there are cores");
-    return replicas;
-  }
+  static std::size_t checked(std::size_t replicas);
 
-  void stop() noexcept {
-    task_ = nullptr;
-    start_workers();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  void stop() noexcept;
 
   void start_workers() noexcept {
     start_.fetch_add(1, std::memory_order_release);
     start_.notify_all();
   }
 
-  void work(std::size_t replica) noexcept {
-    detail::name_this_thread(text("dist replica ", replica));
-    for (std::uint32_t seen = 0;;) {
-      seen = detail::wait_for_change(start_, seen, budget_);
-      if (task_ == nullptr) return;
-      perform(replica);
-    }
-  }
+  void work(std::size_t replica) noexcept;
 
-  void perform(std::size_t replica) noexcept {
-    try {
-      task_(argument_, replica);
-    } catch (...) {
-      if (!failing_.exchange(true, std::memory_order_acq_rel)) {
-        cause_ = std::current_exception();
-        failed_replica_ = status_.culprit(replica, cause_);
-        status_.failed_.store(true, std::memory_order_release);
-      }
-    }
-    auto& returned = status_.returned_[replica].run;
-    returned.store(status_.run_, std::memory_order_release);
-    if (replica != 0) returned.notify_one();
-  }
+  void perform(std::size_t replica) noexcept;
 
   void await(std::size_t replica) const noexcept {
     const auto& returned = status_.returned_[replica].run;
@@ -246,20 +161,7 @@ class ReplicaThreads {
       seen = detail::wait_for_change(returned, seen, budget_);
   }
 
-  [[noreturn]] void rethrow() {
-    failing_.store(false, std::memory_order_relaxed);
-    status_.failed_.store(false, std::memory_order_relaxed);
-    status_.blamed_.clear();
-    const std::exception_ptr cause = std::exchange(cause_, nullptr);
-    const std::size_t failed = status_.id(failed_replica_);
-    try {
-      std::rethrow_exception(cause);
-    } catch (const std::exception& exception) {
-      throw ReplicaError(failed, status_.in_sync(), exception.what(), cause);
-    } catch (...) {
-      throw ReplicaError(failed, status_.in_sync(), "it threw something that is not a std::exception", cause);
-    }
-  }
+  [[noreturn]] void rethrow();
 
   RunStatus status_;
   std::int64_t timeout_;
@@ -277,3 +179,7 @@ class ReplicaThreads {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/device/replica_threads.ipp>
+#endif

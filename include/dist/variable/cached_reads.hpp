@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
@@ -49,7 +48,7 @@ class CachedReads {
         if (key == stored.data()) return static_cast<const Tensor<T>*>(tensor.get())->view();
       const auto copy = std::make_shared<Tensor<T>>(stored.shape());
       std::copy_n(stored.data(), stored.size(), copy->data());
-      entries_.emplace_back(stored.data(), copy);
+      entries_.push_back({stored.data(), copy});
       return TensorView<const T>{*copy};
     } else {
       return variable.read(context_);
@@ -67,8 +66,13 @@ class CachedReads {
   }
 
  private:
+  struct Entry {
+    const void* stored;
+    std::shared_ptr<const void> tensor;
+  };
+
   C context_;
-  mutable std::vector<std::pair<const void*, std::shared_ptr<const void>>> entries_;
+  mutable std::vector<Entry> entries_;
 };
 
 namespace detail {

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <utility>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+DIST_INLINE std::string describe(const CollectiveCall& call) {
+  std::string line{call.operation};
+  if (!call.reduction.empty()) line += text("(", call.reduction, ")");
+  if (!call.dtype.empty()) line += text(" of ", call.elements, " ", call.dtype);
+  if (call.operation == "broadcast") line += text(" from ", call.root);
+  return line;
+}
+
+namespace detail {
+
+DIST_INLINE CollectiveMismatch different_calls(std::string_view member, std::string_view what) {
+  return {text("The ", member, "s did not issue the same collectives"), what,
+          text("Call the same collectives with the same extents in the same order on every ", member)};
+}
+
+DIST_INLINE CollectiveMismatch different_calls(std::string_view member, const CollectiveCall& one,
+                                               std::string_view described_one, CollectiveCall other,
+                                               std::string_view described_other) {
+  const std::uint64_t other_place = std::exchange(other.place, one.place);
+  const bool same_structure = one.structure == std::exchange(other.structure, one.structure);
+  const bool same_counts = one.counts == std::exchange(other.counts, one.counts);
+  std::string difference;
+  if (one == other && !same_counts) difference = text(" with other counts of the ", member, "s' elements");
+  if (!same_structure) difference += ", as a part of values of another structure";
+  std::string place_of_one;
+  std::string place_of_other;
+  if (other_place != one.place) {
+    place_of_one = text(", ", CallPlace::describe(one.place));
+    place_of_other = text(", ", CallPlace::describe(other_place));
+  }
+  return different_calls(member,
+                         text(described_one, place_of_one, ", but ", described_other, difference, place_of_other));
+}
+
+DIST_INLINE DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
+                                             std::int64_t nanoseconds, std::string_view last_call) {
+  return {text("Not all workers came to a collective in time: ", missing, " did not"),
+          text(described_call, " and waited ", static_cast<double>(nanoseconds) * 1e-9,
+               " s; of those who did not come: ", last_call),
+          "Find out what they wait for, or give the strategy a longer timeout"};
+}
+
+}  // namespace detail
+
+}  // namespace dist

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+
+namespace dist {
+
+namespace detail {
+
+DIST_INLINE void refuse_rank(std::size_t rank) {
+  throw InvalidArgument("A shape has too many axes", text(rank, " given, at most ", Shape::max_rank, " are supported"),
+                        "Merge axes that are never indexed apart");
+}
+
+DIST_INLINE void refuse_extents(std::size_t rank) {
+  throw InvalidArgument("A shape has too many elements", text("the product of ", rank, " extents exceeds 64 bits"),
+                        "Look for an extent that was computed or read wrongly");
+}
+
+DIST_INLINE void refuse_elements(std::size_t elements, const Shape& shape) {
+  throw ShapeMismatch("A tensor view does not fit its elements",
+                      text(elements, " elements for shape ", to_string(shape)),
+                      "Give as many elements as the product of the extents");
+}
+
+}  // namespace detail
+
+DIST_INLINE std::string to_string(const Shape& shape) {
+  std::string joined = "[";
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) joined += text(axis == 0 ? "" : ", ", shape[axis]);
+  return joined + "]";
+}
+
+}  // namespace dist

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/affinity.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/device/processor_share.hpp>
+#include <dist/device/topology.hpp>
+
+namespace dist {
+
+DIST_INLINE std::size_t Cpu::count() { return allowed_processors().size(); }
+
+DIST_INLINE std::vector<std::size_t> Cpu::placement(std::size_t replicas) {
+  const std::vector<std::size_t> allowed = allowed_processors();
+  const std::vector<std::size_t> share = share_of_processors();
+  std::vector<std::size_t> processors;
+  for (const std::size_t position : share) processors.push_back(allowed[position]);
+  std::vector<std::size_t> devices = placement_order(read_topology(processors));
+  devices.resize(std::min(replicas, devices.size()));
+  for (std::size_t& device : devices) device = share[device];
+  return devices;
+}
+
+DIST_INLINE std::string Cpu::device_name(std::size_t device) { return text("/", type, ":", device); }
+
+}  // namespace dist
