@@ -89,13 +89,8 @@ std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size
   return expected;
 }
 
-}  // namespace conformance
-
-TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
-  using namespace conformance;
-  const auto made = Maker::make();
-  auto& strategy = *made;
-  using S = std::remove_reference_t<decltype(strategy)>;
+template <class S>
+void check_strategies(S& strategy) {
   static_assert(dist::Strategy<S>);
   const std::size_t replicas = strategy.num_replicas_in_sync();
   const std::size_t local_replicas = strategy.num_local_replicas();
@@ -338,4 +333,11 @@ TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
     CHECK(steps.value(strategy.scope()) == 21);
     CHECK(weights.read(strategy.scope())[count - 1] == 1.0f - 21.0f);
   }
+}
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("strategies", Maker, strategies) {
+  const auto made = Maker::make();
+  conformance::check_strategies(*made);
 }

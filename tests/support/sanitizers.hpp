@@ -17,3 +17,15 @@
 #if defined(DIST_TEST_ADDRESS_SANITIZER) || defined(DIST_TEST_THREAD_SANITIZER)
 #define DIST_TEST_SANITIZER 1
 #endif
+
+namespace support {
+
+/// Whether suites try elements of every type. Sanitizers look at accesses, which are the same for all of them, and a few
+/// types compile in a fraction of the time.
+#ifdef DIST_TEST_SANITIZER
+inline constexpr bool every_type = false;
+#else
+inline constexpr bool every_type = true;
+#endif
+
+}  // namespace support
