@@ -15,3 +15,4 @@
 #include <dist/cluster/union_resolver.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/cluster/vertex_resolver.hpp>
+#include <dist/core/error.hpp>  // what callers catch

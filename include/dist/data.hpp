@@ -4,6 +4,7 @@
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
+#include <dist/core/error.hpp>  // what callers catch
 #include <dist/data/as_batches.hpp>
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>

@@ -12,4 +12,5 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/core/error.hpp>  // what callers catch
 #include <dist/strategy/multi_worker.hpp>

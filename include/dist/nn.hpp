@@ -4,6 +4,7 @@
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
+#include <dist/core/error.hpp>  // what callers catch
 #include <dist/nn/activation.hpp>
 #include <dist/nn/collective_gradients.hpp>
 #include <dist/nn/forward_mode.hpp>

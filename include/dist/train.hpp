@@ -4,6 +4,7 @@
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
+#include <dist/core/error.hpp>  // what callers catch
 #include <dist/nn.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>

@@ -4,6 +4,9 @@
 
 #include <string>
 
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
 using dist::Address;
 using dist::InvalidArgument;
 using dist::parse_address;

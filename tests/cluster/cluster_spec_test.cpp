@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/error.hpp>
+
 using dist::ClusterSpec;
 using dist::InvalidArgument;
 using dist::Task;

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include <dist/core/error.hpp>
+
 using dist::Environment;
 using dist::InvalidArgument;
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <dist/core/error.hpp>
+
 using dist::expand_host_list;
 using dist::expand_tasks_per_node;
 using dist::InvalidArgument;

@@ -5,6 +5,7 @@
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/validate.hpp>
+#include <dist/core/error.hpp>
 
 using dist::ClusterSpec;
 using dist::Environment;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <dist/core/error.hpp>
+
 using dist::Environment;
 using dist::find_launcher;
 using dist::InvalidArgument;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <dist/core/error.hpp>
+
 using dist::ClusterSpec;
 using dist::InvalidArgument;
 using dist::Task;

@@ -8,6 +8,7 @@
 
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/validate.hpp>
+#include <dist/core/error.hpp>
 
 using dist::ClusterSpec;
 using dist::Environment;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <dist/cluster/simple_resolver.hpp>
+#include <dist/core/error.hpp>
 
 using dist::ClusterSpec;
 using dist::SimpleResolver;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <dist/core/error.hpp>
+
 using dist::ClusterSpec;
 using dist::InvalidArgument;
 using dist::Task;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 
 #include <stdlib.h>

@@ -24,6 +24,10 @@ namespace detail {
 /// processors are near each other. All of them where there are fewer than processes.
 [[nodiscard]] std::vector<std::size_t> share_of(const Topology& places, LocalProcesses here);
 
+/// Whether nobody restricted this process to some of the processors: it may use what the machine's, or the container's,
+/// first process may.
+[[nodiscard]] bool is_unbound();
+
 }  // namespace detail
 
 /// The processors for the replicas of this process, by their positions among `allowed_processors()`: all of them,

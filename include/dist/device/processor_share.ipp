@@ -40,9 +40,7 @@ DIST_INLINE std::vector<std::size_t> share_of(const Topology& places, LocalProce
   return share;
 }
 
-/// Whether nobody restricted this process to some of the processors: it may use what the machine's, or the container's,
-/// first process may.
-[[nodiscard]] inline bool is_unbound() { return allowed_processors() == processors_of_thread(1); }
+DIST_INLINE bool is_unbound() { return allowed_processors() == processors_of_thread(1); }
 
 }  // namespace detail
 
