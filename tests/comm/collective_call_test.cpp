@@ -78,3 +78,10 @@ TEST_CASE("missing workers are named, with their last call (spec H13)") {
         "Not all workers came to a collective in time: worker 1 did not (worker 0 called barrier and waited 1.5 s; of "
         "those who did not come: none). Find out what they wait for, or give the strategy a longer timeout.");
 }
+
+TEST_CASE("a worker that has left is named, with its last call") {
+  const std::string said = dist::detail::worker_left("worker 1", "worker 0 called barrier", "its last was none").what();
+  CHECK(said ==
+        "The workers did not issue the same collectives (worker 0 called barrier, but worker 1 has ended its strategy; "
+        "its last was none). Call collectives on every worker, and let all end together.");
+}

@@ -263,17 +263,29 @@ TEST_CASE("leaving with status 0 in the middle of the work is a loss (spec O01)"
       });
 }
 
-TEST_CASE("a worker that has finished before the others is named by these") {
-  run({{Start::tf_config, {.policy = "ring", .ranks = 3, .fault = "return"}},
-       {Start::mpirun, {.policy = "window", .ranks = 2, .fault = "return"}}},
+TEST_CASE("a worker that has ended its strategy before the others is named by these, long before the deadline") {
+  const auto plan = [](const char* policy, std::size_t ranks, const char* fault) {
+    return Plan{.policy = policy, .ranks = ranks, .fault = fault, .timeout_ms = 60'000};
+  };
+  run({{Start::tf_config, plan("ring", 3, "return")},
+       {Start::mpirun, plan("window", 2, "return")},
+       {Start::tf_config, plan("mpi", 2, "return")},
+       {Start::tf_config, plan("flat", 3, "return")},
+       {Start::mpirun, plan("mpi", 2, "return")},
+       {Start::mpirun, plan("mpi", 3, "return")},
+       {Start::mpirun, plan("flat", 2, "return")}},
+      [](const Job& job) {
+        check_survivors(
+            job, "CollectiveMismatch",
+            {"called all_reduce(sum) of 1 f32", "worker 1 (host ", ") has ended its strategy; its last was "});
+      });
+  run({{Start::mpirun, plan("mpi", 2, "return_from_data")},
+       {Start::mpirun, plan("mpi", 3, "return_from_data")},
+       {Start::mpirun, plan("ring", 2, "return_from_data")},
+       {Start::tf_config, plan("ring", 3, "return_from_data")}},
       [](const Job& job) {
         check_survivors(job, "CollectiveMismatch",
-                        {"called all_reduce(sum) of 1 f32", "worker 1 (host ", ") has ended; its last was barrier"});
-      });
-  run({{Start::tf_config, {.policy = "mpi", .ranks = 2, .fault = "return"}},
-       {Start::tf_config, {.policy = "flat", .ranks = 3, .fault = "return"}}},
-      [](const Job& job) {
-        check_survivors(job, "Unavailable", {"Worker 1 on host ", "it had finished its work"});
+                        {"whether there is a next step, but worker 1 (host ", ") has ended its strategy"});
       });
 }
 

@@ -25,6 +25,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/multi_worker.hpp>
 
@@ -197,6 +198,19 @@ void disagree(const Workers& workers, bool victim) {
   });
 }
 
+/// A loop over data of which the victim has more than the others. It breaks it off and returns, while they ask whether
+/// there is a next step.
+template <class Strategy>
+void loop_over_data(Strategy& strategy, bool victim) {
+  dist::data::AgreedEnd end{strategy.agreement(), dist::data::Cardinality::unknown(), dist::data::Remainder::keep};
+  for (int step = 0; end.runs(victim || step < Fault::step); ++step) {
+    if (step != Fault::step || !victim) continue;
+    Log::write("fault");
+    return;
+  }
+  throw std::logic_error("the loop has ended");
+}
+
 struct Plan {
   std::string_view policy;
   std::size_t replicas;
@@ -219,6 +233,7 @@ void train(const Plan& plan, const Fault& fault) {
   log_mapped_files();
   Log::write("started", strategy.describe().c_str());
   if (fault.is("disagree")) return disagree(strategy.workers(), plan.rank == plan.victim);
+  if (fault.is("return_from_data")) return loop_over_data(strategy, plan.rank == plan.victim);
 
   const std::size_t elements = fault.needs_time() ? std::size_t{4} << 20 : 1000;
   const auto make_weights = [&] {

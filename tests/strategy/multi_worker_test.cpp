@@ -3,18 +3,22 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <conformance/strategy.hpp>
 #include <dist/cluster/simple_resolver.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/multi_worker.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
@@ -137,6 +141,57 @@ TEST_CASE("workers may leave one strategy and make another, and two live side by
           static_cast<int>(ranks()));
     CHECK(two.reduce(dist::sum, two.run([](auto& r) { return r.all_reduce(dist::sum, 1); })) ==
           static_cast<int>(4 * ranks() * ranks()));
+  }
+}
+
+TEST_CASE_TEMPLATE("workers that leave after the same last collective disturb nobody, whoever is first", Ops,
+                   dist::RingAllReduce, dist::MpiAllReduce) {
+  for (std::size_t round = 0; round < 12; ++round) {
+    dist::MultiWorker<Ops> one{1};
+    dist::MultiWorker<Ops> two{1};
+    for (dist::MultiWorker<Ops>* const strategy : {&one, &two}) {
+      dist::data::AgreedEnd end{strategy->agreement(), dist::data::Cardinality::unknown(),
+                                round % 2 == 0 ? dist::data::Remainder::keep : dist::data::Remainder::drop};
+      for (std::size_t step = 0; end.runs(step < 2 + my_rank() && step < 3); ++step)
+        CHECK(strategy->reduce(dist::sum, strategy->run([](auto&) { return 1; })) == static_cast<int>(ranks()));
+    }
+    if (my_rank() == round % ranks()) std::this_thread::sleep_for(std::chrono::milliseconds{round % 4});
+  }
+}
+
+TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all may make another strategy", Ops,
+                   dist::RingAllReduce, dist::MpiAllReduce) {
+  if (ranks() == 1) return;
+  const std::size_t last = ranks() - 1;
+  const std::string left = dist::text("worker ", last, " (host ");
+  const dist::MultiWorkerOptions options{.communication = {.timeout = std::chrono::seconds{60}}};
+  for (const bool in_data : {false, true}) {
+    {
+      dist::MultiWorker<Ops> other{options};
+      std::optional<dist::MultiWorker<Ops>> strategy{options};
+      const dist::WorkerAgreement agreement = in_data ? strategy->agreement() : dist::WorkerAgreement{};
+      if (my_rank() != last) {
+        const auto call = [&] {
+          if (in_data) {
+            auto pass = agreement.begin();
+            pass.post(false);
+            static_cast<void>(pass.any());
+          } else {
+            static_cast<void>(strategy->reduce(dist::sum, strategy->run([](auto&) { return 1; })));
+          }
+        };
+        try {
+          call();
+          FAIL("nobody noticed");
+        } catch (const dist::CollectiveMismatch& error) {
+          const std::string said = error.what();
+          CAPTURE(said);
+          CHECK(said.find(left) != std::string::npos);
+          CHECK(said.find("has ended its strategy") != std::string::npos);
+        }
+      }
+    }
+    CHECK(dist::MultiWorker<Ops>{options}.num_workers() == ranks());
   }
 }
 

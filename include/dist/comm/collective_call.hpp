@@ -126,6 +126,9 @@ namespace detail {
 /// that those took part in.
 [[nodiscard]] DeadlineExceeded workers_missing(std::string_view missing, std::string_view described_call,
                                                std::int64_t nanoseconds, std::string_view last_call);
+/// The error of a worker that waits for `left`, which has left for good, in the described call.
+[[nodiscard]] CollectiveMismatch worker_left(std::string_view left, std::string_view described_call,
+                                             std::string_view last_call);
 
 }  // namespace detail
 

@@ -49,6 +49,13 @@ DIST_INLINE DeadlineExceeded workers_missing(std::string_view missing, std::stri
           "Find out what they wait for, or give the strategy a longer timeout"};
 }
 
+DIST_INLINE CollectiveMismatch worker_left(std::string_view left, std::string_view described_call,
+                                           std::string_view last_call) {
+  return {"The workers did not issue the same collectives",
+          text(described_call, ", but ", left, " has ended its strategy; ", last_call),
+          "Call collectives on every worker, and let all end together"};
+}
+
 }  // namespace detail
 
 }  // namespace dist

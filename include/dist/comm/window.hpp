@@ -373,9 +373,7 @@ class WindowGroup {
   }
   [[noreturn]] void refuse_departed(std::size_t peer) {
     if (skipped_ && skipped_->first == peer) raise(peer, skipped_->second, true);
-    break_with(CollectiveMismatch("The workers did not issue the same collectives",
-                                  text(described(rank_), ", but ", name(peer), " has ended; ", last_call()),
-                                  "Call collectives on every worker, and let all end together"));
+    break_with(detail::worker_left(name(peer), described(rank_), last_call()));
   }
   [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
     std::string missing;

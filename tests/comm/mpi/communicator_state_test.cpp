@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -121,6 +122,65 @@ TEST_CASE("a lost member is an error for members that wait for another one, too,
             state->meet({.operation = "barrier"}, minute);
             state->look_for_failures(true);
           }).find("Worker 77 on host west is gone") == 0);
+}
+
+TEST_CASE("who calls a collective after a member has left hears of it, each time, whoever else it waits for") {
+  auto state = group();
+  const std::size_t last = state->size() - 1;
+  const std::size_t rank = state->rank();
+  state->meet({.operation = "barrier"}, minute);
+  if (rank == last) {
+    state.reset();
+  } else {
+    const std::string message =
+        error_of<dist::CollectiveMismatch>([&] { state->meet({.operation = "all_reduce"}, minute); });
+    CAPTURE(message);
+    CHECK(message.find(dist::text("worker ", rank, " (host ")) != std::string::npos);
+    CHECK(message.find(" called all_reduce as step 2") != std::string::npos);
+    CHECK(message.find(dist::text(", but worker ", last, " (host ")) != std::string::npos);
+    CHECK(message.find("has ended its strategy; its last was barrier, step 1") != std::string::npos);
+    CHECK(state->is_broken());
+    CHECK(error_of<dist::CollectiveMismatch>([&] { state->require_usable("a barrier"); }) == message);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("a member that leaves after the last collective disturbs none that are still in it") {
+  // The first waits for the bytes of the second, while the others have sent theirs and left.
+  for (int round = 0; round < 20; ++round) {
+    auto state = group();
+    const std::size_t first = static_cast<std::size_t>(round) % state->size();
+    for (int step = 0; step < 3; ++step) state->meet({.operation = "barrier"}, minute);
+    if (state->rank() != first) {
+      if (state->rank() == (first + 1) % state->size()) std::this_thread::sleep_for(5ms);
+      auto outgoing = state->start_send(std::as_bytes(std::span{&round, 1}), first);
+      state->finish(outgoing, minute);
+    } else {
+      for (std::size_t next = 1; next < state->size(); ++next) {
+        int heard = -1;
+        auto incoming =
+            state->start_receive(std::as_writable_bytes(std::span{&heard, 1}), (first + next) % state->size());
+        state->finish(incoming, minute);
+        CHECK(heard == round);
+      }
+    }
+  }
+}
+
+TEST_CASE("that a member failed says more than that it has left after that") {
+  auto state = group();
+  const std::size_t rank = state->rank();
+  if (rank == 0) {
+    state->abandon("the disk is full");
+    state.reset();
+  } else {
+    CHECK(error_of<dist::PeerError>([&] { state->meet({.operation = "barrier"}, minute); }).find("the disk is full") !=
+          std::string::npos);
+    CHECK(error_of<dist::CollectiveMismatch>([&] {
+            state->meet({.operation = "barrier"}, minute);
+          }).find("but worker 0 (host ") != std::string::npos);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST_CASE("work memory is kept and aligned") {

@@ -14,6 +14,7 @@
 
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
@@ -71,6 +72,7 @@ class AgreementGroup {
       throw;
     }
     comm_ = *made;
+    departures_ = std::make_unique<Departures>(comm_, departure_tag);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     // The first messages of two processes connect them, which takes both.
     auto votes = std::make_unique<Votes>(size());
@@ -85,11 +87,11 @@ class AgreementGroup {
   AgreementGroup(const AgreementGroup&) = delete;
   AgreementGroup& operator=(const AgreementGroup&) = delete;
   ~AgreementGroup() {
-    if (is_running() && std::uncaught_exceptions() == 0 && !broken_ && finish_left()) {
-      MPI_Comm_free(&comm_);
-    } else {
-      for (std::unique_ptr<Votes>& votes : left_) keep(std::move(votes));
+    if (is_running() && std::uncaught_exceptions() == 0) {
+      leave();
+      if (!broken_) finish_left();
     }
+    for (std::unique_ptr<Votes>& votes : left_) keep(std::move(votes));
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
@@ -161,6 +163,7 @@ class AgreementGroup {
 
  private:
   static constexpr int connecting_tag = 16'500;  // no tag of a Communicator, and not above those that every MPI has
+  static constexpr int departure_tag = 1;
 
   void send(Votes& votes, int tag, std::size_t bytes) {
     for (std::size_t peer = 0; peer < size(); ++peer)
@@ -193,9 +196,10 @@ class AgreementGroup {
     }
   }
 
-  /// Called about every millisecond: throws if a member is lost or late.
+  /// Called about every millisecond: throws if a member is lost, or has left instead of posting.
   void look(Votes& votes) {
     workers_.look_for_failures();
+    look_for_departures(votes);
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == workers_.rank()) continue;
       if (has_come(votes, peer))
@@ -205,11 +209,26 @@ class AgreementGroup {
     }
   }
 
-  void require_success(const Votes& votes, std::size_t peer) {
+  void require_success(Votes& votes, std::size_t peer) {
     if (votes.heard[peer].vote != Votes::Vote::failed) return;
     broken_ = true;
+    look_for_departures(votes);        // perhaps it failed because another one has left
     workers_.look_for_failures(true);  // what it told the group is more precise
     throw PeerError(workers_.worker(peer), workers_.host(peer), votes.heard[peer].why.data());
+  }
+
+  /// Throws if a member has left instead of posting.
+  void look_for_departures(Votes& votes) {
+    departures_->look();
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (departures_->has_left(peer) && !has_come(votes, peer))
+        throw CollectiveMismatch("The workers do not make the same loops over distributed data",
+                                 text(name(workers_.rank()), " asks the others whether there is a next step, but ",
+                                      name(peer), " has ended its strategy"),
+                                 "Let all workers make the same loops, and end together");
+  }
+  [[nodiscard]] std::string name(std::size_t peer) const {
+    return text("worker ", workers_.worker(peer), " (host ", workers_.host(peer), ")");
   }
 
   [[noreturn]] void throw_late(Votes& votes) {
@@ -226,8 +245,15 @@ class AgreementGroup {
   void finish_left_now() {
     std::erase_if(left_, [](const std::unique_ptr<Votes>& votes) { return votes->are_settled(); });
   }
+  void leave() noexcept {
+    try {
+      Departures::leave(std::move(departures_));
+    } catch (...) {
+      // The others find out by their deadline.
+    }
+  }
   /// The votes of other members at the end of a pass arrive soon, if they are well.
-  [[nodiscard]] bool finish_left() noexcept {
+  void finish_left() noexcept {
     constexpr std::int64_t second = 1'000'000'000;
     bool late = false;
     try {
@@ -235,9 +261,8 @@ class AgreementGroup {
           spins_on_shared_core, second, [&] { return finish_left_now(), left_.empty() || late; }, [] {},
           [&] { late = true; });
     } catch (const Error&) {
-      late = true;
+      // Those that are still to come are kept.
     }
-    return !late;
   }
 
   Communicator workers_;
@@ -245,6 +270,7 @@ class AgreementGroup {
   std::int64_t timeout_;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::unique_ptr<Departures> departures_;
   std::uint64_t passes_ = 0;
   std::vector<std::unique_ptr<Votes>> left_;
   std::string thrown_by_data_;
@@ -260,7 +286,8 @@ class AgreementGroup {
 /// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
 ///
 /// Waits end by DeadlineExceeded, which names the missing members; by Unavailable, where PeerHealth knows that a member
-/// is gone; by PeerError, where an exception ended a member's pass. A member that failed in a step and told the group
+/// is gone; by CollectiveMismatch, where a member's last copy went; by PeerError, where an exception ended a member's
+/// pass. A member that failed in a step and told the group
 /// may go on with its data, and is waited for. The thread that waits must be one that may call MPI.
 class Agreement {
  public:

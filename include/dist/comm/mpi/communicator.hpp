@@ -26,6 +26,9 @@ namespace dist::mpi {
 /// all of them, after which the group may be used on; PeerError where a member said that it failed; DeadlineExceeded,
 /// naming the missing members; Unavailable, where PeerHealth knows that a member is gone. After the last two, or after
 /// a failure in the middle of a collective, every later call throws the same again, and the other members are told.
+///
+/// A member leaves when the last copy of its handle goes, without waiting for the others: those that call a collective
+/// after that get a CollectiveMismatch that names it, then and at every later call.
 class Communicator {
  public:
   using Transfer = detail::CommunicatorState::Transfer;

@@ -23,6 +23,7 @@
 #include <dist/comm/communicator.hpp>  // CollectiveChecks
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
@@ -103,6 +104,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       throw;
     }
     comm_ = meeting->comm;
+    departures_ = std::make_unique<Departures>(comm_, departure_tag);
     members_ = std::move(meeting->members);
     const auto here = std::count_if(members_.begin(), members_.end(), [&](const MemberIdentity& member) {
       return member.process_space == members_[rank_].process_space;
@@ -117,8 +119,13 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState() {
-    // Freeing is a collective call, in which the peers of a broken job may not take part.
-    if (!broken_ && std::uncaught_exceptions() == 0 && comm_ != MPI_COMM_NULL && is_running()) MPI_Comm_free(&comm_);
+    // The peers of a broken group know that already, and of an exception they are told in another way.
+    if (broken_ || std::uncaught_exceptions() != 0 || !is_running()) return;
+    try {
+      Departures::leave(std::move(departures_), sequence_ + 1);
+    } catch (...) {
+      // They notice at their own deadline.
+    }
   }
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
@@ -257,6 +264,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   static constexpr int identity_tag = 1;
   static constexpr int record_tag = 2;
   static constexpr int notice_tag = 3;
+  static constexpr int departure_tag = 4;
 
   struct Record {
     std::uint64_t sequence = 0;
@@ -413,7 +421,10 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void look(std::optional<std::size_t> peer) {
     SlowWait::note_innermost(
         [&] { return text("for ", peer ? name(*peer) : "the others", " in ", describe(mine_.call.call())); });
-    take_notices();
+    departures_->look();
+    take_notices();  // a failure of which a member told before it left
+    for (std::size_t member = 0; member < size_; ++member)
+      if (departures_->has_left(member, sequence_)) raise_left(member);
     if (options_.health == nullptr) return;
     if (const std::optional<LostPeer> lost =
             options_.health->find_lost(peer ? std::optional{worker(*peer)} : std::nullopt)) {
@@ -499,6 +510,18 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] const FailureNotice& said_last(const Notice& notice, std::size_t peer) const noexcept {
     const bool says_less = notice.failure.is_last() && !notice.failure.breaks_the_group();
     return says_less && last_skipped_ && last_skipped_->peer == peer ? last_skipped_->notice.failure : notice.failure;
+  }
+  /// A member does not come to this collective nor to any other one. Another failure that it told of says more.
+  [[noreturn]] void raise_left(std::size_t peer) {
+    try {
+      if (last_skipped_ && last_skipped_->peer == peer) last_skipped_->notice.failure.raise(worker(peer), host(peer));
+      throw dist::detail::worker_left(
+          name(peer), described(rank_),
+          sequence_ == 1 ? "it came to none" : text("its last was ", describe(last_.call()), ", step ", sequence_ - 1));
+    } catch (...) {
+      break_with(std::current_exception());
+      throw;
+    }
   }
   /// The failures that came early and keep their members from this collective.
   void take_later() {
@@ -615,6 +638,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   unsigned spins_ = spins_on_own_core;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::unique_ptr<Departures> departures_;
   std::size_t rank_ = 0;
   std::size_t size_ = 1;
   std::vector<MemberIdentity> members_;

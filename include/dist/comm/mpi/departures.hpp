@@ -1,0 +1,139 @@
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/mpi/api.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist::mpi::detail {
+
+/// Which members have left a communicator. A member that leaves tells every other one, so that those who wait for it
+/// hear of it, and frees the communicator only when all have told: what is still on its way would else be taken for a
+/// message of the next communicator that gets the number of this one.
+///
+/// Where a departure shows, all that the member sent before it in this communicator has come: MPI keeps the order of the
+/// messages, because a receive of any tag has to see them in it.
+class Departures {
+ public:
+  /// `tag` is that of the messages about departures, and of no others.
+  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag) {
+    int number = 0;
+    check(MPI_Comm_rank(comm_, &number), "MPI_Comm_rank");
+    rank_ = static_cast<std::size_t>(number);
+    check(MPI_Comm_size(comm_, &number), "MPI_Comm_size");
+    steps_.resize(static_cast<std::size_t>(number));
+  }
+  Departures(const Departures&) = delete;
+  Departures& operator=(const Departures&) = delete;
+
+  /// Takes the messages that have come: one call of MPI where there is none.
+  void look() {
+    for (;;) {
+      int here = 0;
+      MPI_Status status;
+      check(MPI_Iprobe(MPI_ANY_SOURCE, tag_, comm_, &here, &status), "MPI_Iprobe");
+      if (here == 0) return;
+      std::uint64_t step = 0;
+      check(MPI_Recv(&step, sizeof(step), MPI_BYTE, status.MPI_SOURCE, tag_, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+      steps_[static_cast<std::size_t>(status.MPI_SOURCE)] = step;
+      ++left_;
+    }
+  }
+  /// Whether `member` has left and does not come to `step`, as members count what they do together.
+  [[nodiscard]] bool has_left(std::size_t member, std::uint64_t step = 0) const noexcept {
+    return steps_[member] && *steps_[member] <= step;
+  }
+
+  /// This member leaves: it comes to no step from `step` on. Tells the others, and frees the communicator when all have
+  /// left, at the latest when MPI is finalised. Does not wait for them. Throws MpiError.
+  static void leave(std::unique_ptr<Departures> mine, std::uint64_t step = 0) {
+    mine->tell(step);
+    LeftGroups::of_process().add(std::move(mine));
+    static_cast<void>(free_left());
+  }
+  /// Frees the communicators that this process and all their other members have left. Returns whether that are all that
+  /// it has left.
+  static bool free_left() { return LeftGroups::of_process().free_finished(); }
+
+ private:
+  /// The communicators that this process has left. They live as long as MPI, which may be longer than static objects.
+  class LeftGroups {
+   public:
+    static LeftGroups& of_process() {
+      static LeftGroups& kept = *new LeftGroups;
+      return kept;
+    }
+    void add(std::unique_ptr<Departures> group) {
+      const std::lock_guard lock{mutex_};
+      groups_.push_back(std::move(group));
+    }
+    /// MPI frees a communicator without waiting for the other members, which do it at other times.
+    bool free_finished() {
+      const std::lock_guard lock{mutex_};
+      std::erase_if(groups_, [](const std::unique_ptr<Departures>& group) {
+        const bool is_over = group->is_over();
+        if (is_over) MPI_Comm_free(&group->comm_);
+        return is_over;
+      });
+      return groups_.empty();
+    }
+
+   private:
+    /// MPI_Finalize frees MPI_COMM_SELF first, and calls what is attached to it.
+    LeftGroups() {
+      int key = MPI_KEYVAL_INVALID;
+      check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
+      check(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "MPI_Comm_set_attr");
+    }
+    /// The last messages of well members come at once. Others are left to MPI_Finalize.
+    static int at_finalize(MPI_Comm, int, void* groups, void*) noexcept {
+      constexpr std::int64_t second = 1'000'000'000;
+      const std::int64_t start = dist::detail::monotonic_nanoseconds();
+      while (!static_cast<LeftGroups*>(groups)->free_finished() &&
+             dist::detail::monotonic_nanoseconds() - start < second)
+        sched_yield();
+      return MPI_SUCCESS;
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Departures>> groups_;
+  };
+
+  void tell(std::uint64_t step) {
+    step_ = step;
+    for (std::size_t peer = 0; peer < steps_.size(); ++peer)
+      if (peer != rank_)
+        check(MPI_Isend(&step_, sizeof(step_), MPI_BYTE, static_cast<int>(peer), tag_, comm_,
+                        &sends_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend");
+  }
+  [[nodiscard]] bool is_over() noexcept {
+    try {
+      look();
+      int sent = 0;
+      check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
+      return sent != 0 && left_ + 1 == steps_.size();
+    } catch (const Error&) {
+      return false;  // it is left to MPI_Finalize
+    }
+  }
+
+  MPI_Comm comm_;
+  int tag_;
+  std::size_t rank_ = 0;
+  std::vector<std::optional<std::uint64_t>> steps_;  // of the members that have left: the first they do not come to
+  std::size_t left_ = 0;
+  std::uint64_t step_ = 0;  // what is sent
+  std::vector<MPI_Request> sends_;
+};
+
+}  // namespace dist::mpi::detail
