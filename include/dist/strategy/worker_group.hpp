@@ -163,9 +163,10 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup() {
     if (work_.failing()) {
-      // The exception that is on its way cannot be read in a destructor, only what the data threw is known.
+      // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
+      // C++ ABI only counts those on their way. What the data threw was read where they threw it.
       const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
-      const std::string why = text("an exception that ended the scope of its strategy; ",
+      const std::string why = text("an exception that left the scope of its strategy; ",
                                    thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
       workers().begin_attempt();
       workers().abandon(FailureNotice{why}.for_good());

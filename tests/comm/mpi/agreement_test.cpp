@@ -146,7 +146,7 @@ TEST_CASE("an exception in one worker's loop reaches the workers that wait for i
     FAIL("the loop ended");
   } catch (const dist::PeerError& error) {
     CHECK(workers.rank() != 0);
-    CHECK(error.thrown() == "an exception in the loop over its data");
+    CHECK(error.thrown() == "an exception in the loop over its data; see what that worker printed");
   } catch (const std::runtime_error& error) {
     CHECK(workers.rank() == 0);
     CHECK(std::string{error.what()} == "the source broke");

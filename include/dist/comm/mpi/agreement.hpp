@@ -313,8 +313,9 @@ class Agreement {
         group_->leave(std::move(votes_));
         if (std::uncaught_exceptions() <= exceptions_) return;
         // What the body of the loop threw cannot be read here.
-        group_->fail(tag_, thrown_by_data_.empty() ? "an exception in the loop over its data"
-                                                   : text("an exception in its data: ", thrown_by_data_));
+        group_->fail(tag_, thrown_by_data_.empty()
+                               ? "an exception in the loop over its data; see what that worker printed"
+                               : text("an exception in its data: ", thrown_by_data_));
         group_->set_thrown_by_data(std::move(thrown_by_data_));
       } catch (...) {
         // The others find out by their deadline.
