@@ -19,7 +19,7 @@ namespace detail {
 
 /// A number that differs for different texts as far as 64 bits can. The compiler calculates it where the text is a
 /// short literal.
-[[nodiscard]] inline std::uint64_t hash_of(std::string_view text) noexcept {
+[[nodiscard]] DIST_ALWAYS_INLINE std::uint64_t hash_of(std::string_view text) noexcept {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
   std::uint64_t hash = text.size() * odd;
   const char* place = text.data();
@@ -52,7 +52,7 @@ struct CollectiveCall {
 
   /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones, in whichever
   /// process.
-  [[nodiscard]] std::uint64_t fingerprint() const noexcept {
+  [[nodiscard]] DIST_ALWAYS_INLINE std::uint64_t fingerprint() const noexcept {
     return detail::hash_of(operation) * 3 + detail::hash_of(reduction) * 5 + detail::hash_of(dtype) * 7 +
            elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U +
            structure * structure_factor + place * 0xff51afd7ed558ccdU;

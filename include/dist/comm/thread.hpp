@@ -14,6 +14,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/longest_wait.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -27,7 +28,9 @@ namespace dist {
 /// n has left n - 1, so the mailbox of n - 1 is free for n + 1.
 ///
 /// A mailbox starts with the number of the collective that it announces, a fingerprint of the call, and the first
-/// bytes of what is exchanged, in one cache line: a member that waits for a peer gets all of it at once.
+/// bytes of what is exchanged, in one cache line: a member that waits for a peer gets all of it at once. A call that
+/// succeeds only writes its own mailbox. What a member itself needs of it is also kept elsewhere, because a line that a
+/// peer has read takes as long to read as one that a peer has written.
 ///
 /// To each collective every member brings either its call or the failure that keeps it from making one. A member looks
 /// at what the others brought when all of it is there, so that all of them see the same: either all do the collective,
@@ -53,14 +56,16 @@ class ThreadGroup {
   static constexpr std::int64_t grace = 3'000'000'000;
   static constexpr std::int64_t longest_rest = 1'000'000;  // nanoseconds
 
+  /// What a member brings to a collective: where its operands are, or a few values.
+  union alignas(16) Content {
+    void* operands[2];
+    std::byte payload[payload_capacity];
+  };
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
     bool failed = false;                     // the member does not make a call there, because of `why`
     std::uint64_t fingerprint;
-    union alignas(16) {
-      void* operands[2];
-      std::byte payload[payload_capacity];
-    };
+    Content content;
     CollectiveCall call;  // read by peers only where fingerprints differ
     std::exception_ptr why;
   };
@@ -72,6 +77,7 @@ class ThreadGroup {
     bool ahead = false;             // it did not see all others come to its last collective
     std::uint32_t all_threw = 0;    // in this collective
     std::uint64_t structure = 0;    // of the values that its calls are a part of
+    Content own;                    // what it brought last, for itself
   };
 
   /// Announces that `rank` has entered collective `sequence`, whose mailbox is filled, and returns when all have.
@@ -143,7 +149,7 @@ class ThreadGroup {
   /// Looks for a while whether `peer` has come, without sleeping, and not longer than `wait` lasts.
   [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, Wait& wait, std::size_t bytes = 0) const {
     constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
-    const std::byte* const payload = mailbox(peer, sequence).payload;
+    const std::byte* const payload = mailbox(peer, sequence).content.payload;
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
       // The rest of the payload arrives together with the line that announces it.
       for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
@@ -234,20 +240,20 @@ class ThreadCommunicator {
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
 
-  void barrier() const {
-    meet({.operation = "barrier"}, false, 0, [](ThreadGroup::Mailbox&) {});
+  DIST_ALWAYS_INLINE void barrier() const {
+    meet({.operation = "barrier"}, false, 0, [](ThreadGroup::Content&) {});
   }
 
   template <class T>
-  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    meet(call, true, 0, [&](ThreadGroup::Mailbox& mine) {
-      mine.operands[0] = first;
-      mine.operands[1] = second;
+  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
+    meet(call, true, 0, [&](ThreadGroup::Content& content) {
+      content.operands[0] = first;
+      content.operands[1] = second;
     });
   }
   template <class T>
   [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    return static_cast<T*>(group_->mailbox(rank, group_->entered(rank_)).operands[which]);
+    return static_cast<T*>(announced_by(rank).operands[which]);
   }
 
   /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
@@ -261,32 +267,39 @@ class ThreadCommunicator {
   void set_structure(std::uint64_t structure) const noexcept { group_->members_[rank_].structure = structure; }
 
   template <class T>
-  void exchange(const CollectiveCall& call, std::span<const T> values) const {
+  DIST_ALWAYS_INLINE void exchange(const CollectiveCall& call, std::span<const T> values) const {
     DIST_EXPECT(values.size_bytes() <= exchange_capacity);
-    meet(call, false, values.size_bytes(), [&](ThreadGroup::Mailbox& mine) {
-      if (!values.empty()) std::memcpy(mine.payload, values.data(), values.size_bytes());
+    meet(call, false, values.size_bytes(), [&](ThreadGroup::Content& content) {
+      if (!values.empty()) std::memcpy(content.payload, values.data(), values.size_bytes());
     });
   }
   template <class T>
   [[nodiscard]] const T* received(std::size_t rank) const noexcept {
-    return reinterpret_cast<const T*>(group_->mailbox(rank, group_->entered(rank_)).payload);
+    return reinterpret_cast<const T*>(announced_by(rank).payload);
   }
 
  private:
-  /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same.
+  /// What member `rank` brought to this member's last collective.
+  [[nodiscard]] const ThreadGroup::Content& announced_by(std::size_t rank) const noexcept {
+    return rank == rank_ ? group_->members_[rank].own : group_->mailbox(rank, group_->entered(rank_)).content;
+  }
+
+  /// Enters the next collective: fills this member's mailbox, announces it, waits for every peer to do the same. Inlined,
+  /// as its callers are, to where the names of the call are literals: their hashes are constants there.
   template <class Fill>
-  void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
+  DIST_ALWAYS_INLINE void meet(const CollectiveCall& call, bool lends, std::size_t bytes, Fill&& fill) const {
     ThreadGroup::Member& member = group_->members_[rank_];
     if (member.left.load(std::memory_order_relaxed) || member.ahead) [[unlikely]]
       group_->catch_up(rank_, timeout_);
     const std::uint32_t sequence = group_->entered(rank_) + 1;
     ThreadGroup::Mailbox& mine = group_->mailbox(rank_, sequence);
+    const std::uint64_t fingerprint = call.fingerprint() + member.structure * CollectiveCall::structure_factor;
     mine.call = call;
     mine.call.structure = member.structure;
+    fill(member.own);
     mine.failed = false;
-    const std::uint64_t fingerprint = call.fingerprint() + member.structure * CollectiveCall::structure_factor;
     mine.fingerprint = fingerprint;
-    fill(mine);
+    fill(mine.content);
     try {
       group_->enter(rank_, sequence, fingerprint, timeout_, lends, bytes);
     } catch (...) {
