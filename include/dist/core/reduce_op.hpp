@@ -65,17 +65,17 @@ using Arithmetic = typename ArithmeticOf<T>::Type;
 template <std::floating_point T>
 inline constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
 
-/// For Min and Max: NaN where `a` or `b` is one; where they are equal the bits that `merge` makes of both, which tells -0
-/// from +0; else `chosen`. There is one NaN for all, so the order of the values, which differs between policies, does
-/// not show. Without branches, so that loops are vectorised.
+/// For Min and Max: NaN where `a` or `b` is one; else `one` or `other`, what a comparison of `a` with `b` and one of `b`
+/// with `a` choose. They are the same but for -0 and +0, of which `merge` makes one of both bits. There is one NaN for
+/// all, so the order of the values, which differs between policies, does not show. Without branches, so that loops are
+/// vectorised, and each comparison with its choice is one instruction.
 template <std::floating_point T, class Merge>
-DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T chosen, Merge merge) {
-  T of_equals = chosen;
+DIST_HD DIST_ALWAYS_INLINE constexpr T extremum(T a, T b, T one, T other, Merge merge) {
+  T number = one;
   if constexpr (sizeof(T) <= 8) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    of_equals = bits_as<T>(merge(bits_as<Bits>(a), bits_as<Bits>(b)));
+    number = bits_as<T>(merge(bits_as<Bits>(one), bits_as<Bits>(other)));
   }
-  const T number = a == b ? of_equals : chosen;
   return static_cast<bool>((a == a) & (b == b)) ? number : quiet_nan<T>;
 }
 
@@ -126,7 +126,7 @@ struct Min : detail::FinishesAsIs {
   template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
     if constexpr (std::floating_point<T>)
-      return detail::extremum(a, b, b < a ? b : a, [](auto one, auto other) { return one | other; });
+      return detail::extremum(a, b, b < a ? b : a, a < b ? a : b, [](auto one, auto other) { return one | other; });
     else if constexpr (Floating<T>)
       return T((*this)(float{a}, float{b}));
     else
@@ -143,7 +143,7 @@ struct Max : detail::FinishesAsIs {
   template <Reducible T>
   DIST_HD constexpr T operator()(T a, T b) const {
     if constexpr (std::floating_point<T>)
-      return detail::extremum(a, b, a < b ? b : a, [](auto one, auto other) { return one & other; });
+      return detail::extremum(a, b, a < b ? b : a, b < a ? a : b, [](auto one, auto other) { return one & other; });
     else if constexpr (Floating<T>)
       return T((*this)(float{a}, float{b}));
     else
