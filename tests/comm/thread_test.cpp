@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/end_process.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/device/replica_threads.hpp>
 
