@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
 
 namespace dist {
 
@@ -50,11 +51,6 @@ class Arena {
   void release(std::size_t offset, std::size_t bytes) noexcept;
 
  private:
-  struct Gap {
-    std::size_t offset;
-    std::size_t size;
-  };
-
   static std::size_t page_size() noexcept;
   static std::size_t round_up(std::size_t bytes) noexcept;
 
@@ -63,7 +59,7 @@ class Arena {
   std::size_t capacity_;
   bool is_shared_ = false;
   std::vector<std::byte*> regions_;
-  std::vector<Gap> free_;  // by offset; no two touch
+  std::vector<IndexRange> free_;  // bytes of each region, in ascending order; no two touch
   std::mutex mutex_;
 };
 

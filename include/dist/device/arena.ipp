@@ -66,21 +66,20 @@ DIST_INLINE std::size_t Arena::allocate(std::size_t bytes) {
   const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
   const std::lock_guard lock{mutex_};
   auto gap = free_.begin();
-  while (gap != free_.end() && gap->size < size) ++gap;
+  while (gap != free_.end() && gap->size() < size) ++gap;
   if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
     throw OutOfMemory("The strategy's arena is full",
                       text(bytes, " more bytes were asked for, the arena holds ", capacity_),
                       "Free variables that are no longer used, raise the limits on virtual memory and file size "
                       "(ulimit -v, -f) if there are any, or run on a machine with more memory");
-  const std::size_t offset = gap->offset;
+  const std::size_t offset = gap->begin;
   for (std::size_t replica = 0; replica < replicas(); ++replica)
     if (!is_shared_ && mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)
       throw OutOfMemory(text("No memory for a slice of replica ", replica),
                         text(bytes, " bytes: ", std::strerror(errno)),
                         "Free memory on this machine, or use smaller variables");
-  gap->offset += size;
-  gap->size -= size;
-  if (gap->size == 0) free_.erase(gap);
+  gap->begin += size;
+  if (gap->size() == 0) free_.erase(gap);
   return offset;
 }
 
@@ -95,14 +94,14 @@ DIST_INLINE void Arena::release(std::size_t offset, std::size_t bytes) noexcept 
     if (!is_shared_) static_cast<void>(mprotect(at(replica, offset), size, PROT_NONE));
   }
   auto next = free_.begin();
-  while (next != free_.end() && next->offset <= offset) ++next;
-  next = free_.insert(next, {offset, size});
-  if (next + 1 != free_.end() && next->offset + next->size == (next + 1)->offset) {
-    next->size += (next + 1)->size;
+  while (next != free_.end() && next->begin <= offset) ++next;
+  next = free_.insert(next, {offset, offset + size});
+  if (next + 1 != free_.end() && next->end == (next + 1)->begin) {
+    next->end = (next + 1)->end;
     free_.erase(next + 1);
   }
-  if (next != free_.begin() && (next - 1)->offset + (next - 1)->size == next->offset) {
-    (next - 1)->size += next->size;
+  if (next != free_.begin() && (next - 1)->end == next->begin) {
+    (next - 1)->end = next->end;
     free_.erase(next);
   }
 }

@@ -21,8 +21,8 @@ class SystemFiles {
   explicit SystemFiles(const std::string& root) : root_(root) {
     constexpr std::size_t most_nodes = 4096;
     const ProcessorList online{text_of("/node/online")};
-    for (const auto& [first, last] : online.ranges())
-      for (std::size_t node = first; node <= last && nodes_.size() < most_nodes; ++node)
+    for (const auto& [first, end] : online.ranges())
+      for (std::size_t node = first; node < end && nodes_.size() < most_nodes; ++node)
         nodes_.push_back(ProcessorList{text_of(text("/node/node", node, "/cpulist"))});
   }
 
@@ -67,8 +67,8 @@ class SystemFiles {
 
   [[nodiscard]] std::size_t number(const std::string& file) const {
     const ProcessorList list{text_of(file)};
-    const bool one = list.ranges().size() == 1 && list.ranges()[0].first == list.ranges()[0].last;
-    return one ? list.ranges()[0].first : 0;
+    const bool one = list.ranges().size() == 1 && list.ranges()[0].size() == 1;
+    return one ? list.ranges()[0].begin : 0;
   }
 
   /// What stands in a file, without the end of the line; nothing if it is longer than any list.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/device/processor_place.hpp>
 
 namespace dist::detail {
@@ -26,41 +27,35 @@ namespace dist::detail {
 /// Processors in the system's notation, such as "0-3,8,10-11".
 class ProcessorList {
  public:
-  /// Both ends included.
-  struct Range {
-    std::size_t first;
-    std::size_t last;
-  };
-
   /// Anything that is no such list is an empty one.
   explicit ProcessorList(std::string_view list) {
     while (!list.empty()) {
-      Range range{};
-      bool valid = take_number(list, range.first);
-      range.last = range.first;
+      std::size_t first = 0;
+      bool valid = take_number(list, first);
+      std::size_t last = first;
       if (valid && list.starts_with('-')) {
         list.remove_prefix(1);
-        valid = take_number(list, range.last);
+        valid = take_number(list, last);
       }
       const bool goes_on = list.size() > 1 && list.front() == ',';
-      if (!valid || range.last < range.first || !(goes_on || list.empty())) {
+      if (!valid || last < first || !(goes_on || list.empty())) {
         ranges_.clear();
         return;
       }
-      ranges_.push_back(range);
+      ranges_.push_back({first, std::max(last, last + 1)});  // no processor has the largest number
       if (goes_on) list.remove_prefix(1);
     }
   }
 
   [[nodiscard]] bool has(std::size_t processor) const {
-    for (const Range& range : ranges_)
-      if (range.first <= processor && processor <= range.last) return true;
+    for (const IndexRange& range : ranges_)
+      if (range.begin <= processor && processor < range.end) return true;
     return false;
   }
-  [[nodiscard]] const std::vector<Range>& ranges() const noexcept { return ranges_; }
+  [[nodiscard]] const std::vector<IndexRange>& ranges() const noexcept { return ranges_; }
 
  private:
-  std::vector<Range> ranges_;
+  std::vector<IndexRange> ranges_;
 };
 
 /// Names what the processors share: `members(processor)` lists the processors that share the one of `processor`. One
@@ -103,10 +98,11 @@ inline void rank_speeds(Topology& places, const std::vector<std::size_t>& capaci
 /// one node and one package.
 template <class Source>
 [[nodiscard]] Topology topology_from(std::span<const std::size_t> processors, const Source& source) {
-  Topology places;
+  Topology places(processors.size());  // filled by index: everybody compiles this, and no growth of this type
   std::vector<std::size_t> capacities;
-  for (const std::size_t processor : processors) {
-    places.push_back({processor, processor, processor, processors.front(), processors.front()});
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t processor = processors[i];
+    places[i] = {processor, processor, processor, processors.front(), processors.front()};
     capacities.push_back(source.capacity(processor));
   }
   name_shared(places, &ProcessorPlace::core, [&](std::size_t processor) { return source.core(processor); });
