@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include <dist/cluster/host_list.hpp>
 #include <dist/cluster/whole_number.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

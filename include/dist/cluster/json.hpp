@@ -6,13 +6,13 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include <jansson.h>
 
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 
 namespace dist::detail {
 

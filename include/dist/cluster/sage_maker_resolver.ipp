@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <dist/cluster/json.hpp>
 #include <dist/cluster/sage_maker_resolver.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include <dist/cluster/host_list.hpp>
 #include <dist/cluster/slurm_resolver.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {

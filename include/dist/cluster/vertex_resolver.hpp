@@ -9,6 +9,7 @@
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 

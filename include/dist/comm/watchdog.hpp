@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <dist/comm/collective_call.hpp>
@@ -21,6 +20,7 @@
 #include <dist/core/callback.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/threads.hpp>
 
 namespace dist {
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,36 +9,27 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/environment.hpp>
 #include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
-#include <dist/comm/mpi/node_window.hpp>
-#include <dist/comm/peer_health.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/shared_window_all_reduce.hpp>
-#include <dist/comm/watchdog.hpp>
 #include <dist/comm/window.hpp>
-#include <dist/core/algorithms.hpp>
-#include <dist/core/checksum.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/device/affinity.hpp>
 #include <dist/device/arena.hpp>
-#include <dist/device/processor_share.hpp>
-#include <dist/device/shared_memory.hpp>
-#include <dist/device/topology.hpp>
-#include <dist/device/wait.hpp>
 #include <dist/strategy/worker_agreement.hpp>
 
 namespace dist {
+
+class PeerHealth;
+class Watchdog;
 
 /// How the processes of a MultiWorker work together.
 struct MultiWorkerOptions {
@@ -100,265 +88,90 @@ struct BetweenNodes<SharedWindowAllReduce> : BetweenNodes<RingAllReduce> {
   static constexpr bool one_node_only = true;
 };
 
-/// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
-struct WindowMemory {
-  /// `processes` is the most that may map it: each maps that of all, and once more for collectives in the background.
-  WindowMemory(std::size_t replicas, std::size_t processes)
-      : shared(bytes_for(2 * processes)),
-        arena(replicas, std::span{shared.data(), shared.size()}.subspan(WindowGroup::header_bytes)) {}
+struct WindowMemory;
 
-  SharedMemory shared;
-  Arena arena;
-
- private:
-  [[nodiscard]] static std::size_t bytes_for(std::size_t mappings) {
-    constexpr std::size_t header = WindowGroup::header_bytes;
-    const std::size_t least = 2 * header;
-    return std::max(least, std::min(header + Arena::largest_reservation(mappings), SharedMemory::largest()));
-  }
+/// A policy, as the processes look at it while they join.
+struct WorkerPolicy {
+  std::string_view name;
+  bool hierarchical;  ///< without MultiWorkerOptions::hierarchical
+  bool one_node_only;
 };
 
-/// The processes of a MultiWorker: how they were started, where each one runs, and the collectives between them.
-template <class Ops>
-class WorkerGroup {
-  using Between = BetweenNodes<Ops>;
-
+/// The processes of a MultiWorker, without the collectives between them: how they were started, where each one runs, and
+/// the memory and messages through which they meet.
+class WorkerProcesses {
  public:
-  using NodeOps = SharedWindowAllReduce::On<WindowCommunicator>;
-  using WireOps = typename Between::Type::template On<mpi::Communicator>;
-  using Workers = Hierarchical<NodeOps, WireOps>;
-
-  WorkerGroup(WorkerWorld world, const MultiWorkerOptions& options)
-      : work_(WorkerWorld::started()),
-        world_(std::move(world)),
-        timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
-        checks_(options.checks),
-        memory_(std::make_shared<WindowMemory>(replicas_of(options), world_.size())) {
-    static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
-    Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
-    mpi::FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
-    if (!world_.is_alone()) {
-      first.watchdog.emplace(*health_, timeout_);
-      mpi::CommunicatorOptions at_start = options_of_mpi(*first.watchdog);
-      at_start.timeout = options.start_timeout;
-      at_start.checks = CollectiveChecks::calls;  // until all are known to have chosen the same
-      const bool separate = !options.hierarchical.value_or(Between::hierarchical);
-      all_ = mpi::Communicator{world_.comm(), at_start}.with_timeout(timeout_);
-      all_->watch_processes(*health_);
-      require_equal_settings(options, separate);
-      all_ = all_->with_checks(checks_);
-      nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
-    }
-    layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
-    if (Between::one_node_only && layout_->groups() > 1)
-      throw InvalidArgument(text(Ops::name, " was asked for workers on several nodes"),
-                            text(layout_->size(), " workers on ", layout_->groups(), " nodes"),
-                            "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
-    const std::span<const std::size_t> here = layout_->members(layout_->group());
-    member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
-    owns_cores_ = !all_ || share_processors(*all_, options);
-    join(first, 0, std::move(nodes.peers), owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core());
-  }
-  WorkerGroup(const WorkerGroup&) = delete;
-  WorkerGroup& operator=(const WorkerGroup&) = delete;
-  ~WorkerGroup() {
-    if (work_.failing()) {
-      // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
-      // C++ ABI only counts those on their way. What the data threw was read where they threw it.
-      const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
-      const std::string why = text("an exception that left the scope of its strategy; ",
-                                   thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
-      workers().begin_attempt();
-      workers().abandon(FailureNotice{why}.for_good());
-      if (agreement_) agreement_->abandon(why);
-    }
-    bool broken = work_.failing() || (all_ && all_->is_broken()) || health_->find_lost();
-    for (const std::unique_ptr<Joined>& joined : joined_) broken = broken || joined->workers->is_broken();
-    if (broken) work_.fail();
-    WorkerWorld::started().health = health_;
-    if (!world_.is_alone()) WorkerWorld::started().timeout = timeout_;
-  }
+  WorkerProcesses(const WorkerProcesses&) = delete;
+  WorkerProcesses& operator=(const WorkerProcesses&) = delete;
 
   [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
-  [[nodiscard]] const Workers& workers() const noexcept { return *joined_.front()->workers; }
-  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread
-  /// can use them at the same time: they stay as long as this group. A collective call.
-  [[nodiscard]] Workers more_workers() {
-    workers().agree({.operation = "collectives in the background"});
-    const std::size_t group = joined_.size();
-    if (group == WindowGroup::most_groups)
-      throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
-                            text(group - 1, " were made, one after each failure"), "Start all workers again");
-    auto joined = std::make_unique<Joined>();
-    std::vector<WindowGroup::Peer> peers;
-    if (all_) {
-      const bool separate = layout_->groups() == layout_->size();
-      peers = mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(group), separate).peers;
-      // All see the same, so that all throw or none.
-      std::vector<std::size_t> reached(layout_->size());
-      workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
-      for (std::size_t group_of = 0; group_of < layout_->groups(); ++group_of)
-        for (const std::size_t rank : layout_->members(group_of))
-          if (reached[rank] != layout_->members(group_of).size())
-            throw OutOfMemory("The workers of a node could not map each other's memory a second time",
-                              text("worker ", rank, " reached ", reached[rank] - 1, " others"),
-                              "Raise the limits on virtual memory and open files (ulimit -v, -n)");
-      joined->watchdog.emplace(*health_, timeout_);
-    }
-    // It waits where a replica computes, so it leaves the processor at once.
-    join(*joined, group, std::move(peers), SpinBudget::shared_core());
-    return *joined_.emplace_back(std::move(joined))->workers;
-  }
-  /// Whether any thread may use them: where MPI is called, if it was initialised with MPI_THREAD_MULTIPLE.
+  /// Whether any thread may use their collectives: where MPI is called, if it was initialised with MPI_THREAD_MULTIPLE.
   [[nodiscard]] bool any_thread_may_communicate() const {
     return layout_->groups() == 1 || member_ != 0 || mpi::ThreadPermit{}.level() == mpi::ThreadLevel::multiple;
-  }
-  /// The communicator of all processes; made at the first call, which is a collective one.
-  [[nodiscard]] WorkerAgreement agreement() const {
-    if (all_ && !agreement_) {
-      workers().agree({.operation = "distribution of a dataset"});
-      agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
-    }
-    return agreement_.value_or(WorkerAgreement{});
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
   /// Whether every replica of this host has a processor of its own.
   [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }
 
+ protected:
+  /// Where the processes meet for collectives: once for each thread that calls them.
+  struct Place {
+    WindowGroup& window;
+    std::optional<mpi::Communicator> wire;  ///< between nodes, on those that talk there
+  };
+
+  WorkerProcesses(WorkerWorld world, const MultiWorkerOptions& options, const WorkerPolicy& policy);
+  ~WorkerProcesses();
+
+  /// That of the thread that made the strategy.
+  [[nodiscard]] Place first_place() const;
+  /// The other processes of this node, found once more for one more place. A collective call.
+  [[nodiscard]] std::vector<WindowGroup::Peer> find_peers_again();
+  /// One more place, for another thread. `reached` says how many processes each one found on its node, with itself. A
+  /// collective call.
+  [[nodiscard]] Place one_more_place(std::vector<WindowGroup::Peer> peers, std::span<const std::size_t> reached);
+
+  /// Whether several processes agree on the end of their data, and have not begun to.
+  [[nodiscard]] bool has_to_agree() const noexcept { return all_ && !agreement_; }
+  /// Made at the first call, which is a collective one.
+  [[nodiscard]] WorkerAgreement agreement() const;
+
+  /// Why an exception ends the work, where one does; else empty.
+  [[nodiscard]] std::string why_failing() const;
+  void abandon_agreement(std::string_view why) const noexcept;
+  /// The end of the work: in order, unless it is failing or something in it is broken.
+  void finish(bool broken);
+
  private:
+  struct Joined;
+  struct Settings;
+
   /// In a hosted world there is one for all strategies of the process, because the lifeline reports each loss once.
-  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers() {
-    StartedWorld& started = WorkerWorld::started();
-    return started.hosted ? started.peers() : std::make_shared<PeerHealth>();
-  }
-  [[nodiscard]] static std::chrono::nanoseconds default_timeout() {
-    const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
-    constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // so that nanoseconds can be counted
-    return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
-  }
-  /// The processes, joined to make collectives: once for each thread that calls them.
-  struct Joined {
-    std::optional<Watchdog> watchdog;
-    std::unique_ptr<WindowGroup> window;
-    std::optional<Workers> workers;
-  };
+  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers();
+  [[nodiscard]] static std::chrono::nanoseconds default_timeout();
+  /// `peers` are the other processes of this node, `number` is that of the mailboxes there. A collective call.
+  void join(Joined& joined, std::size_t number, std::vector<WindowGroup::Peer> peers, SpinBudget budget);
 
-  /// `peers` are the other processes of this node, `group` is the number of the mailboxes there. A collective call.
-  void join(Joined& joined, std::size_t group, std::vector<WindowGroup::Peer> peers, SpinBudget budget) {
-    std::optional<WireOps> wire;
-    if (layout_->groups() > 1 && layout_->groups() < layout_->size())
-      wire = between_leaders(*joined.watchdog);
-    else if (layout_->groups() > 1)
-      wire.emplace(group == 0 ? *all_ : mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*joined.watchdog)});
-    const std::string host{all_ ? all_->host(all_->rank()) : "here"};
-    joined.window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
-                                                  std::move(peers), *health_, budget, timeout_, group);
-    joined.workers.emplace(*layout_, NodeOps{WindowCommunicator{*joined.window}}, std::move(wire), timeout_);
-  }
+  [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog);
 
-  [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog) {
-    mpi::CommunicatorOptions chosen;
-    chosen.timeout = timeout_;
-    chosen.checks = checks_;
-    chosen.health = health_.get();
-    chosen.watchdog = &watchdog;
-    if (all_) chosen.worker = all_->rank();
-    return chosen;
-  }
+  void require_equal_settings(const MultiWorkerOptions& options, std::string_view policy, bool separate);
 
-  /// What must be the same in all processes: otherwise they would wait for each other in different calls. Timeouts may
-  /// differ, as may who calls MPI.
-  struct Settings {
-    std::uint64_t replicas;
-    std::uint64_t separate;
-    std::uint64_t checks;
-    std::uint64_t bytes_per_pack;
-    std::uint64_t implementation;
-    std::array<char, 64> policy;
-  };
-  void require_equal_settings(const MultiWorkerOptions& options, bool separate) {
-    Settings mine{replicas_of(options),
-                  separate ? 1U : 0U,
-                  static_cast<std::uint64_t>(options.checks),
-                  options.communication.bytes_per_pack,
-                  static_cast<std::uint64_t>(options.communication.implementation),
-                  {}};
-    std::copy_n(Ops::name.data(), std::min(Ops::name.size(), mine.policy.size() - 1), mine.policy.data());
-    std::vector<Settings> of_all(all_->size());
-    MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
-    const auto compare = [&](std::string_view what, std::string_view fix, auto&& value_of) {
-      for (std::size_t worker = 1; worker < of_all.size(); ++worker)
-        if (value_of(of_all[worker]) != value_of(of_all[0]))
-          throw InvalidArgument(
-              text("The workers do not have the same ", what),
-              text("worker 0 has ", value_of(of_all[0]), ", worker ", worker, " has ", value_of(of_all[worker])), fix);
-    };
-    compare("policy", "Give the MultiWorker of every worker the same one",
-            [](const Settings& settings) { return std::string_view{settings.policy.data()}; });
-    compare("number of replicas", "Give every worker the same number of devices",
-            [](const Settings& settings) { return settings.replicas; });
-    constexpr std::string_view fix = "Give every worker the same MultiWorkerOptions; only timeouts may differ";
-    compare("way through the memory of a node (MultiWorkerOptions::hierarchical)", fix,
-            [](const Settings& settings) { return std::string_view{settings.separate != 0 ? "false" : "true"}; });
-    compare("checks of collectives (MultiWorkerOptions::checks)", fix, [](const Settings& settings) {
-      constexpr auto none = static_cast<std::uint64_t>(CollectiveChecks::none);
-      return std::string_view{settings.checks == none ? "none" : "calls"};
-    });
-    compare("size of a pack (CommunicationOptions::bytes_per_pack)", fix,
-            [](const Settings& settings) { return settings.bytes_per_pack; });
-    compare("implementation of collectives (CommunicationOptions::implementation)", fix,
-            [](const Settings& settings) { return settings.implementation; });
-  }
-
-  /// The collectives of the first processes of all nodes, on these. A collective call of all.
-  [[nodiscard]] std::optional<WireOps> between_leaders(Watchdog& watchdog) {
-    MPI_Comm leaders = MPI_COMM_NULL;
-    {
-      const CollectiveCall call{.operation = "MPI_Comm_split"};
-      const Watchdog::Guard guard{&watchdog, call};
-      mpi::check(
-          MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
-          "MPI_Comm_split");
-    }
-    if (leaders == MPI_COMM_NULL) return std::nullopt;
-    std::optional<WireOps> wire{mpi::Communicator{mpi::ref(leaders), options_of_mpi(watchdog)}};
-    mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
-    return wire;
-  }
+  /// A communicator of the first processes of all nodes, on these. A collective call of all.
+  [[nodiscard]] std::optional<mpi::Communicator> between_leaders(Watchdog& watchdog);
 
   /// Binds this process to its part of the host's processors, where all processes there may use the same ones and there
   /// are enough. Returns whether every replica of the host has a processor of its own.
-  [[nodiscard]] static bool share_processors(const mpi::Communicator& all, const MultiWorkerOptions& options) {
-    const std::vector<std::size_t> mine = allowed_processors();
-    std::vector<std::uint64_t> checksums(all.size());
-    MpiAllReduce::On<mpi::Communicator>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
-    std::size_t members = 0;
-    std::size_t member = 0;
-    bool bound_by_launcher = false;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all.host(rank) != all.host(all.rank())) continue;
-      if (rank == all.rank()) member = members;
-      bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
-      ++members;
-    }
-    if (bound_by_launcher) return mine.size() >= replicas_of(options);
-    if (mine.size() < members * replicas_of(options)) return false;
-    if (!options.pinned || members == 1) return true;
-    std::vector<std::size_t> share;
-    for (const std::size_t position : share_of(read_topology(mine), {member, members})) share.push_back(mine[position]);
-    bind_this_thread(share);
-    return true;
-  }
+  [[nodiscard]] bool share_processors(const MultiWorkerOptions& options) const;
 
   StartedWorld::Work work_;
   WorkerWorld world_;
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
-  std::shared_ptr<PeerHealth> health_ = known_peers();  // MPI_Finalize needs it later
+  std::shared_ptr<PeerHealth> health_;  // MPI_Finalize needs it later
   std::shared_ptr<WindowMemory> memory_;
-  std::shared_ptr<Arena> arena_{memory_, &memory_->arena};
+  std::shared_ptr<Arena> arena_;
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
@@ -367,6 +180,61 @@ class WorkerGroup {
   mutable std::optional<WorkerAgreement> agreement_;
 };
 
+/// The processes of a MultiWorker and the collectives between them.
+template <class Ops>
+class WorkerGroup : public WorkerProcesses {
+  using Between = BetweenNodes<Ops>;
+
+ public:
+  using NodeOps = SharedWindowAllReduce::On<WindowCommunicator>;
+  using WireOps = typename Between::Type::template On<mpi::Communicator>;
+  using Workers = Hierarchical<NodeOps, WireOps>;
+
+  WorkerGroup(WorkerWorld world, const MultiWorkerOptions& options)
+      : WorkerProcesses(std::move(world), options, {Ops::name, Between::hierarchical, Between::one_node_only}) {
+    workers_.push_back(workers_at(first_place()));
+  }
+  ~WorkerGroup() {
+    if (const std::string why = why_failing(); !why.empty()) {
+      workers().begin_attempt();
+      workers().abandon(FailureNotice{why}.for_good());
+      abandon_agreement(why);
+    }
+    bool broken = false;
+    for (const std::unique_ptr<Workers>& each : workers_) broken = broken || each->is_broken();
+    finish(broken);
+  }
+
+  [[nodiscard]] const Workers& workers() const noexcept { return *workers_.front(); }
+  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread
+  /// can use them at the same time: they stay as long as this group. A collective call.
+  [[nodiscard]] Workers more_workers() {
+    workers().agree({.operation = "collectives in the background"});
+    std::vector<WindowGroup::Peer> peers = find_peers_again();
+    std::vector<std::size_t> reached(layout().size());
+    workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
+    return *workers_.emplace_back(workers_at(one_more_place(std::move(peers), reached)));
+  }
+  /// The communicator of all processes; made at the first call, which is a collective one.
+  [[nodiscard]] WorkerAgreement agreement() const {
+    if (has_to_agree()) workers().agree({.operation = "distribution of a dataset"});
+    return WorkerProcesses::agreement();
+  }
+
+ private:
+  [[nodiscard]] std::unique_ptr<Workers> workers_at(const Place& place) const {
+    std::optional<WireOps> wire;
+    if (place.wire) wire.emplace(*place.wire);
+    return std::make_unique<Workers>(layout(), NodeOps{WindowCommunicator{place.window}}, std::move(wire), timeout());
+  }
+
+  std::vector<std::unique_ptr<Workers>> workers_;  // first for the thread that made the strategy
+};
+
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/strategy/worker_group.ipp>
+#endif

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <limits>
@@ -28,6 +27,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/say.hpp>
 
 namespace dist {

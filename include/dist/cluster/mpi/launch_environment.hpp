@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/core/text.hpp>
+#include <dist/core/threads.hpp>
 
 namespace dist::detail {
 

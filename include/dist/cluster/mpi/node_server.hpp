@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include <dist/cluster/mpi/world_failure.hpp>
 #include <dist/cluster/rendezvous/reception.hpp>
 #include <dist/core/say.hpp>
+#include <dist/core/threads.hpp>
 
 namespace dist::detail {
 

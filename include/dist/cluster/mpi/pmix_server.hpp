@@ -13,7 +13,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,15 +22,16 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/rendezvous/descriptor.hpp>
 #include <dist/cluster/rendezvous/error.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/threads.hpp>
 
 namespace dist::detail {
 

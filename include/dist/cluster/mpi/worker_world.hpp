@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include <dist/comm/slow_wait.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 
 namespace dist {
 

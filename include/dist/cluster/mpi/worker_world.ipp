@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,8 +30,10 @@
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
 #include <dist/comm/watchdog.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/warning.hpp>
 

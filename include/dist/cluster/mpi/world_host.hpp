@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 
 namespace dist::detail {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/core/algorithms.hpp>
 
 namespace dist::detail {
 

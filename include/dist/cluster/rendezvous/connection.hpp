@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <dist/cluster/rendezvous/descriptor.hpp>
 #include <dist/cluster/rendezvous/error.hpp>
 #include <dist/cluster/rendezvous/frame.hpp>
+#include <dist/core/algorithms.hpp>
 
 namespace dist::rendezvous {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include <dist/cluster/rendezvous/endpoint.hpp>
 #include <dist/cluster/rendezvous/hello.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/say.hpp>
 
 namespace dist::rendezvous {

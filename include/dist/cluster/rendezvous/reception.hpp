@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <dist/cluster/rendezvous/connection.hpp>
 #include <dist/cluster/rendezvous/deadline.hpp>
 #include <dist/cluster/rendezvous/hello.hpp>
+#include <dist/core/algorithms.hpp>
 
 namespace dist::rendezvous {
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist::mpi {
@@ -23,10 +24,7 @@ namespace dist::mpi {
 /// MPI itself refused a call or failed in it.
 class MpiError : public Error {
  public:
-  MpiError(std::string_view call, int code, std::string_view why)
-      : Error(text(call, " failed"), text("MPI says: ", why, ", code ", code),
-              "See what MPI printed before; what is left of the job ends, so start it again"),
-        code_(code) {}
+  MpiError(std::string_view call, int code, std::string_view why);
 
   /// What the call returned.
   [[nodiscard]] int code() const noexcept { return code_; }
@@ -37,12 +35,7 @@ class MpiError : public Error {
 
 namespace detail {
 
-[[noreturn]] inline void refuse(int code, std::string_view call) {
-  char message[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) length = 0;
-  throw MpiError(call, code, std::string_view{message, static_cast<std::size_t>(length)});
-}
+[[noreturn]] void refuse(int code, std::string_view call);
 
 }  // namespace detail
 
@@ -53,3 +46,7 @@ inline void check(int code, std::string_view call) {
 }
 
 }  // namespace dist::mpi
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/comm/mpi/api.ipp>
+#endif

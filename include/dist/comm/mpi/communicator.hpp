@@ -2,22 +2,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
-#include <dist/comm/mpi/communicator_state.hpp>
-#include <dist/comm/mpi/wait.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/watchdog.hpp>
+#include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 
 namespace dist::mpi {
+
+namespace detail {
+class CommunicatorState;
+}
 
 /// A process's membership of a group that passes messages through MPI: a handle to copy. The group is a duplicate of
 /// the communicator that it is made from, so its messages and errors never meet those of the program.
@@ -31,83 +33,58 @@ namespace dist::mpi {
 /// after that get a CollectiveMismatch that names it, then and at every later call.
 class Communicator {
  public:
-  using Transfer = detail::CommunicatorState::Transfer;
+  using Transfer = detail::Transfer;
 
   /// A collective call of all members of `comm`. Throws InvalidArgument where MPI cannot be called or `comm` is not a
   /// group, DeadlineExceeded when not all come.
-  explicit Communicator(CommRef comm, CommunicatorOptions options = {})
-      : state_(std::make_shared<detail::CommunicatorState>(comm, std::move(options))),
-        timeout_(state_->timeout()),
-        checks_(state_->options().checks) {}
+  explicit Communicator(CommRef comm, CommunicatorOptions options = {});
 
   /// The same membership, which waits longer or shorter (spec H13). Throws InvalidArgument for a negative timeout.
-  [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds timeout) const {
-    Communicator changed = *this;
-    changed.timeout_ = dist::detail::longest_wait(timeout);
-    return changed;
-  }
+  [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds timeout) const;
   /// The same membership, which looks at more or less before a collective: the same on all members.
-  [[nodiscard]] Communicator with_checks(CollectiveChecks checks) const {
-    Communicator changed = *this;
-    changed.checks_ = checks;
-    return changed;
-  }
+  [[nodiscard]] Communicator with_checks(CollectiveChecks checks) const;
 
-  [[nodiscard]] std::size_t rank() const noexcept { return state_->rank(); }
-  [[nodiscard]] std::size_t size() const noexcept { return state_->size(); }
+  [[nodiscard]] std::size_t rank() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] CollectiveChecks checks() const noexcept { return checks_; }
   /// What messages call a member, and where it runs.
-  [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept { return state_->worker(rank); }
-  [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return state_->host(rank); }
+  [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept;
+  [[nodiscard]] std::string_view host(std::size_t rank) const noexcept;
   /// For what only MPI can do; errors return. A call that blocks wants a Watchdog::Guard.
-  [[nodiscard]] MPI_Comm native() const noexcept { return state_->native(); }
-  [[nodiscard]] Watchdog* watchdog() const noexcept { return state_->options().watchdog; }
+  [[nodiscard]] MPI_Comm native() const noexcept;
+  [[nodiscard]] Watchdog* watchdog() const noexcept;
 
   /// Lets `health` watch the processes of those members that run on this machine.
-  void watch_processes(PeerHealth& health) const { state_->watch_processes(health); }
+  void watch_processes(PeerHealth& health) const;
 
-  void barrier() const {
-    state_->require_usable("barrier");
-    if (size() > 1) state_->meet({.operation = "barrier"}, timeout_);
-  }
+  void barrier() const;
 
   /// All members are about to make this call: returns when that is so. Without checks it returns at once.
-  void announce(const CollectiveCall& call) const {
-    state_->require_usable(call.operation);
-    if (size() == 1) return;
-    if (checks_ == CollectiveChecks::none) return state_->count();
-    state_->meet(call, timeout_);
-  }
+  void announce(const CollectiveCall& call) const;
   /// Throws PeerError where a peer has said that it failed. For before a call of MPI that blocks;
   /// `between_collectives`, also where it has taken part in the last collective and will not come to the next.
-  void look_for_failures(bool between_collectives = false) const {
-    if (checks_ != CollectiveChecks::none && size() > 1) state_->look_for_failures(between_collectives);
-  }
+  void look_for_failures(bool between_collectives = false) const;
 
   /// Whether every later call throws what broke this group.
-  [[nodiscard]] bool is_broken() const noexcept { return state_->is_broken(); }
+  [[nodiscard]] bool is_broken() const noexcept;
 
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() const noexcept { return state_->place(); }
-  void set_structure(std::uint64_t structure) const noexcept { state_->set_structure(structure); }
+  [[nodiscard]] CallPlace& place() const noexcept;
+  void set_structure(std::uint64_t structure) const noexcept;
 
   /// Starts a new attempt: from here on a failure is reported again.
-  void begin_attempt() const noexcept { state_->begin_attempt(); }
+  void begin_attempt() const noexcept;
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
-  void abandon(const FailureNotice& notice) const noexcept { state_->abandon(notice); }
+  void abandon(const FailureNotice& notice) const noexcept;
 
   /// At most 2^31 - 1 bytes at a time.
-  [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const {
-    return state_->start_send(bytes, to);
-  }
-  [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) const {
-    return state_->start_receive(bytes, from);
-  }
-  void finish(Transfer& transfer) const { state_->finish(transfer, timeout_); }
+  [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const;
+  [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) const;
+  void finish(Transfer& transfer) const;
 
   /// At least so many bytes, aligned to a cache line, until the next call with this `which`, of 0 to 3.
-  [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const { return state_->scratch(which, bytes); }
+  [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const;
 
  private:
   std::shared_ptr<detail::CommunicatorState> state_;
@@ -118,3 +95,7 @@ class Communicator {
 static_assert(PassesMessages<Communicator>);
 
 }  // namespace dist::mpi
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/comm/mpi/communicator.ipp>
+#endif

@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -20,46 +18,23 @@
 
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/communicator.hpp>  // CollectiveChecks
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/communicator_options.hpp>
 #include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
 #include <dist/comm/watchdog.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 
 namespace dist::mpi {
-
-/// A communicator of MPI that belongs to the program.
-class CommRef {
- public:
-  explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
-  explicit CommRef(std::nullptr_t) = delete;
-
-  [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
-
- private:
-  MPI_Comm comm_;
-};
-
-/// The communicator of a host program, to be used and left as it is: `mpi::ref(MPI_COMM_WORLD)`.
-[[nodiscard]] inline CommRef ref(MPI_Comm comm) noexcept { return CommRef{comm}; }
-
-struct CommunicatorOptions {
-  /// The longest that a member waits for another; 0 waits as long as it takes.
-  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
-  CollectiveChecks checks = CollectiveChecks::calls;
-  PeerHealth* health = nullptr;            ///< asked while waiting; outlives the communicator
-  Watchdog* watchdog = nullptr;            ///< looks after calls of MPI that block; outlives the communicator
-  std::optional<std::size_t> worker = {};  ///< what messages call this process: its rank among all workers
-  std::string host = {};                   ///< what messages call this machine; without: its host name
-};
 
 namespace detail {
 
@@ -74,11 +49,7 @@ struct MemberIdentity {
 /// What the copies of one member's communicator share.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
-  struct Transfer {
-    MPI_Request request = MPI_REQUEST_NULL;
-    std::size_t peer = 0;
-    std::size_t place = 0;  // among those under way
-  };
+  using Transfer = detail::Transfer;
 
   CommunicatorState(CommRef comm, CommunicatorOptions options)
       : options_(std::move(options)), timeout_(dist::detail::longest_wait(options_.timeout)) {

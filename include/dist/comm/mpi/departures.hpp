@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include <dist/comm/mpi/api.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::mpi::detail {

@@ -2,11 +2,10 @@
 
 #include <pthread.h>
 
-#include <exception>
 #include <string_view>
 
 #include <dist/comm/mpi/api.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist::mpi {
 
@@ -34,48 +33,22 @@ enum class ThreadLevel : int {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_finalized() {
-  throw InvalidArgument("MPI was finalised in this process", "it cannot be started a second time",
-                        "Keep what uses MPI, and one mpi::Environment, for as long as the program needs them");
-}
+[[noreturn]] void refuse_finalized();
 
 }  // namespace detail
 
 /// Whether MPI can be called now: it is initialised and not finalised.
-[[nodiscard]] inline bool is_running() noexcept {
-  int initialized = 0;
-  int finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  return initialized != 0 && finalized == 0;
-}
+[[nodiscard]] bool is_running() noexcept;
 
 /// Throws InvalidArgument, with the fix, unless MPI can be called now.
-inline void require_running() {
-  if (is_running()) return;
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized != 0) detail::refuse_finalized();
-  throw InvalidArgument("MPI was not initialised in this process", "MPI_Init was not called",
-                        "Make a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
-}
+void require_running();
 
 /// Which threads of this process may call MPI, as MPI itself says. A value to keep where calls are made: the check
 /// costs a comparison.
 class ThreadPermit {
  public:
   /// Throws InvalidArgument where this thread may not call MPI, or MPI does not run.
-  ThreadPermit() {
-    require_running();
-    int provided = MPI_THREAD_SINGLE;
-    int main = 0;
-    check(MPI_Query_thread(&provided), "MPI_Query_thread");
-    check(MPI_Is_thread_main(&main), "MPI_Is_thread_main");
-    level_ = static_cast<ThreadLevel>(provided);
-    one_thread_only_ = level_ < ThreadLevel::serialized;
-    thread_ = pthread_self();
-    if (one_thread_only_ && main == 0) refuse("an object that calls MPI was made");
-  }
+  ThreadPermit();
 
   [[nodiscard]] ThreadLevel level() const noexcept { return level_; }
 
@@ -86,14 +59,7 @@ class ThreadPermit {
   }
 
  private:
-  [[noreturn]] void refuse(std::string_view call) const {
-    throw InvalidArgument(
-        "MPI was called from a thread that must not call it",
-        text(call, " in another thread than the one that initialised MPI, which gave the thread level ",
-             to_string(level_)),
-        "Call from the thread that initialised MPI, or initialise it with MPI_Init_thread and MPI_THREAD_SERIALIZED or "
-        "MPI_THREAD_MULTIPLE");
-  }
+  [[noreturn]] void refuse(std::string_view call) const;
 
   ThreadLevel level_;
   bool one_thread_only_;
@@ -110,25 +76,10 @@ class Environment {
   /// Throws InvalidArgument when MPI was finalised already, MpiError when it does not start. Where the program
   /// initialised MPI, the level is the program's, and may be less than `wanted`: a ThreadPermit refuses what it does
   /// not allow.
-  explicit Environment(ThreadLevel wanted = ThreadLevel::funneled) : exceptions_(std::uncaught_exceptions()) {
-    int done = 0;
-    MPI_Finalized(&done);
-    if (done != 0) detail::refuse_finalized();
-    MPI_Initialized(&done);
-    int provided = MPI_THREAD_SINGLE;
-    if (done == 0) {
-      check(MPI_Init_thread(nullptr, nullptr, static_cast<int>(wanted), &provided), "MPI_Init_thread");
-      owns_ = true;
-    } else {
-      check(MPI_Query_thread(&provided), "MPI_Query_thread");
-    }
-    provided_ = static_cast<ThreadLevel>(provided);
-  }
+  explicit Environment(ThreadLevel wanted = ThreadLevel::funneled);
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
-  ~Environment() {
-    if (owns_ && !abandoned_ && std::uncaught_exceptions() == exceptions_ && is_running()) MPI_Finalize();
-  }
+  ~Environment();
 
   /// Whether this object initialised MPI and will finalise it.
   [[nodiscard]] bool owns_mpi() const noexcept { return owns_; }
@@ -145,3 +96,7 @@ class Environment {
 };
 
 }  // namespace dist::mpi
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/comm/mpi/environment.ipp>
+#endif

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <exception>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -18,6 +16,7 @@
 #include <dist/comm/mpi/operation.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/comm/watchdog.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>

@@ -6,13 +6,15 @@
 #include <span>
 #include <string_view>
 
-#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/api.hpp>
-#include <dist/comm/peer_health.hpp>
 #include <dist/comm/slow_wait.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 #include <dist/device/wait.hpp>
+
+namespace dist {
+class PeerHealth;
+}
 
 namespace dist::mpi {
 
@@ -54,25 +56,11 @@ void poll_until(unsigned spins, std::int64_t timeout, Done&& done, Look&& look, 
 /// Waits until these requests are done. Throws Unavailable when `health`, where given, knows that a peer is lost, and
 /// DeadlineExceeded, naming `what`, when the time is up; what the requests use must then stay as it is until the
 /// process ends. A timeout of 0 waits as long as it takes.
-inline void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
-                 PeerHealth* health = nullptr) {
-  detail::poll_until(
-      detail::spins_on_shared_core, dist::detail::longest_wait(timeout),
-      [&] {
-        int done = 0;
-        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-              "MPI_Testall");
-        return done != 0;
-      },
-      [&] {
-        if (health != nullptr) health->look();
-        SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
-      },
-      [&] {
-        throw DeadlineExceeded(text(what, " did not end in time"),
-                               text("waited ", static_cast<double>(timeout.count()) * 1e-9, " s for the other workers"),
-                               "Find out what they wait for, or give a longer timeout");
-      });
-}
+void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
+          PeerHealth* health = nullptr);
 
 }  // namespace dist::mpi
+
+#ifndef DIST_COMPILED_MPI
+#include <dist/comm/mpi/wait.ipp>
+#endif

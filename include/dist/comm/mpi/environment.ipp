@@ -1,0 +1,80 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <exception>
+#include <string_view>
+
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+namespace detail {
+
+DIST_INLINE_MPI void refuse_finalized() {
+  throw InvalidArgument("MPI was finalised in this process", "it cannot be started a second time",
+                        "Keep what uses MPI, and one mpi::Environment, for as long as the program needs them");
+}
+
+}  // namespace detail
+
+DIST_INLINE_MPI bool is_running() noexcept {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+DIST_INLINE_MPI void require_running() {
+  if (is_running()) return;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0) detail::refuse_finalized();
+  throw InvalidArgument("MPI was not initialised in this process", "MPI_Init was not called",
+                        "Make a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
+}
+
+DIST_INLINE_MPI ThreadPermit::ThreadPermit() {
+  require_running();
+  int provided = MPI_THREAD_SINGLE;
+  int main = 0;
+  check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  check(MPI_Is_thread_main(&main), "MPI_Is_thread_main");
+  level_ = static_cast<ThreadLevel>(provided);
+  one_thread_only_ = level_ < ThreadLevel::serialized;
+  thread_ = pthread_self();
+  if (one_thread_only_ && main == 0) refuse("an object that calls MPI was made");
+}
+
+DIST_INLINE_MPI void ThreadPermit::refuse(std::string_view call) const {
+  throw InvalidArgument(
+      "MPI was called from a thread that must not call it",
+      text(call, " in another thread than the one that initialised MPI, which gave the thread level ",
+           to_string(level_)),
+      "Call from the thread that initialised MPI, or initialise it with MPI_Init_thread and MPI_THREAD_SERIALIZED or "
+      "MPI_THREAD_MULTIPLE");
+}
+
+DIST_INLINE_MPI Environment::Environment(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
+  int done = 0;
+  MPI_Finalized(&done);
+  if (done != 0) detail::refuse_finalized();
+  MPI_Initialized(&done);
+  int provided = MPI_THREAD_SINGLE;
+  if (done == 0) {
+    check(MPI_Init_thread(nullptr, nullptr, static_cast<int>(wanted), &provided), "MPI_Init_thread");
+    owns_ = true;
+  } else {
+    check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  }
+  provided_ = static_cast<ThreadLevel>(provided);
+}
+
+DIST_INLINE_MPI Environment::~Environment() {
+  if (owns_ && !abandoned_ && std::uncaught_exceptions() == exceptions_ && is_running()) MPI_Finalize();
+}
+
+}  // namespace dist::mpi

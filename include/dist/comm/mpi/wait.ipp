@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/wait.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/slow_wait.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+DIST_INLINE_MPI void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
+                          PeerHealth* health) {
+  detail::poll_until(
+      detail::spins_on_shared_core, dist::detail::longest_wait(timeout),
+      [&] {
+        int done = 0;
+        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+        return done != 0;
+      },
+      [&] {
+        if (health != nullptr) health->look();
+        SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
+      },
+      [&] {
+        throw DeadlineExceeded(text(what, " did not end in time"),
+                               text("waited ", static_cast<double>(timeout.count()) * 1e-9, " s for the other workers"),
+                               "Find out what they wait for, or give a longer timeout");
+      });
+}
+
+}  // namespace dist::mpi

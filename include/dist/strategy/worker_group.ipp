@@ -1,0 +1,278 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/environment.hpp>
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/comm/hierarchical.hpp>
+#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/mpi/node_window.hpp>
+#include <dist/comm/peer_health.hpp>
+#include <dist/comm/watchdog.hpp>
+#include <dist/comm/window.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/device/affinity.hpp>
+#include <dist/device/arena.hpp>
+#include <dist/device/processor_share.hpp>
+#include <dist/device/shared_memory.hpp>
+#include <dist/device/topology.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/strategy/worker_agreement.hpp>
+#include <dist/strategy/worker_group.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
+struct WindowMemory {
+  /// `processes` is the most that may map it: each maps that of all, and once more for collectives in the background.
+  WindowMemory(std::size_t replicas, std::size_t processes)
+      : shared(bytes_for(2 * processes)),
+        arena(replicas, std::span{shared.data(), shared.size()}.subspan(WindowGroup::header_bytes)) {}
+
+  SharedMemory shared;
+  Arena arena;
+
+ private:
+  [[nodiscard]] static std::size_t bytes_for(std::size_t mappings) {
+    constexpr std::size_t header = WindowGroup::header_bytes;
+    const std::size_t least = 2 * header;
+    return std::max(least, std::min(header + Arena::largest_reservation(mappings), SharedMemory::largest()));
+  }
+};
+
+/// What the processes joined for the collectives of one thread.
+struct WorkerProcesses::Joined {
+  std::optional<Watchdog> watchdog;
+  std::optional<mpi::Communicator> wire;
+  std::unique_ptr<WindowGroup> window;
+
+  [[nodiscard]] Place place() const { return {*window, wire}; }
+};
+
+DIST_INLINE_MPI WorkerProcesses::WorkerProcesses(WorkerWorld world, const MultiWorkerOptions& options,
+                                                 const WorkerPolicy& policy)
+    : work_(WorkerWorld::started()),
+      world_(std::move(world)),
+      timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
+      checks_(options.checks),
+      health_(known_peers()),
+      memory_(std::make_shared<WindowMemory>(replicas_of(options), world_.size())),
+      arena_(memory_, &memory_->arena) {
+  static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
+  Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
+  mpi::FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
+  if (!world_.is_alone()) {
+    first.watchdog.emplace(*health_, timeout_);
+    mpi::CommunicatorOptions at_start = options_of_mpi(*first.watchdog);
+    at_start.timeout = options.start_timeout;
+    at_start.checks = CollectiveChecks::calls;  // until all are known to have chosen the same
+    const bool separate = !options.hierarchical.value_or(policy.hierarchical);
+    all_ = mpi::Communicator{world_.comm(), at_start}.with_timeout(timeout_);
+    all_->watch_processes(*health_);
+    require_equal_settings(options, policy.name, separate);
+    all_ = all_->with_checks(checks_);
+    nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
+  }
+  layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
+  if (policy.one_node_only && layout_->groups() > 1)
+    throw InvalidArgument(text(policy.name, " was asked for workers on several nodes"),
+                          text(layout_->size(), " workers on ", layout_->groups(), " nodes"),
+                          "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
+  const std::span<const std::size_t> here = layout_->members(layout_->group());
+  member_ = static_cast<std::size_t>(std::find(here.begin(), here.end(), layout_->rank()) - here.begin());
+  owns_cores_ = !all_ || share_processors(options);
+  join(first, 0, std::move(nodes.peers), owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core());
+}
+
+DIST_INLINE_MPI WorkerProcesses::~WorkerProcesses() = default;
+
+DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::first_place() const { return joined_.front()->place(); }
+
+DIST_INLINE_MPI std::vector<WindowGroup::Peer> WorkerProcesses::find_peers_again() {
+  const std::size_t number = joined_.size();
+  if (number == WindowGroup::most_groups)
+    throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
+                          text(number - 1, " were made, one after each failure"), "Start all workers again");
+  if (!all_) return {};
+  const bool separate = layout_->groups() == layout_->size();
+  return mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(number), separate).peers;
+}
+
+DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::one_more_place(std::vector<WindowGroup::Peer> peers,
+                                                                       std::span<const std::size_t> reached) {
+  // All see the same, so that all throw or none.
+  for (std::size_t group = 0; group < layout_->groups(); ++group)
+    for (const std::size_t rank : layout_->members(group))
+      if (reached[rank] != layout_->members(group).size())
+        throw OutOfMemory("The workers of a node could not map each other's memory a second time",
+                          text("worker ", rank, " reached ", reached[rank] - 1, " others"),
+                          "Raise the limits on virtual memory and open files (ulimit -v, -n)");
+  auto joined = std::make_unique<Joined>();
+  if (all_) joined->watchdog.emplace(*health_, timeout_);
+  // It waits where a replica computes, so it leaves the processor at once.
+  join(*joined, joined_.size(), std::move(peers), SpinBudget::shared_core());
+  return joined_.emplace_back(std::move(joined))->place();
+}
+
+DIST_INLINE_MPI WorkerAgreement WorkerProcesses::agreement() const {
+  if (has_to_agree())
+    agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
+  return agreement_.value_or(WorkerAgreement{});
+}
+
+DIST_INLINE_MPI std::string WorkerProcesses::why_failing() const {
+  if (!work_.failing()) return "";
+  // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
+  // C++ ABI only counts those on their way. What the data threw was read where they threw it.
+  const std::string thrown = agreement_ ? agreement_->thrown_by_data() : "";
+  return text("an exception that left the scope of its strategy; ",
+              thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
+}
+
+DIST_INLINE_MPI void WorkerProcesses::abandon_agreement(std::string_view why) const noexcept {
+  if (agreement_) agreement_->abandon(why);
+}
+
+DIST_INLINE_MPI void WorkerProcesses::finish(bool broken) {
+  if (broken || work_.failing() || (all_ && all_->is_broken()) || health_->find_lost()) work_.fail();
+  WorkerWorld::started().health = health_;
+  if (!world_.is_alone()) WorkerWorld::started().timeout = timeout_;
+}
+
+DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerProcesses::known_peers() {
+  StartedWorld& started = WorkerWorld::started();
+  return started.hosted ? started.peers() : std::make_shared<PeerHealth>();
+}
+
+DIST_INLINE_MPI std::chrono::nanoseconds WorkerProcesses::default_timeout() {
+  const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
+  constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // so that nanoseconds can be counted
+  return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
+}
+
+DIST_INLINE_MPI void WorkerProcesses::join(Joined& joined, std::size_t number, std::vector<WindowGroup::Peer> peers,
+                                           SpinBudget budget) {
+  if (layout_->groups() > 1 && layout_->groups() < layout_->size())
+    joined.wire = between_leaders(*joined.watchdog);
+  else if (layout_->groups() > 1)
+    joined.wire = number == 0 ? *all_ : mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*joined.watchdog)};
+  const std::string host{all_ ? all_->host(all_->rank()) : "here"};
+  joined.window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
+                                                std::move(peers), *health_, budget, timeout_, number);
+}
+
+DIST_INLINE_MPI mpi::CommunicatorOptions WorkerProcesses::options_of_mpi(Watchdog& watchdog) {
+  mpi::CommunicatorOptions chosen;
+  chosen.timeout = timeout_;
+  chosen.checks = checks_;
+  chosen.health = health_.get();
+  chosen.watchdog = &watchdog;
+  if (all_) chosen.worker = all_->rank();
+  return chosen;
+}
+
+/// What must be the same in all processes: otherwise they would wait for each other in different calls. Timeouts may
+/// differ, as may who calls MPI.
+struct WorkerProcesses::Settings {
+  std::uint64_t replicas;
+  std::uint64_t separate;
+  std::uint64_t checks;
+  std::uint64_t bytes_per_pack;
+  std::uint64_t implementation;
+  std::array<char, 64> policy;
+};
+
+DIST_INLINE_MPI void WorkerProcesses::require_equal_settings(const MultiWorkerOptions& options, std::string_view policy,
+                                                             bool separate) {
+  Settings mine{replicas_of(options),
+                separate ? 1U : 0U,
+                static_cast<std::uint64_t>(options.checks),
+                options.communication.bytes_per_pack,
+                static_cast<std::uint64_t>(options.communication.implementation),
+                {}};
+  std::copy_n(policy.data(), std::min(policy.size(), mine.policy.size() - 1), mine.policy.data());
+  std::vector<Settings> of_all(all_->size());
+  MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
+  const auto compare = [&](std::string_view what, std::string_view fix, auto&& value_of) {
+    for (std::size_t worker = 1; worker < of_all.size(); ++worker)
+      if (value_of(of_all[worker]) != value_of(of_all[0]))
+        throw InvalidArgument(
+            text("The workers do not have the same ", what),
+            text("worker 0 has ", value_of(of_all[0]), ", worker ", worker, " has ", value_of(of_all[worker])), fix);
+  };
+  compare("policy", "Give the MultiWorker of every worker the same one",
+          [](const Settings& settings) { return std::string_view{settings.policy.data()}; });
+  compare("number of replicas", "Give every worker the same number of devices",
+          [](const Settings& settings) { return settings.replicas; });
+  constexpr std::string_view fix = "Give every worker the same MultiWorkerOptions; only timeouts may differ";
+  compare("way through the memory of a node (MultiWorkerOptions::hierarchical)", fix,
+          [](const Settings& settings) { return std::string_view{settings.separate != 0 ? "false" : "true"}; });
+  compare("checks of collectives (MultiWorkerOptions::checks)", fix, [](const Settings& settings) {
+    constexpr auto none = static_cast<std::uint64_t>(CollectiveChecks::none);
+    return std::string_view{settings.checks == none ? "none" : "calls"};
+  });
+  compare("size of a pack (CommunicationOptions::bytes_per_pack)", fix,
+          [](const Settings& settings) { return settings.bytes_per_pack; });
+  compare("implementation of collectives (CommunicationOptions::implementation)", fix,
+          [](const Settings& settings) { return settings.implementation; });
+}
+
+DIST_INLINE_MPI std::optional<mpi::Communicator> WorkerProcesses::between_leaders(Watchdog& watchdog) {
+  MPI_Comm leaders = MPI_COMM_NULL;
+  {
+    const CollectiveCall call{.operation = "MPI_Comm_split"};
+    const Watchdog::Guard guard{&watchdog, call};
+    mpi::check(
+        MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
+        "MPI_Comm_split");
+  }
+  if (leaders == MPI_COMM_NULL) return std::nullopt;
+  std::optional<mpi::Communicator> wire{std::in_place, mpi::ref(leaders), options_of_mpi(watchdog)};
+  mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
+  return wire;
+}
+
+DIST_INLINE_MPI bool WorkerProcesses::share_processors(const MultiWorkerOptions& options) const {
+  const mpi::Communicator& all = *all_;
+  const std::vector<std::size_t> mine = allowed_processors();
+  std::vector<std::uint64_t> checksums(all.size());
+  MpiAllReduce::On<mpi::Communicator>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
+  std::size_t members = 0;
+  std::size_t member = 0;
+  bool bound_by_launcher = false;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all.host(rank) != all.host(all.rank())) continue;
+    if (rank == all.rank()) member = members;
+    bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
+    ++members;
+  }
+  if (bound_by_launcher) return mine.size() >= replicas_of(options);
+  if (mine.size() < members * replicas_of(options)) return false;
+  if (!options.pinned || members == 1) return true;
+  std::vector<std::size_t> share;
+  for (const std::size_t position : share_of(read_topology(mine), {member, members})) share.push_back(mine[position]);
+  bind_this_thread(share);
+  return true;
+}
+
+}  // namespace detail
+
+}  // namespace dist
