@@ -20,7 +20,7 @@ function(dist_add_consumer name)
                    "${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}" --build-generator "${CMAKE_GENERATOR}"
                    --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" ${ARGN} --test-command ctest
                    --output-on-failure --no-tests=error)
-  set_tests_properties(consumers.${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(consumers.${name} PROPERTIES TIMEOUT 300 COST 70)
 endfunction()
 
 if(DIST_EXAMPLES)

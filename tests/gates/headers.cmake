@@ -69,7 +69,7 @@ function(dist_headers_under name compiler)
   add_custom_target(dist_headers_${name} DEPENDS ${objects})
   add_test(NAME gates.headers_${name}
            COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target dist_headers_${name})
-  set_tests_properties(gates.headers_${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK build)
+  set_tests_properties(gates.headers_${name} PROPERTIES TIMEOUT 600 COST 80 RESOURCE_LOCK build)
 endfunction()
 
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror)
