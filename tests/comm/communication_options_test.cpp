@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <dist/core/error.hpp>
+
 #include <chrono>
 #include <type_traits>
 
