@@ -12,6 +12,9 @@
 
 #include <doctest/doctest.h>
 
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
 using dist::Trace;
 using dist::TraceFile;
 using dist::TraceSpan;

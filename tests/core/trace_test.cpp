@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <dist/core/error.hpp>
+
 using dist::Trace;
 
 TEST_CASE("events keep name, number, times and thread") {

@@ -1,5 +1,7 @@
 #include <dist/device/arena.hpp>
 
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>

@@ -11,6 +11,9 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/device/affinity.hpp>
+#include <dist/device/topology.hpp>
+
 using dist::Cpu;
 using dist::IndexRange;
 

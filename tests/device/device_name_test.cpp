@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <dist/core/error.hpp>
+
 using dist::DeviceName;
 
 TEST_CASE("device names are read in all the forms that tf.distribute takes (spec A02, R08)") {

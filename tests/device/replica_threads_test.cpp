@@ -16,6 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/affinity.hpp>
+
 using dist::ReplicaThreads;
 using dist::RunStatus;
 

@@ -14,6 +14,8 @@
 #include <doctest/doctest.h>
 #include <support/rank_in.hpp>
 
+#include <dist/device/affinity.hpp>
+
 namespace {
 
 dist::WorkerWorld world() { return dist::WorkerWorld{dist::mpi::ref(MPI_COMM_WORLD)}; }

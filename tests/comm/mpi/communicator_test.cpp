@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/peer_health.hpp>
+
 namespace {
 
 using namespace std::chrono_literals;

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
 namespace {

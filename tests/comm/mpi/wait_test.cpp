@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include <dist/comm/peer_health.hpp>
+
 namespace {
 
 using namespace std::chrono_literals;

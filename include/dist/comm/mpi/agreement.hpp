@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/departures.hpp>

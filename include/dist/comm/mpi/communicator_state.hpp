@@ -19,6 +19,7 @@
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
 #include <dist/comm/mpi/departures.hpp>
