@@ -16,6 +16,7 @@
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/function_ref.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
@@ -45,7 +46,7 @@ class MessageRing {
     };
     if (is_small<T>(values.size())) return reduce_together(op, std::span<const T>{values}, {0, values.size()}, keep);
     reduce_round(op, std::span<const T>{values}, keep);
-    pass_round(values, [&](std::size_t rank) { return shard(values.size(), rank); });
+    pass_round(Elements{values}, [&](std::size_t rank) { return shard(values.size(), rank); });
   }
 
   /// Gives every member the values of member `root`. A collective call.
@@ -53,20 +54,7 @@ class MessageRing {
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < comm_.size());
     comm_.announce({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-    const std::size_t distance = (comm_.rank() + comm_.size() - root) % comm_.size();
-    const bool receives = distance != 0;
-    const bool sends = distance + 1 < comm_.size();
-    const IndexRange all{0, values.size()};
-    const std::size_t segments = segments_of<T>(values.size());
-    Window<receives_ahead> incoming{comm_};
-    Window<sends_behind> outgoing{comm_};
-    for (std::size_t posted = 0, at = 0; at < segments; ++at) {
-      for (; receives && posted < std::min(at + receives_ahead, segments); ++posted)
-        incoming.receive(posted, as_bytes_of(values, segment<T>(all, posted)), left());
-      if (receives) incoming.finish(at);
-      if (sends) outgoing.send(at, as_bytes_of(values, segment<T>(all, at)), right());
-    }
-    outgoing.finish_all();
+    pass_along(root, Elements{values});
   }
 
   /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that member's.
@@ -84,7 +72,7 @@ class MessageRing {
     };
     if (T* const place = all.data() + part(comm_.rank()).begin; mine.data() != place)
       std::copy(mine.begin(), mine.end(), place);
-    pass_round(all, part);
+    pass_round(Elements{all}, part);
   }
 
   /// Gives every member one small value of each, `of_all[rank]`. A collective call.
@@ -94,7 +82,7 @@ class MessageRing {
     DIST_EXPECT(of_all.size() == comm_.size());
     comm_.announce({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
     of_all[comm_.rank()] = mine;
-    pass_round(of_all, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
+    pass_round(Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
   }
 
   /// Reduces the gradients and applies them: of its shard of the reduced gradients each member calls `update(first,
@@ -108,7 +96,7 @@ class MessageRing {
       update(first, mirror.subspan(first, reduced.size()), reduced);
     });
     comm_.announce({.operation = "end of reduce_and_apply"});  // unless an update threw
-    pass_round(mirror, [&](std::size_t rank) { return shard(mirror.size(), rank); });
+    pass_round(Elements{mirror}, [&](std::size_t rank) { return shard(mirror.size(), rank); });
   }
 
   /// The first half of `reduce_and_apply`: of its shard, `use(first, reduced)` sees the reduction of the members'
@@ -129,7 +117,7 @@ class MessageRing {
       with_widest_vectors([&]<std::size_t>()
                               DIST_INLINE_LAMBDA { update(mine.begin, mirror.subspan(mine.begin, mine.size())); });
     comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
-    pass_round(mirror, [&](std::size_t rank) { return shard(mirror.size(), rank); });
+    pass_round(Elements{mirror}, [&](std::size_t rank) { return shard(mirror.size(), rank); });
   }
 
  private:
@@ -142,6 +130,33 @@ class MessageRing {
   static constexpr std::size_t granule = cache_line;
   /// Up to this many bytes of all members together, all combine everything, which halves the number of steps.
   static constexpr std::size_t small_bytes = std::size_t{16} << 10;
+
+  /// Values on their way, which are bytes for whom they pass: the code that passes them is one for all types.
+  class Elements {
+   public:
+    template <class T>
+    explicit Elements(std::span<T> values) noexcept : bytes_(std::as_writable_bytes(values)), size_(sizeof(T)) {}
+
+    [[nodiscard]] std::size_t count() const noexcept { return bytes_.size() / size_; }
+    /// How many messages carry so many of them.
+    [[nodiscard]] std::size_t segments(std::size_t elements) const noexcept {
+      return (elements + most_at_once() - 1) / most_at_once();
+    }
+    /// Segment `number` of a range; empty after its end.
+    [[nodiscard]] IndexRange segment(IndexRange range, std::size_t number) const noexcept {
+      const std::size_t begin = std::min(range.begin + number * most_at_once(), range.end);
+      return {begin, std::min(begin + most_at_once(), range.end)};
+    }
+    [[nodiscard]] std::span<std::byte> bytes(IndexRange range) const noexcept {
+      return bytes_.subspan(range.begin * size_, range.size() * size_);
+    }
+
+   private:
+    [[nodiscard]] std::size_t most_at_once() const noexcept { return std::max<std::size_t>(segment_bytes / size_, 1); }
+
+    std::span<std::byte> bytes_;
+    std::size_t size_;  // of each
+  };
 
   /// The last transfers of one direction. Transfer number n takes the place of number n - size, which it waits for.
   template <std::size_t size>
@@ -189,22 +204,6 @@ class MessageRing {
     return shard_of(elements, rank, comm_.size(), granule);
   }
   template <class T>
-  [[nodiscard]] static constexpr std::size_t segments_of(std::size_t elements) noexcept {
-    constexpr std::size_t most = std::max<std::size_t>(segment_bytes / sizeof(T), 1);
-    return (elements + most - 1) / most;
-  }
-  /// Segment `number` of a range; empty after its end.
-  template <class T>
-  [[nodiscard]] static constexpr IndexRange segment(IndexRange range, std::size_t number) noexcept {
-    constexpr std::size_t most = std::max<std::size_t>(segment_bytes / sizeof(T), 1);
-    const std::size_t begin = std::min(range.begin + number * most, range.end);
-    return {begin, std::min(begin + most, range.end)};
-  }
-  template <class T>
-  [[nodiscard]] static std::span<std::byte> as_bytes_of(std::span<T> values, IndexRange range) noexcept {
-    return std::as_writable_bytes(values.subspan(range.begin, range.size()));
-  }
-  template <class T>
   [[nodiscard]] bool is_small(std::size_t elements) const noexcept {
     return elements * comm_.size() <= small_bytes / sizeof(T);
   }
@@ -213,16 +212,33 @@ class MessageRing {
     return {reinterpret_cast<T*>(comm_.scratch(which, elements * sizeof(T))), elements};
   }
 
+  /// The values of member `root` go once round.
+  void pass_along(std::size_t root, Elements values) const {
+    const std::size_t distance = (comm_.rank() + comm_.size() - root) % comm_.size();
+    const bool receives = distance != 0;
+    const bool sends = distance + 1 < comm_.size();
+    const IndexRange all{0, values.count()};
+    const std::size_t segments = values.segments(values.count());
+    Window<receives_ahead> incoming{comm_};
+    Window<sends_behind> outgoing{comm_};
+    for (std::size_t posted = 0, at = 0; at < segments; ++at) {
+      for (; receives && posted < std::min(at + receives_ahead, segments); ++posted)
+        incoming.receive(posted, values.bytes(values.segment(all, posted)), left());
+      if (receives) incoming.finish(at);
+      if (sends) outgoing.send(at, values.bytes(values.segment(all, at)), right());
+    }
+    outgoing.finish_all();
+  }
+
   /// Each member's part of `all`, `part(rank)`, goes round to all others.
-  template <class T, class Part>
-  void pass_round(std::span<T> all, Part&& part) const {
+  void pass_round(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
     std::size_t segments = 0;
     for (std::size_t rank = 0; rank < comm_.size(); ++rank)
-      segments = std::max(segments, segments_of<T>(part(rank).size()));
+      segments = std::max(segments, all.segments(part(rank).size()));
     const std::size_t steps = comm_.size() - 1;
     const auto bytes_in = [&](std::size_t number,
                               std::size_t from) {  // of the parts that arrive, or leave a step later
-      return as_bytes_of(all, segment<T>(part(left_by(number / segments + from)), number % segments));
+      return all.bytes(all.segment(part(left_by(number / segments + from)), number % segments));
     };
     Window<receives_ahead> incoming{comm_};
     Window<sends_behind> outgoing{comm_};
@@ -254,7 +270,9 @@ class MessageRing {
   void reduce_together(Op op, std::span<const T> values, IndexRange range, Use&& use) const {
     const std::span<T> of_all = scratch<T>(0, values.size() * comm_.size());
     std::copy(values.begin(), values.end(), of_all.data() + comm_.rank() * values.size());
-    pass_round(of_all, [&](std::size_t rank) { return IndexRange{rank * values.size(), (rank + 1) * values.size()}; });
+    pass_round(Elements{of_all}, [&](std::size_t rank) {
+      return IndexRange{rank * values.size(), (rank + 1) * values.size()};
+    });
     with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
       alignas(cache_line) T block[block_elements<T>];
       for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
@@ -266,35 +284,44 @@ class MessageRing {
     });
   }
 
-  /// The same for many elements: partial sums of all shards go round, each ends at its owner.
+  /// The same for many elements.
   template <class T, class Op, class Use>
   void reduce_round(Op op, std::span<const T> values, Use&& use) const {
-    using W = Accumulator<T>;
+    const std::span<Accumulator<T>> sums = scratch<Accumulator<T>>(0, values.size());
+    sum_round(op, values, sums,
+              [&](IndexRange range) { finish_own<T>(op, std::span<const Accumulator<T>>{sums}, values, range, use); });
+  }
+
+  /// Partial sums of all shards go round, each ends at its owner: `finish(range)` is called when the sums of a part of
+  /// this member's shard have come, in which its own values are still missing.
+  template <class T, class Op>
+  void sum_round(Op op, std::span<const T> values, std::span<Accumulator<T>> sums,
+                 FunctionRef<void(IndexRange)> finish) const {
     const std::size_t count = values.size();
-    const std::span<W> sums = scratch<W>(0, count);
-    const std::size_t segments = segments_of<W>(shard(count, 0).size());  // the largest shard
+    const Elements travelling{sums};
+    const std::size_t segments = travelling.segments(shard(count, 0).size());  // the largest shard
     const std::size_t steps = comm_.size() - 1;
     const auto range_in = [&](std::size_t number, std::size_t from) {  // of the sums that arrive, or leave a step later
-      return segment<W>(shard(count, left_by(number / segments + from)), number % segments);
+      return travelling.segment(shard(count, left_by(number / segments + from)), number % segments);
     };
-    std::exception_ptr refused;  // by `use`: thrown when the round is complete, so that the peers do not wait
+    std::exception_ptr refused;  // by `finish`: thrown when the round is complete, so that the peers do not wait
     Window<receives_ahead> incoming{comm_};
     Window<sends_behind> outgoing{comm_};
     for (std::size_t posted = 0, at = 0; at < steps * segments; ++at) {
       for (; posted < std::min(at + receives_ahead, steps * segments); ++posted)
-        incoming.receive(posted, as_bytes_of(sums, range_in(posted, 2)), left());
+        incoming.receive(posted, travelling.bytes(range_in(posted, 2)), left());
       const IndexRange out = range_in(at, 1);
       if (at < segments)
         outgoing.send(at, own_bytes<T>(values, sums, out), right());
       else
-        outgoing.send(at, as_bytes_of(sums, out), right());
+        outgoing.send(at, travelling.bytes(out), right());
       incoming.finish(at);
       const IndexRange in = range_in(at, 2);
       if (at < (steps - 1) * segments) {
         combine_own(op, sums.subspan(in.begin, in.size()), values.data() + in.begin);
       } else if (!refused) {
         try {
-          finish_own<T>(op, std::span<const W>{sums}, values, in, use);
+          finish(in);
         } catch (...) {
           refused = std::current_exception();
         }
@@ -314,7 +341,7 @@ class MessageRing {
       with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
         for (std::size_t i = range.begin; i < range.end; ++i) sums[i] = static_cast<Accumulator<T>>(values[i]);
       });
-      return as_bytes_of(sums, range);
+      return std::as_bytes(sums.subspan(range.begin, range.size()));
     }
   }
   /// sums[i] = sums[i] (+) own[i]: those of the members before in the ring come first.

@@ -3,8 +3,9 @@
 #pragma once
 
 #if __has_include(<bits/stl_algo.h>) && __has_include(<bits/stl_numeric.h>)
-#include <bits/stl_algo.h>  // libstdc++'s parts of them
-#include <bits/stl_algobase.h>
+#include <bits/stl_algobase.h>  // libstdc++'s parts of them, in the order in which <algorithm> includes them
+
+#include <bits/stl_algo.h>
 #include <bits/stl_numeric.h>
 #else
 #include <algorithm>
