@@ -356,6 +356,7 @@ class MessageRing {
   template <class T, class Op, class Use>
   void finish_own(Op op, std::span<const Accumulator<T>> sums, std::span<const T> own, IndexRange range,
                   Use& use) const {
+    const std::size_t members = comm_.size();
     with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
       alignas(cache_line) T block[block_elements<T>];
       for (std::size_t first = range.begin; first < range.end; first += block_elements<T>) {
@@ -363,7 +364,7 @@ class MessageRing {
         const Accumulator<T>* DIST_RESTRICT before = sums.data() + first;
         const T* DIST_RESTRICT mine = own.data() + first;
         for (std::size_t i = 0; i < elements; ++i)
-          block[i] = static_cast<T>(Op::finish(op(before[i], static_cast<Accumulator<T>>(mine[i])), comm_.size()));
+          block[i] = static_cast<T>(Op::finish(op(before[i], static_cast<Accumulator<T>>(mine[i])), members));
         use(first, std::span<const T>{block, elements});
       }
     });
