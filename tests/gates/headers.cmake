@@ -1,8 +1,10 @@
 # The headers of a folder compile together, without warnings, under each compiler of this machine; those that need
-# packages in a file of their own, under the project's compiler. That each header stands alone is shown by its test, which
-# includes it first (include_graph_test.cpp).
+# packages in a file of their own, under the project's compiler; all of them again after themselves. That each header stands
+# alone is shown by its test, which includes it first (include_graph_test.cpp); one whose definitions stand in a file of
+# their own, which tests that link dist::compiled do not see, is compiled alone here.
 
 set(header_dir "${CMAKE_CURRENT_BINARY_DIR}/headers")
+set(alone "")
 set(folders "")
 set(folders_with_packages "")
 set(header_libraries dist::dist)
@@ -16,6 +18,11 @@ foreach(header IN LISTS dist_headers)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/include" "${header}")
   string(REGEX REPLACE "^dist/([^/]*)(/.*)?$" "\\1" folder "${name}")
   string(REPLACE ".hpp" "" folder "${folder}")
+  string(REGEX REPLACE "hpp$" "ipp" definitions "${header}")
+  if(EXISTS "${definitions}")
+    file(CONFIGURE OUTPUT "${header_dir}/alone/${name}.cpp" CONTENT "#include <${name}>\n" @ONLY)
+    list(APPEND alone "${header_dir}/alone/${name}.cpp")
+  endif()
   dist_needs_of(needs "${header}")
   if(needs STREQUAL "")
     list(APPEND folders ${folder})
@@ -31,20 +38,21 @@ list(REMOVE_DUPLICATES folders_with_packages)
 
 set(packages "")
 foreach(folder IN LISTS folders_with_packages)
-  file(CONFIGURE OUTPUT "${header_dir}/packages/${folder}.cpp" CONTENT "${packages_of_${folder}}" @ONLY)
+  file(CONFIGURE OUTPUT "${header_dir}/packages/${folder}.cpp" @ONLY
+       CONTENT "${packages_of_${folder}}${packages_of_${folder}}")
   list(APPEND packages "${header_dir}/packages/${folder}.cpp")
 endforeach()
 # A macro I, as <complex.h> has one, must not hurt; packages may be less careful than we are.
 set(together "")
 foreach(folder IN LISTS folders)
   file(CONFIGURE OUTPUT "${header_dir}/together/${folder}.cpp" @ONLY
-       CONTENT "#define I dist_macro_bait\n${folder_${folder}}")
+       CONTENT "#define I dist_macro_bait\n${folder_${folder}}${folder_${folder}}")
   list(APPEND together "${header_dir}/together/${folder}.cpp")
 endforeach()
 
 # Several files of a program may include a header, so its functions and variables are inline: the objects define nothing
 # that a second one must not.
-add_library(dist_headers OBJECT ${together} ${packages})
+add_library(dist_headers OBJECT ${alone} ${together} ${packages})
 target_link_libraries(dist_headers PRIVATE ${header_libraries} dist_warnings)
 target_compile_options(dist_headers PRIVATE -O0)
 add_test(NAME gates.headers
