@@ -5,10 +5,10 @@
 #include <span>
 #include <type_traits>
 
-#include <dist/comm/hierarchical_copy_all_reduce.hpp>
-#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include "support/collective_options.hpp"

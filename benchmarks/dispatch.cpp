@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include "support/clock.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/adam_w.hpp>

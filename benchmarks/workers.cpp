@@ -96,7 +96,7 @@ Contender contender(std::string name, std::shared_ptr<dist::MultiWorker<Ops>> st
 int collectives(int rounds, std::FILE* json) {
   constexpr std::size_t most = (std::size_t{16} << 20) / sizeof(float);
   constexpr std::size_t sizes[] = {4, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
-  const auto in_node = strategy_of<dist::SharedWindowAllReduce>(true, CollectiveChecks::calls);
+  const auto in_node = strategy_of<dist::NodeAllReduce>(true, CollectiveChecks::calls);
   auto buffer = in_node->buffer<float>({most}, "benchmark");
   const std::span<float> window = buffer.component(in_node->scope(), 0);
   std::vector<float> input_memory(most), private_memory(most);

@@ -6,7 +6,7 @@ set(dist_component_gzip "^io/gzip\\.hpp$")
 set(dist_component_hwloc "^device/hwloc\\.hpp$")
 set(dist_component_onednn "^nn/onednn/")
 set(dist_component_json "^cluster/json\\.hpp$")
-set(dist_component_crypto "^cluster/rendezvous/hmac\\.hpp$")
+set(dist_component_crypto "^net/hmac\\.hpp$")
 set(dist_component_pmix "^cluster/mpi/pmix_server\\.hpp$")
 set(dist_component_mpi "^(comm|cluster)/mpi/")
 # The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is

@@ -149,8 +149,8 @@ int run_rank(const bench::CollectiveOptions& options, int rank, const std::strin
   try {
     std::shared_ptr<gloo::transport::Device> device =
         gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr{"127.0.0.1"});
-    gloo::rendezvous::FileStore store{folder};
-    const auto context = std::make_shared<gloo::rendezvous::Context>(rank, static_cast<int>(ranks));
+    gloo::net::FileStore store{folder};
+    const auto context = std::make_shared<gloo::net::Context>(rank, static_cast<int>(ranks));
     context->setTimeout(std::chrono::seconds{60});
     context->connectFullMesh(store, device);
     return bench::with_element_type(options, [&]<class T>() { return measure<T>(options, context, meeting); });

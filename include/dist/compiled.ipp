@@ -14,7 +14,6 @@
 #include <dist/cluster/host_list.ipp>
 #include <dist/cluster/launcher.ipp>
 #include <dist/cluster/launcher_resolver.ipp>
-#include <dist/cluster/rendezvous/machine.ipp>
 #include <dist/cluster/roles.ipp>
 #include <dist/cluster/slurm_resolver.ipp>
 #include <dist/cluster/torchrun_resolver.ipp>
@@ -24,8 +23,7 @@
 #include <dist/comm/collective_call.ipp>
 #include <dist/comm/communication_options.ipp>
 #include <dist/comm/packing.ipp>
-#include <dist/comm/slow_wait.ipp>
-#include <dist/comm/thread.ipp>
+#include <dist/comm/thread/communicator.ipp>
 #include <dist/core/axes.ipp>
 #include <dist/core/contract.ipp>
 #include <dist/core/error.ipp>
@@ -41,4 +39,6 @@
 #include <dist/device/device_name.ipp>
 #include <dist/device/processor_share.ipp>
 #include <dist/device/replica_threads.ipp>
+#include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
+#include <dist/net/machine.ipp>

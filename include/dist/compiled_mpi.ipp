@@ -12,6 +12,6 @@
 #include <dist/comm/mpi/api.ipp>
 #include <dist/comm/mpi/communicator.ipp>
 #include <dist/comm/mpi/environment.ipp>
-#include <dist/comm/mpi/node_window.ipp>
+#include <dist/comm/mpi/node_group.ipp>
 #include <dist/comm/mpi/wait.ipp>
 #include <dist/strategy/worker_group.ipp>

@@ -5,10 +5,10 @@
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
 #include <dist/comm/auto_all_reduce.hpp>
-#include <dist/comm/hierarchical_copy_all_reduce.hpp>
-#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>

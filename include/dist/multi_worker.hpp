@@ -10,7 +10,7 @@
 #include <dist/cluster/mpi/world_host.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/core/error.hpp>  // what callers catch
 #include <dist/strategy/multi_worker.hpp>

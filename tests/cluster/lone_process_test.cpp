@@ -9,7 +9,7 @@
 
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/launcher.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 

@@ -4,7 +4,7 @@
 #include <support/stderr_of.hpp>
 
 #include <dist/comm/self.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <array>

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 #include <cstddef>

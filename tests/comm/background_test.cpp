@@ -9,22 +9,22 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/core/bfloat16.hpp>
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
+#include "support/node_processes.hpp"
 #include "support/what_throws.hpp"
-#include "support/window_processes.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
 using dist::BackgroundCollectives;
 using dist::BackgroundProgress;
+using support::NodeMember;
 using support::what_throws;
-using support::WindowMember;
 using Alone = BackgroundCollectives<dist::SelfCollectives>;
 
 /// What the test and the collectives of `Gated` see of each other.
@@ -256,11 +256,11 @@ TEST_CASE("collectives are recorded in a trace") {
 
 namespace {
 
-using InWindow = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
+using InWindow = dist::NodeAllReduce::On<dist::NodeCommunicator>;
 
 /// Whether waiting for a reduction ends by an `Expected` within five seconds.
 template <class Expected>
-bool wait_ends_by(WindowMember& member, std::size_t elements = 1000) {
+bool wait_ends_by(NodeMember& member, std::size_t elements = 1000) {
   BackgroundCollectives<InWindow> background{InWindow{member.comm}};
   std::vector<float> values(elements, 1.0f);
   const auto start = std::chrono::steady_clock::now();
@@ -277,7 +277,7 @@ bool wait_ends_by(WindowMember& member, std::size_t elements = 1000) {
 TEST_CASE("processes reduce copies of all their replicas in the background") {
   for (std::size_t count = 1; count <= 3; ++count) {
     CAPTURE(count);
-    auto processes = support::window_processes(count, 20s, [&](WindowMember& member) {
+    auto processes = support::node_processes(count, 20s, [&](NodeMember& member) {
       BackgroundCollectives<InWindow> background{InWindow{member.comm}};
       const auto rank = static_cast<float>(member.comm.rank());
       std::vector<float> one(3000), two(3000);
@@ -300,7 +300,7 @@ TEST_CASE("processes reduce copies of all their replicas in the background") {
 TEST_CASE(
     "what goes wrong between processes ends the wait: a peer that fails, dies, comes late or calls another thing") {
   SUBCASE("fails") {
-    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+    auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       if (member.comm.rank() == 0) return wait_ends_by<dist::PeerError>(member) ? 0 : 1;
       BackgroundCollectives<InWindow> background{InWindow{member.comm}};
       background.abandon(std::runtime_error{"no more paper"});
@@ -310,7 +310,7 @@ TEST_CASE(
   }
   SUBCASE("dies") {
     // Only siblings exist to watch: the second process learns the number of the first through the window.
-    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+    auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       const InWindow ops{member.comm};
       int numbers[2];
       ops.exchange("process numbers", static_cast<int>(getpid()), std::span<int>{numbers});
@@ -321,7 +321,7 @@ TEST_CASE(
     CHECK(processes.wait() == std::vector<int>{0, 128 + SIGKILL});
   }
   SUBCASE("comes late") {
-    auto processes = support::window_processes(2, 200ms, [](WindowMember& member) {
+    auto processes = support::node_processes(2, 200ms, [](NodeMember& member) {
       if (member.comm.rank() == 0) return wait_ends_by<dist::DeadlineExceeded>(member) ? 0 : 1;
       std::this_thread::sleep_for(1s);
       return 0;
@@ -329,7 +329,7 @@ TEST_CASE(
     CHECK(processes.wait() == std::vector<int>{0, 0});
   }
   SUBCASE("calls another thing") {
-    auto processes = support::window_processes(2, 20s, [](WindowMember& member) {
+    auto processes = support::node_processes(2, 20s, [](NodeMember& member) {
       return wait_ends_by<dist::CollectiveMismatch>(member, 1000 + member.comm.rank()) ? 0 : 1;
     });
     CHECK(processes.wait() == std::vector<int>{0, 0});

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>

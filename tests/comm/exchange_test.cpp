@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <dist/comm/self.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/replica_threads.hpp>
 

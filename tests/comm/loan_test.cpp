@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <atomic>

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>

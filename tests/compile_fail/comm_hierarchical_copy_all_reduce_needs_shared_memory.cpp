@@ -1,7 +1,7 @@
 // expect: HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models SharesMemory
-#include <dist/comm/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 
 #ifdef CONTROL
 using Ops = dist::HierarchicalCopyAllReduce::On<dist::ThreadCommunicator>;

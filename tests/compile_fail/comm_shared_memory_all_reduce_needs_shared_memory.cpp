@@ -1,7 +1,7 @@
 // expect: SharedMemoryAllReduce needs replicas in one address space: use a communicator that models SharesMemory
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 
 #ifdef CONTROL
 using Ops = dist::SharedMemoryAllReduce::On<dist::ThreadCommunicator>;

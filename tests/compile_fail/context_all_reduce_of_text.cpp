@@ -1,7 +1,7 @@
 // expect: all_reduce takes numbers, tensors, contiguous ranges of numbers, and structures of these
 #include <string>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {

@@ -1,5 +1,5 @@
 // expect: merge_call calls its function with the cross-replica context by reference, then with the PerReplica of each argument
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {

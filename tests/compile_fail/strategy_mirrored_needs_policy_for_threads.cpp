@@ -1,12 +1,12 @@
 // expect: this policy works between processes, and the replicas of Mirrored are threads
-#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {
 #ifdef CONTROL
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
 #else
-  dist::Mirrored<dist::SharedWindowAllReduce> strategy{2};
+  dist::Mirrored<dist::NodeAllReduce> strategy{2};
 #endif
   return strategy.num_replicas_in_sync() == 2 ? 0 : 1;
 }

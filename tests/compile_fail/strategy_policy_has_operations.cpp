@@ -1,5 +1,5 @@
 // expect: this policy lacks update_shards(values, update)
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 struct Own {

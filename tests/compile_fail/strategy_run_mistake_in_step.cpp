@@ -1,6 +1,6 @@
 // expect: no member named 'all_redcue'
 // only error
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {

@@ -22,7 +22,7 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/workers.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <conformance/cnn_training.hpp>
-#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
 
 namespace {
 

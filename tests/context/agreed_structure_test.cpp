@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/replica_threads.hpp>
 

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include <cluster/rendezvous/ports.hpp>
+#include <net/ports.hpp>
 #include <support/processes.hpp>
 
 namespace faults {

@@ -21,13 +21,13 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/cluster/rendezvous/error.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/multi_worker.hpp>
+#include <dist/net/error.hpp>
 
 namespace {
 
@@ -298,7 +298,7 @@ int run(const Plan& plan) {
       if (plan.policy == "mpi")
         train<dist::MpiAllReduce>(plan, fault);
       else if (plan.policy == "window")
-        train<dist::SharedWindowAllReduce>(plan, fault);
+        train<dist::NodeAllReduce>(plan, fault);
       else
         train<dist::RingAllReduce>(plan, fault);
       fault.at_end();

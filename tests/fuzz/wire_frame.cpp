@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
-#include <dist/cluster/rendezvous/frame.hpp>
-#include <dist/cluster/rendezvous/hello.hpp>
+#include <dist/net/frame.hpp>
+#include <dist/net/hello.hpp>
 
 namespace {
 
-using namespace dist::rendezvous;
+using namespace dist::net;
 using Bytes = std::span<const std::byte>;
 
 void require(bool holds) {

@@ -7,12 +7,12 @@
 #include <string>
 
 #include <dist/comm/auto_all_reduce.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 
 #include <doctest/doctest.h>
 
 TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H16, H23)", Ops, dist::AutoAllReduce,
-                   dist::SharedWindowAllReduce) {
+                   dist::NodeAllReduce) {
   for (const std::size_t here : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(here);
     dist::MultiWorker<Ops> strategy{here};

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <dist/comm/hierarchical_copy_all_reduce.hpp>
+#include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/optimizers/adam.hpp>

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 #include <conformance/strategy_methods.hpp>
 
-#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>

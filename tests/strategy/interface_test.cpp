@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/default.hpp>

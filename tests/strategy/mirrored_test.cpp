@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <dist/comm/reduction_to_one_device.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
 
 #include <doctest/doctest.h>
 #include <conformance/strategy.hpp>

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/repeat.hpp>
@@ -107,7 +107,7 @@ void check_same(const Curve& curve, const Curve& expected) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("workers that shard one shuffled order train as one process does (spec A07, A16, I17, I20)", Ops,
-                   dist::RingAllReduce, dist::MpiAllReduce, dist::SharedWindowAllReduce) {
+                   dist::RingAllReduce, dist::MpiAllReduce, dist::NodeAllReduce) {
   const auto examples = waves(800) | data::shuffle(800, 3);
   const Curve expected = expected_for(examples | data::repeat());
   REQUIRE(expected.losses.size() == steps);

@@ -105,8 +105,7 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   CHECK(refusal<Group>(options) == "nothing was thrown");
   options = {};
   options.hierarchical = false;
-  CHECK(refusal<dist::detail::WorkerGroup<dist::SharedWindowAllReduce>>(options).find("several nodes") !=
-        std::string::npos);
+  CHECK(refusal<dist::detail::WorkerGroup<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
 }
 
 TEST_CASE("without a timeout of the options the environment's counts, then ten minutes (spec H13)") {

@@ -12,12 +12,12 @@
 #include <string>
 #include <utility>
 
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/node_window.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
-#include <dist/comm/window.hpp>
+#include <dist/comm/mpi/node_group.hpp>
+#include <dist/comm/node/communicator.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/shared_memory.hpp>
 
@@ -39,7 +39,7 @@ struct DealtNodes {
 /// Everything between the processes as MultiWorker has it, with the policy `Wire` between nodes.
 template <class Wire, class Nodes = OneNode>
 class NodeGroup {
-  using InNode = dist::SharedWindowAllReduce::On<dist::WindowCommunicator>;
+  using InNode = dist::NodeAllReduce::On<dist::NodeCommunicator>;
   using BetweenNodes = typename Wire::template On<dist::mpi::Communicator>;
 
  public:
@@ -49,7 +49,7 @@ class NodeGroup {
 
   explicit NodeGroup(std::chrono::nanoseconds timeout)
       : memory_(std::size_t{64} << 20),
-        window_(1, std::span{memory_.data(), memory_.size()}.subspan(dist::WindowGroup::header_bytes)) {
+        window_(1, std::span{memory_.data(), memory_.size()}.subspan(dist::NodeGroup::header_bytes)) {
     int number = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &number);
     const auto rank = static_cast<std::size_t>(number);
@@ -60,8 +60,8 @@ class NodeGroup {
     const std::span<const std::size_t> here = layout_->members(layout_->group());
     const auto member = static_cast<std::size_t>(std::find(here.begin(), here.end(), rank) - here.begin());
     group_ =
-        std::make_unique<dist::WindowGroup>(memory_, window_, member, rank, Nodes::host(rank), std::move(nodes.peers),
-                                            health_, dist::detail::SpinBudget::shared_core(), timeout);
+        std::make_unique<dist::NodeGroup>(memory_, window_, member, rank, Nodes::host(rank), std::move(nodes.peers),
+                                          health_, dist::detail::SpinBudget::shared_core(), timeout);
     std::optional<BetweenNodes> wire;
     MPI_Comm leaders = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, member == 0 ? 0 : MPI_UNDEFINED, number, &leaders);
@@ -71,7 +71,7 @@ class NodeGroup {
       if (layout_->groups() > 1) wire.emplace(dist::mpi::Communicator{dist::mpi::ref(leaders), of_leaders});
       MPI_Comm_free(&leaders);
     }
-    collectives_.emplace(*layout_, InNode{dist::WindowCommunicator{*group_}}, std::move(wire), timeout);
+    collectives_.emplace(*layout_, InNode{dist::NodeCommunicator{*group_}}, std::move(wire), timeout);
   }
 
   [[nodiscard]] const Collectives& collectives() const noexcept { return *collectives_; }
@@ -84,7 +84,7 @@ class NodeGroup {
   dist::Arena window_;
   dist::PeerHealth health_;
   std::unique_ptr<dist::GroupLayout> layout_;
-  std::unique_ptr<dist::WindowGroup> group_;
+  std::unique_ptr<dist::NodeGroup> group_;
   std::optional<Collectives> collectives_;
 };
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 
 namespace testing {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>

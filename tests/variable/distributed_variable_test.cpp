@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/comm/reduction_to_one_device.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/bfloat16.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>

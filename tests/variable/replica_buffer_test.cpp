@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 

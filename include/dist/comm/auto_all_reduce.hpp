@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
 
 namespace dist {
 

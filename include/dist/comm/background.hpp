@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <dist/comm/reduce_block.hpp>
-#include <dist/comm/service_thread.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -21,6 +20,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/trace.hpp>
+#include <dist/device/service_thread.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {

@@ -7,9 +7,9 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
-#include <dist/comm/message_ring.hpp>
+#include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/messages/message_ring.hpp>
 #include <dist/comm/reduce_block.hpp>
-#include <dist/comm/shared_memory_collectives.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/dtype.hpp>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/shared_memory_all_reduce.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>

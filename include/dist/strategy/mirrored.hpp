@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>

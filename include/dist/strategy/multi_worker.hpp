@@ -18,8 +18,8 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/shared_memory_all_reduce.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/core/algorithms.hpp>
@@ -81,7 +81,7 @@ using WorkerCollectives =
 /// what sees all replicas at once, such as `reduce`, is a collective call of the processes.
 ///
 /// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory),
-/// MpiAllReduce (all processes, as MPI does it), SharedWindowAllReduce (one node only), AutoAllReduce. The replicas of
+/// MpiAllReduce (all processes, as MPI does it), NodeAllReduce (one node only), AutoAllReduce. The replicas of
 /// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
 ///
 /// Only the thread that makes the strategy may call `run` and others: it makes the calls of MPI. Make it before the

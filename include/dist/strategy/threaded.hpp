@@ -15,7 +15,7 @@
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/comm/thread.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/lasting.hpp>
 #include <dist/context/placement.hpp>

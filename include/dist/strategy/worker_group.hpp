@@ -17,9 +17,9 @@
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/node/communicator.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/comm/shared_window_all_reduce.hpp>
-#include <dist/comm/window.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
@@ -65,11 +65,11 @@ struct BetweenNodes {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
                 "MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>, or with "
-                "MpiAllReduce, SharedWindowAllReduce or AutoAllReduce");
+                "MpiAllReduce, NodeAllReduce or AutoAllReduce");
   static constexpr bool joins_processes = fits<Ops, mpi::Communicator>;
   static_assert(joins_processes,
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
-                "MpiAllReduce, SharedWindowAllReduce or AutoAllReduce, or Mirrored with this policy");
+                "MpiAllReduce, NodeAllReduce or AutoAllReduce, or Mirrored with this policy");
 
   using Type = std::conditional_t<is_named && joins_processes, Ops, RingAllReduce>;
   static constexpr bool hierarchical = true;
@@ -84,11 +84,11 @@ struct BetweenNodes<MpiAllReduce> {
 template <>
 struct BetweenNodes<AutoAllReduce> : BetweenNodes<RingAllReduce> {};
 template <>
-struct BetweenNodes<SharedWindowAllReduce> : BetweenNodes<RingAllReduce> {
+struct BetweenNodes<NodeAllReduce> : BetweenNodes<RingAllReduce> {
   static constexpr bool one_node_only = true;
 };
 
-struct WindowMemory;
+struct NodeMemory;
 
 /// A policy, as the processes look at it while they join.
 struct WorkerPolicy {
@@ -118,7 +118,7 @@ class WorkerProcesses {
  protected:
   /// Where the processes meet for collectives: once for each thread that calls them.
   struct Place {
-    WindowGroup& window;
+    NodeGroup& window;
     std::optional<mpi::Communicator> wire;  ///< between nodes, on those that talk there
   };
 
@@ -128,10 +128,10 @@ class WorkerProcesses {
   /// That of the thread that made the strategy.
   [[nodiscard]] Place first_place() const;
   /// The other processes of this node, found once more for one more place. A collective call.
-  [[nodiscard]] std::vector<WindowGroup::Peer> find_peers_again();
+  [[nodiscard]] std::vector<NodeGroup::Peer> find_peers_again();
   /// One more place, for another thread. `reached` says how many processes each one found on its node, with itself. A
   /// collective call.
-  [[nodiscard]] Place one_more_place(std::vector<WindowGroup::Peer> peers, std::span<const std::size_t> reached);
+  [[nodiscard]] Place one_more_place(std::vector<NodeGroup::Peer> peers, std::span<const std::size_t> reached);
 
   /// Whether several processes agree on the end of their data, and have not begun to.
   [[nodiscard]] bool has_to_agree() const noexcept { return all_ && !agreement_; }
@@ -152,7 +152,7 @@ class WorkerProcesses {
   [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers();
   [[nodiscard]] static std::chrono::nanoseconds default_timeout();
   /// `peers` are the other processes of this node, `number` is that of the mailboxes there. A collective call.
-  void join(Joined& joined, std::size_t number, std::vector<WindowGroup::Peer> peers, SpinBudget budget);
+  void join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers, SpinBudget budget);
 
   [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog);
 
@@ -170,7 +170,7 @@ class WorkerProcesses {
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
   std::shared_ptr<PeerHealth> health_;  // MPI_Finalize needs it later
-  std::shared_ptr<WindowMemory> memory_;
+  std::shared_ptr<NodeMemory> memory_;
   std::shared_ptr<Arena> arena_;
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
@@ -186,7 +186,7 @@ class WorkerGroup : public WorkerProcesses {
   using Between = BetweenNodes<Ops>;
 
  public:
-  using NodeOps = SharedWindowAllReduce::On<WindowCommunicator>;
+  using NodeOps = NodeAllReduce::On<NodeCommunicator>;
   using WireOps = typename Between::Type::template On<mpi::Communicator>;
   using Workers = Hierarchical<NodeOps, WireOps>;
 
@@ -210,7 +210,7 @@ class WorkerGroup : public WorkerProcesses {
   /// can use them at the same time: they stay as long as this group. A collective call.
   [[nodiscard]] Workers more_workers() {
     workers().agree({.operation = "collectives in the background"});
-    std::vector<WindowGroup::Peer> peers = find_peers_again();
+    std::vector<NodeGroup::Peer> peers = find_peers_again();
     std::vector<std::size_t> reached(layout().size());
     workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
     return *workers_.emplace_back(workers_at(one_more_place(std::move(peers), reached)));
@@ -225,7 +225,7 @@ class WorkerGroup : public WorkerProcesses {
   [[nodiscard]] std::unique_ptr<Workers> workers_at(const Place& place) const {
     std::optional<WireOps> wire;
     if (place.wire) wire.emplace(*place.wire);
-    return std::make_unique<Workers>(layout(), NodeOps{WindowCommunicator{place.window}}, std::move(wire), timeout());
+    return std::make_unique<Workers>(layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire), timeout());
   }
 
   std::vector<std::unique_ptr<Workers>> workers_;  // first for the thread that made the strategy

@@ -14,14 +14,14 @@
 #include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
-#include <dist/comm/mpi/node_window.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/watchdog.hpp>
-#include <dist/comm/window.hpp>
+#include <dist/comm/mpi/node_group.hpp>
+#include <dist/comm/node/communicator.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/duration.hpp>
@@ -41,18 +41,18 @@ namespace dist {
 namespace detail {
 
 /// Memory that the processes of a node share, and the arena in it: variables keep it as long as they need it.
-struct WindowMemory {
+struct NodeMemory {
   /// `processes` is the most that may map it: each maps that of all, and once more for collectives in the background.
-  WindowMemory(std::size_t replicas, std::size_t processes)
+  NodeMemory(std::size_t replicas, std::size_t processes)
       : shared(bytes_for(2 * processes)),
-        arena(replicas, std::span{shared.data(), shared.size()}.subspan(WindowGroup::header_bytes)) {}
+        arena(replicas, std::span{shared.data(), shared.size()}.subspan(NodeGroup::header_bytes)) {}
 
   SharedMemory shared;
   Arena arena;
 
  private:
   [[nodiscard]] static std::size_t bytes_for(std::size_t mappings) {
-    constexpr std::size_t header = WindowGroup::header_bytes;
+    constexpr std::size_t header = NodeGroup::header_bytes;
     const std::size_t least = 2 * header;
     return std::max(least, std::min(header + Arena::largest_reservation(mappings), SharedMemory::largest()));
   }
@@ -62,7 +62,7 @@ struct WindowMemory {
 struct WorkerProcesses::Joined {
   std::optional<Watchdog> watchdog;
   std::optional<mpi::Communicator> wire;
-  std::unique_ptr<WindowGroup> window;
+  std::unique_ptr<NodeGroup> window;
 
   [[nodiscard]] Place place() const { return {*window, wire}; }
 };
@@ -74,7 +74,7 @@ DIST_INLINE_MPI WorkerProcesses::WorkerProcesses(WorkerWorld world, const MultiW
       timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
       checks_(options.checks),
       health_(known_peers()),
-      memory_(std::make_shared<WindowMemory>(replicas_of(options), world_.size())),
+      memory_(std::make_shared<NodeMemory>(replicas_of(options), world_.size())),
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
   Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
@@ -106,17 +106,17 @@ DIST_INLINE_MPI WorkerProcesses::~WorkerProcesses() = default;
 
 DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::first_place() const { return joined_.front()->place(); }
 
-DIST_INLINE_MPI std::vector<WindowGroup::Peer> WorkerProcesses::find_peers_again() {
+DIST_INLINE_MPI std::vector<NodeGroup::Peer> WorkerProcesses::find_peers_again() {
   const std::size_t number = joined_.size();
-  if (number == WindowGroup::most_groups)
+  if (number == NodeGroup::most_groups)
     throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
                           text(number - 1, " were made, one after each failure"), "Start all workers again");
   if (!all_) return {};
   const bool separate = layout_->groups() == layout_->size();
-  return mpi::find_nodes(*all_, memory_->shared, WindowGroup::mailboxes_at(number), separate).peers;
+  return mpi::find_nodes(*all_, memory_->shared, NodeGroup::mailboxes_at(number), separate).peers;
 }
 
-DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::one_more_place(std::vector<WindowGroup::Peer> peers,
+DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::one_more_place(std::vector<NodeGroup::Peer> peers,
                                                                        std::span<const std::size_t> reached) {
   // All see the same, so that all throw or none.
   for (std::size_t group = 0; group < layout_->groups(); ++group)
@@ -168,15 +168,15 @@ DIST_INLINE_MPI std::chrono::nanoseconds WorkerProcesses::default_timeout() {
   return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
 }
 
-DIST_INLINE_MPI void WorkerProcesses::join(Joined& joined, std::size_t number, std::vector<WindowGroup::Peer> peers,
+DIST_INLINE_MPI void WorkerProcesses::join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers,
                                            SpinBudget budget) {
   if (layout_->groups() > 1 && layout_->groups() < layout_->size())
     joined.wire = between_leaders(*joined.watchdog);
   else if (layout_->groups() > 1)
     joined.wire = number == 0 ? *all_ : mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*joined.watchdog)};
   const std::string host{all_ ? all_->host(all_->rank()) : "here"};
-  joined.window = std::make_unique<WindowGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
-                                                std::move(peers), *health_, budget, timeout_, number);
+  joined.window = std::make_unique<NodeGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
+                                              std::move(peers), *health_, budget, timeout_, number);
 }
 
 DIST_INLINE_MPI mpi::CommunicatorOptions WorkerProcesses::options_of_mpi(Watchdog& watchdog) {

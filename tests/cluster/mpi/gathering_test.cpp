@@ -7,13 +7,13 @@
 #include <string>
 #include <thread>
 
-#include <cluster/rendezvous/pair.hpp>
-#include <cluster/rendezvous/ports.hpp>
-#include <dist/cluster/rendezvous/listen.hpp>
+#include <dist/net/listen.hpp>
+#include <net/pair.hpp>
+#include <net/ports.hpp>
 #include <support/stderr_of.hpp>
 
 using namespace std::chrono_literals;
-using namespace dist::rendezvous;
+using namespace dist::net;
 using dist::text;
 using dist::detail::Gathering;
 using dist::detail::WorldFailure;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <cluster/mpi/world_ranks.hpp>
-#include <cluster/rendezvous/ports.hpp>
+#include <net/ports.hpp>
 #include <support/processes.hpp>
 #include <support/stderr_of.hpp>
 
@@ -40,7 +40,7 @@ bool is_open_to_networks() {
   for (int each = 0; each < 256; ++each) {
     int listens = 0;
     socklen_t size = sizeof listens;
-    dist::rendezvous::SocketAddress address;
+    dist::net::SocketAddress address;
     address.size = sizeof address.storage;
     if (getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
         getsockname(each, address.get(), &address.size) == 0 && !address.is_loopback())
@@ -110,10 +110,9 @@ TEST_CASE("processes started by hand are one world with shared memory") {
 }
 
 TEST_CASE("a mute listener where an X server would be, such as TensorBoard at port 6006, delays nobody") {
-  dist::rendezvous::Descriptor mute;
+  dist::net::Descriptor mute;
   for (int port = 6000; port < 6010 && !mute; ++port)
-    mute = dist::rendezvous::detail::try_to_listen(
-        dist::rendezvous::resolve({"127.0.0.1", std::to_string(port)}).addresses.at(0));
+    mute = dist::net::detail::try_to_listen(dist::net::resolve({"127.0.0.1", std::to_string(port)}).addresses.at(0));
   REQUIRE(mute);
   const auto tasks = free_endpoints(2);
   Processes processes{2, [&](std::size_t rank) {
@@ -299,7 +298,7 @@ TEST_CASE(
   Notes notes{5};
   Processes processes{4, [&](std::size_t process) {
                         if (process == 3) {  // the job before, which holds the port for a while
-                          const auto holder = dist::rendezvous::listen_at(tasks[0], {});
+                          const auto holder = dist::net::listen_at(tasks[0], {});
                           notes.write(4, "holds it");
                           usleep(1'500'000);
                           return 0;

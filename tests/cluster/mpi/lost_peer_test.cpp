@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cluster/rendezvous/pair.hpp>
-#include <dist/cluster/rendezvous/connection.hpp>
+#include <dist/net/connection.hpp>
+#include <net/pair.hpp>
 
 using dist::LostPeer;
 using dist::read_lost_peer;
@@ -16,7 +16,7 @@ const LostPeer server{7, "host-7", "the server ended", false};
 
 void send_frame(int socket, WorldFrame type, const std::vector<std::byte>& record, std::size_t cut = 0) {
   std::vector<std::byte> bytes;
-  dist::rendezvous::append_frame(bytes, static_cast<std::uint16_t>(type), record);
+  dist::net::append_frame(bytes, static_cast<std::uint16_t>(type), record);
   REQUIRE(send(socket, bytes.data(), bytes.size() - cut, 0) == static_cast<ssize_t>(bytes.size() - cut));
 }
 

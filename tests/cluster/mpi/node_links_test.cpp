@@ -4,14 +4,14 @@
 
 #include <thread>
 
-#include <cluster/rendezvous/pair.hpp>
+#include <net/pair.hpp>
 
 using namespace std::chrono_literals;
 using dist::detail::FenceBook;
 using dist::detail::NodeLinks;
 using dist::detail::WorldFrame;
-using dist::rendezvous::Connection;
-using dist::rendezvous::Frame;
+using dist::net::Connection;
+using dist::net::Frame;
 
 namespace {
 
@@ -22,7 +22,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 /// The links of two servers, of which 0 is the first.
 struct Two {
-  explicit Two(dist::rendezvous::Milliseconds silence) : first(2, silence), second(2, silence) {
+  explicit Two(dist::net::Milliseconds silence) : first(2, silence), second(2, silence) {
     auto [here, there] = dist_test::socket_pair();
     first.add(1, Connection{std::move(here), dist::detail::longest_link_frame});
     second.add(0, Connection{std::move(there), dist::detail::longest_link_frame});

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cluster/rendezvous/pair.hpp>
+#include <net/pair.hpp>
 
 using dist::detail::NodeRanks;
 using dist::detail::WorldFrame;
-using dist::rendezvous::Connection;
-using dist::rendezvous::Descriptor;
+using dist::net::Connection;
+using dist::net::Descriptor;
 
 namespace {
 

@@ -5,17 +5,17 @@
 #include <string>
 
 #include <cluster/mpi/world_ranks.hpp>
-#include <cluster/rendezvous/pair.hpp>
-#include <cluster/rendezvous/ports.hpp>
+#include <net/pair.hpp>
+#include <net/ports.hpp>
 #include <support/processes.hpp>
 
 using namespace dist_test;
 using dist::detail::NodeServer;
 using dist::detail::NodeWelcome;
 using dist::detail::WorldFrame;
-using dist::rendezvous::Connection;
-using dist::rendezvous::Descriptor;
-using dist::rendezvous::Frame;
+using dist::net::Connection;
+using dist::net::Descriptor;
+using dist::net::Frame;
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Served {
     rank = Connection{std::move(here), dist::detail::longest_lifeline_frame};
     process.emplace(1, [&, server = there.get()](std::size_t) {
       rank.close();
-      Descriptor listening = dist::rendezvous::listen_at(options.tasks[0], {});
+      Descriptor listening = dist::net::listen_at(options.tasks[0], {});
       return NodeServer{options, std::move(listening), Descriptor{dup(server)}}.run();
     });
   }
@@ -121,11 +121,11 @@ TEST_CASE("a process that comes while the job runs is told so") {
   Served served{1};
   CHECK(served.next().type == static_cast<std::uint16_t>(WorldFrame::environment));
   const auto& tasks = served.options.tasks;
-  dist::rendezvous::Dialer late{tasks[0],
-                                {dist::rendezvous::Hello::Role::worker, 0, 1,
-                                 dist::rendezvous::list_checksum(tasks, ""), "host", dist::rendezvous::machine_id()},
-                                {}};
-  CHECK_THROWS_WITH_AS(static_cast<void>(dial(late, "The server", 20s, dist::rendezvous::Deadline::in(20s))),
+  dist::net::Dialer late{
+      tasks[0],
+      {dist::net::Hello::Role::worker, 0, 1, dist::net::list_checksum(tasks, ""), "host", dist::net::machine_id()},
+      {}};
+  CHECK_THROWS_WITH_AS(static_cast<void>(dial(late, "The server", 20s, dist::net::Deadline::in(20s))),
                        "Worker 0 on host 'host' comes when the job runs already (all its tasks had come before). Start "
                        "all processes of a job "
                        "together, each with its own index.",

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <cluster/mpi/world_ranks.hpp>
-#include <cluster/rendezvous/ports.hpp>
+#include <net/ports.hpp>
 #include <support/processes.hpp>
 
 using dist::HostedOptions;

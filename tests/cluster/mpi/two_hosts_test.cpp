@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/rendezvous/address_exchange.hpp>
+#include <dist/cluster/address_exchange.hpp>
 
 #include <cluster/mpi/world_ranks.hpp>
 #include <support/processes.hpp>
@@ -47,7 +47,7 @@ class TwoHosts {
   /// Moves this process to a host.
   void enter(std::size_t host) const {
     for (const char* kind : {"net", "uts"}) {
-      const dist::rendezvous::Descriptor space{
+      const dist::net::Descriptor space{
           open(dist::text("/proc/", holders_[host], "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
       if (setns(space.get(), 0) != 0) _exit(98);
     }
@@ -120,7 +120,7 @@ TEST_CASE("tasks that know the first one's address only are one world over two h
   Processes processes{4, [&](std::size_t task) {
                         hosts.enter(task % 2);
                         dist::HostedOptions options = options_for(task);
-                        dist::rendezvous::MeetingOptions meeting;
+                        dist::net::MeetingOptions meeting;
                         meeting.place = options.tasks[0];
                         meeting.rank = task;
                         meeting.world = 4;

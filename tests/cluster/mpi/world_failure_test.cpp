@@ -16,5 +16,5 @@ TEST_CASE("a failure is the same error in every process") {
 TEST_CASE("a failure that is cut") {
   const std::vector<std::byte> record = WorldFailure{WorldFailure::Kind::deadline, {"a", "b", "c"}}.record();
   for (std::size_t size = 0; size < record.size(); ++size)
-    CHECK_THROWS_AS(static_cast<void>(WorldFailure::from(std::span{record}.first(size))), dist::rendezvous::FrameError);
+    CHECK_THROWS_AS(static_cast<void>(WorldFailure::from(std::span{record}.first(size))), dist::net::FrameError);
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <cluster/mpi/world_ranks.hpp>
-#include <cluster/rendezvous/ports.hpp>
+#include <net/ports.hpp>
 #include <support/processes.hpp>
 
 using namespace dist_test;

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include <dist/comm/peer_health.hpp>
+#include <dist/comm/health/peer_health.hpp>
 
 namespace {
 

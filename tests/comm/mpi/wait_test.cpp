@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include <dist/comm/peer_health.hpp>
+#include <dist/comm/health/peer_health.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
-#include <dist/cluster/rendezvous/hmac.hpp>
+#include <dist/net/hmac.hpp>
 
 int main() {
-  const dist::rendezvous::Proof proof = dist::rendezvous::hmac_sha256("secret", {});
-  return dist::rendezvous::equal_proofs(proof, proof) ? 0 : 1;
+  const dist::net::Proof proof = dist::net::hmac_sha256("secret", {});
+  return dist::net::equal_proofs(proof, proof) ? 0 : 1;
 }

@@ -14,10 +14,10 @@
 #include <dist/cluster/mpi/node_links.hpp>
 #include <dist/cluster/mpi/node_ranks.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
-#include <dist/cluster/rendezvous/dialer.hpp>
-#include <dist/cluster/rendezvous/machine.hpp>
-#include <dist/cluster/rendezvous/reception.hpp>
 #include <dist/core/say.hpp>
+#include <dist/net/dialer.hpp>
+#include <dist/net/machine.hpp>
+#include <dist/net/reception.hpp>
 
 namespace dist::detail {
 
@@ -27,14 +27,14 @@ struct WorldStart {
   std::vector<std::string> node_names;
 
   [[nodiscard]] std::vector<std::byte> record() const {
-    rendezvous::RecordWriter writer;
+    net::RecordWriter writer;
     writer.string(name);
     for (const std::string& node : node_names) writer.string(node);
     return {writer.content().begin(), writer.content().end()};
   }
   /// Throws FrameError.
   [[nodiscard]] static WorldStart from(std::span<const std::byte> record, std::size_t nodes) {
-    rendezvous::RecordReader reader{record};
+    net::RecordReader reader{record};
     WorldStart start;
     start.name = reader.string();
     for (std::size_t node = 0; node < nodes; ++node) start.node_names.push_back(reader.string());
@@ -48,8 +48,8 @@ struct WorldStart {
 struct Abandoned {};
 
 /// The refusal when tasks did not come within a time.
-[[nodiscard]] inline rendezvous::Refusal late_refusal(const MissingTasks& missing, rendezvous::Milliseconds within) {
-  return {text(missing.who, " within ", rendezvous::seconds(within)), missing.why,
+[[nodiscard]] inline net::Refusal late_refusal(const MissingTasks& missing, net::Milliseconds within) {
+  return {text(missing.who, " within ", net::seconds(within)), missing.why,
           "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
           "is an option"};
 }
@@ -58,10 +58,10 @@ struct Abandoned {};
 /// before all have come may come back.
 class Gathering {
  public:
-  Gathering(const HostedOptions& options, const NodeMap& nodes, rendezvous::Reception& reception, NodeRanks& ranks,
-            NodeLinks& links, std::optional<rendezvous::Deadline> deadline = std::nullopt)
+  Gathering(const HostedOptions& options, const NodeMap& nodes, net::Reception& reception, NodeRanks& ranks,
+            NodeLinks& links, std::optional<net::Deadline> deadline = std::nullopt)
       : options_(options),
-        deadline_(deadline.value_or(rendezvous::Deadline::in(options.deadline))),
+        deadline_(deadline.value_or(net::Deadline::in(options.deadline))),
         nodes_(nodes),
         node_(nodes.node_of(options.rank)),
         reception_(reception),
@@ -69,19 +69,18 @@ class Gathering {
         links_(links),
         present_(options.tasks.size()),
         node_names_(nodes.nodes()) {
-    node_names_[node_] = rendezvous::host_name();
+    node_names_[node_] = net::host_name();
     present_[options.rank] = true;
   }
 
   /// Returns when all tasks of the job have come. Throws WorldFailure, which names those that have not, or Abandoned.
   [[nodiscard]] WorldStart run() {
-    const rendezvous::Deadline patience = rendezvous::Deadline::in(options_.patience);
+    const net::Deadline patience = net::Deadline::in(options_.patience);
     bool said = false;
     if (node_ != 0) dial_first();
     while (!start_) {
       if (node_ == 0 && all_present()) return begin();
-      if (deadline_.later(node_ == 0 ? rendezvous::Milliseconds{0} : rendezvous::Milliseconds{500}).passed())
-        throw late();
+      if (deadline_.later(node_ == 0 ? net::Milliseconds{0} : net::Milliseconds{500}).passed()) throw late();
       if (!said && patience.passed()) {
         said = true;
         say_who_is_missing();
@@ -92,52 +91,52 @@ class Gathering {
       reception_.add_entries(entries);
       ranks_.add_entries(entries);
       links_.add_entries(entries);
-      rendezvous::Deadline next = deadline_.sooner(reception_.next());
+      net::Deadline next = deadline_.sooner(reception_.next());
       if (dialer_) {
         entries.push_back(dialer_->poll_entry());
         next = next.sooner(dialer_->next());
       }
-      poll(entries.data(), entries.size(), next.poll_timeout(rendezvous::Milliseconds{500}));
-      reception_.advance([&](const rendezvous::Hello& hello) { return admit(hello); },
-                         [&](rendezvous::Guest guest) { enter(std::move(guest)); });
+      poll(entries.data(), entries.size(), next.poll_timeout(net::Milliseconds{500}));
+      reception_.advance([&](const net::Hello& hello) { return admit(hello); },
+                         [&](net::Guest guest) { enter(std::move(guest)); });
       // With a secret it was one of us who came with another list; without, it may have been anybody.
       if (reception_.other_list() && !options_.secret.empty())
         throw WorldFailure{WorldFailure::Kind::rendezvous, *reception_.other_list()};
       ranks_.advance([](std::size_t) {}, [&](std::size_t rank, const std::string&) { left(rank); });
-      links_.advance([&](std::size_t node, const rendezvous::Frame& frame) { take(node, frame); },
+      links_.advance([&](std::size_t node, const net::Frame& frame) { take(node, frame); },
                      [&](std::size_t node, const std::string&) { unlinked(node); });
     }
     return *start_;
   }
 
  private:
-  [[nodiscard]] std::optional<rendezvous::Refusal> admit(const rendezvous::Hello& hello) {
+  [[nodiscard]] std::optional<net::Refusal> admit(const net::Hello& hello) {
     const auto rank = static_cast<std::size_t>(hello.rank);
     const std::string who = text("Worker ", rank, " on host '", hello.host, "'");
     if (hello.rank >= options_.tasks.size())
-      return rendezvous::Refusal{who + " is no task of the list", text("it has ", options_.tasks.size(), " tasks"),
-                                 "Give every process its own index"};
-    const bool server = hello.role == rendezvous::Hello::Role::server;
+      return net::Refusal{who + " is no task of the list", text("it has ", options_.tasks.size(), " tasks"),
+                          "Give every process its own index"};
+    const bool server = hello.role == net::Hello::Role::server;
     const std::size_t node = nodes_.node_of(rank);
     const bool belongs = server ? node_ == 0 && node != 0 && nodes_.first(node) == rank : node == node_;
     if (!belongs)
-      return rendezvous::Refusal{who + " came to the wrong task", text("this is worker ", options_.rank),
-                                 "Let all processes of the job run the same version"};
-    if (!server && hello.machine != rendezvous::machine_id())
-      return rendezvous::Refusal{
+      return net::Refusal{who + " came to the wrong task", text("this is worker ", options_.rank),
+                          "Let all processes of the job run the same version"};
+    if (!server && hello.machine != net::machine_id())
+      return net::Refusal{
           text(who, " runs on another machine or container than worker ", options_.rank),
           text("both addresses have the host '", options_.tasks[rank].host, "', so they are taken for one node"),
           "List each task by an address of its own machine or container"};
     if (server ? links_.connected(node) : rank == options_.rank || ranks_.connected(rank))
-      return rendezvous::Refusal{text("Worker ", rank, " has come twice"),
-                                 text("a second process, on host '", hello.host, "', says that it is worker ", rank),
-                                 "Give every process its own index"};
+      return net::Refusal{text("Worker ", rank, " has come twice"),
+                          text("a second process, on host '", hello.host, "', says that it is worker ", rank),
+                          "Give every process its own index"};
     return std::nullopt;
   }
 
-  void enter(rendezvous::Guest guest) {
+  void enter(net::Guest guest) {
     const auto rank = static_cast<std::size_t>(guest.hello.rank);
-    const bool server = guest.hello.role == rendezvous::Hello::Role::server;
+    const bool server = guest.hello.role == net::Hello::Role::server;
     guest.connection.allow(server ? longest_link_frame : longest_lifeline_frame);
     if (server) {
       node_names_[nodes_.node_of(rank)] = guest.hello.host;
@@ -156,18 +155,18 @@ class Gathering {
 
   void tell(std::size_t rank, bool present) {
     present_[rank] = present;
-    rendezvous::RecordWriter writer;
+    net::RecordWriter writer;
     writer.number(std::uint64_t{rank});
     if (node_ != 0) links_.send(0, present ? WorldFrame::present : WorldFrame::absent, writer.content());
   }
 
-  void take(std::size_t node, const rendezvous::Frame& frame) {
+  void take(std::size_t node, const net::Frame& frame) {
     const auto type = static_cast<WorldFrame>(frame.type);
     if (type == WorldFrame::start && node_ != 0) start_ = WorldStart::from(frame.payload, nodes_.nodes());
     if (type == WorldFrame::failed) throw WorldFailure::from(frame.payload);
     if (type == WorldFrame::waiting && node_ != 0) elsewhere_ = MissingTasks::from(frame.payload);
     if (type != WorldFrame::present && type != WorldFrame::absent) return;
-    rendezvous::RecordReader reader{frame.payload};
+    net::RecordReader reader{frame.payload};
     const auto rank = reader.number<std::uint64_t>();
     if (rank < present_.size() && nodes_.node_of(rank) == node) present_[rank] = type == WorldFrame::present;
   }
@@ -178,11 +177,11 @@ class Gathering {
   }
 
   void dial_first() {
-    rendezvous::Hello hello{rendezvous::Hello::Role::server, options_.rank,
-                            options_.tasks.size(),           rendezvous::list_checksum(options_.tasks, options_.job),
-                            rendezvous::host_name(),         rendezvous::machine_id()};
+    net::Hello hello{net::Hello::Role::server, options_.rank,
+                     options_.tasks.size(),    net::list_checksum(options_.tasks, options_.job),
+                     net::host_name(),         net::machine_id()};
     dialer_.emplace(options_.tasks[0], std::move(hello),
-                    rendezvous::Dialer::Options{options_.secret, options_.handshake, longest_link_frame});
+                    net::Dialer::Options{options_.secret, options_.handshake, longest_link_frame});
   }
 
   void dial() {
@@ -206,8 +205,8 @@ class Gathering {
   }
 
   [[nodiscard]] WorldStart begin() {
-    WorldStart start{text("dist-", rendezvous::list_checksum(options_.tasks, options_.job), "-"), node_names_};
-    const rendezvous::Nonce random = rendezvous::random_nonce();
+    WorldStart start{text("dist-", net::list_checksum(options_.tasks, options_.job), "-"), node_names_};
+    const net::Nonce random = net::random_nonce();
     for (std::size_t i = 0; i < 8; ++i) start.name += text(i == 0 ? "" : ".", std::to_integer<int>(random[i]));
     // Machines may share a name (containers often do); nodes may not.
     for (std::size_t node = 0; node < node_names_.size(); ++node)
@@ -250,7 +249,7 @@ class Gathering {
   /// Once, so that the user who starts a job by hand sees what it waits for.
   void say_who_is_missing() const {
     const MissingTasks found = missing();
-    say(text(found.who, " yet (", found.why, "); waiting up to ", rendezvous::seconds(options_.deadline)));
+    say(text(found.who, " yet (", found.why, "); waiting up to ", net::seconds(options_.deadline)));
   }
   /// Tells the processes that wait here, so that they can say so, too.
   void tell_who_is_missing() {
@@ -263,15 +262,15 @@ class Gathering {
   }
 
   const HostedOptions& options_;
-  rendezvous::Deadline deadline_;
+  net::Deadline deadline_;
   const NodeMap& nodes_;
   std::size_t node_;
-  rendezvous::Reception& reception_;
+  net::Reception& reception_;
   NodeRanks& ranks_;
   NodeLinks& links_;
   std::vector<bool> present_;
   std::vector<std::string> node_names_;
-  std::optional<rendezvous::Dialer> dialer_;
+  std::optional<net::Dialer> dialer_;
   std::optional<WorldStart> start_;
   std::optional<MissingTasks> elsewhere_;  ///< what the first server said
   MissingTasks told_;

@@ -5,24 +5,24 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/cluster/rendezvous/deadline.hpp>
-#include <dist/cluster/rendezvous/endpoint.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
 
 namespace dist {
 
 /// One task of a hosted world: where it listens.
-using HostedTask = rendezvous::Endpoint;
+using HostedTask = net::Endpoint;
 
 /// What a process must know to join a hosted world.
 struct HostedOptions {
   std::vector<HostedTask> tasks;                ///< in rank order, the same in every process
   std::size_t rank = 0;                         ///< of this process
-  std::string secret;                           ///< of the job; empty: peers are believed (`rendezvous::job_secret()`)
+  std::string secret;                           ///< of the job; empty: peers are believed (`net::job_secret()`)
   std::string job;                              ///< name or number of the job; jobs that differ do not join
   std::chrono::milliseconds deadline{120'000};  ///< for all to come together, and again for all to leave MPI_Init
-  std::chrono::milliseconds patience = rendezvous::default_patience;  ///< before stderr says who is missing
+  std::chrono::milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   std::chrono::milliseconds grace{5'000};          ///< for the others to end by themselves when a process is gone
   std::chrono::milliseconds handshake{3'000};      ///< for a connection to say who it is
   std::chrono::milliseconds silence{15'000};       ///< without a sign of life another host counts as gone
@@ -53,7 +53,7 @@ class NodeMap {
  private:
   [[nodiscard]] static bool same_host(const std::string& one, const std::string& other) {
     const auto here = [](const std::string& host) {
-      return host == "127.0.0.1" || (rendezvous::names_loopback(host) && !host.starts_with("127."));
+      return host == "127.0.0.1" || (net::names_loopback(host) && !host.starts_with("127."));
     };
     return one == other || (here(one) && here(other));
   }
@@ -73,17 +73,17 @@ inline void check(const HostedOptions& options) {
   for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
     const std::string who = text("Worker ", rank, "'s address ", to_string(tasks[rank]));
     if (tasks[rank].host.empty()) throw InvalidArgument(who + " has no host", "it is empty", "Write host:port");
-    rendezvous::port_number(tasks[rank]);
+    net::port_number(tasks[rank]);
     for (std::size_t other = 0; other < rank; ++other) {
       if (tasks[other] == tasks[rank])
         throw InvalidArgument(text(who, " is worker ", other, "'s too"), "two tasks cannot listen at one address",
                               "Give each task of a host a port of its own");
-      if (rendezvous::names_loopback(tasks[other].host) != rendezvous::names_loopback(tasks[rank].host))
-        throw InvalidArgument(text(rendezvous::names_loopback(tasks[rank].host)
-                                       ? who
-                                       : text("Worker ", other, "'s address ", to_string(tasks[other])),
-                                   " is one that only its own machine reaches"),
-                              "other tasks are on other hosts", "List an address of its network");
+      if (net::names_loopback(tasks[other].host) != net::names_loopback(tasks[rank].host))
+        throw InvalidArgument(
+            text(net::names_loopback(tasks[rank].host) ? who
+                                                       : text("Worker ", other, "'s address ", to_string(tasks[other])),
+                 " is one that only its own machine reaches"),
+            "other tasks are on other hosts", "List an address of its network");
     }
   }
 }

@@ -21,14 +21,14 @@
 #include <dist/cluster/mpi/node_door.hpp>
 #include <dist/cluster/mpi/node_server.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
-#include <dist/cluster/rendezvous/dialer.hpp>
-#include <dist/cluster/rendezvous/listen.hpp>
-#include <dist/cluster/rendezvous/machine.hpp>
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/say.hpp>
+#include <dist/device/slow_wait.hpp>
+#include <dist/net/dialer.hpp>
+#include <dist/net/listen.hpp>
+#include <dist/net/machine.hpp>
 
 namespace dist {
 
@@ -64,29 +64,25 @@ class HostedWorld {
     HostedWorld world{options.rank, options.tasks.size()};
     world.server_ = {first, options.tasks[first].host, "the server process of its host, which it had started, ended",
                      false};
-    const rendezvous::Deadline deadline = rendezvous::Deadline::in(options.deadline);
+    const net::Deadline deadline = net::Deadline::in(options.deadline);
     if (options.rank == first) {
-      rendezvous::Descriptor listening =
-          rendezvous::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
-                                                       .port_in_use = options.port_patience,
-                                                       .name_unknown = options.deadline,
-                                                       .patience = options.patience});
+      net::Descriptor listening = net::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
+                                                                        .port_in_use = options.port_patience,
+                                                                        .name_unknown = options.deadline,
+                                                                        .patience = options.patience});
       world.await_start(
-          rendezvous::Connection{start_server(options, std::move(listening), deadline), detail::longest_lifeline_frame},
+          net::Connection{start_server(options, std::move(listening), deadline), detail::longest_lifeline_frame},
           deadline, options);
       return world;
     }
-    const rendezvous::Hello hello{rendezvous::Hello::Role::worker,
-                                  options.rank,
-                                  options.tasks.size(),
-                                  rendezvous::list_checksum(options.tasks, options.job),
-                                  rendezvous::host_name(),
-                                  rendezvous::machine_id()};
+    const net::Hello hello{net::Hello::Role::worker, options.rank,
+                           options.tasks.size(),     net::list_checksum(options.tasks, options.job),
+                           net::host_name(),         net::machine_id()};
     do {
-      rendezvous::Dialer dialer{
+      net::Dialer dialer{
           options.tasks[first], hello, {options.secret, options.handshake, detail::longest_lifeline_frame}};
-      rendezvous::Connection server = dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])),
-                                           options.deadline, deadline, options.patience);
+      net::Connection server = dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])),
+                                    options.deadline, deadline, options.patience);
       world.await_start(std::move(server), deadline, options);
     } while (!world.lifeline_);  // the server went before all had come: another may take its place
     return world;
@@ -128,19 +124,18 @@ class HostedWorld {
 
   void send(detail::WorldFrame frame) {
     std::vector<std::byte> bytes;
-    rendezvous::append_frame(bytes, static_cast<std::uint16_t>(frame), {});
+    net::append_frame(bytes, static_cast<std::uint16_t>(frame), {});
     static_cast<void>(::send(lifeline_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
   }
 
   /// Forks a process that serves this node, and is no child of this one: nobody has to wait for its end, and it
   /// outlives this process to tell of it. Returns the connection with it.
-  [[nodiscard]] static rendezvous::Descriptor start_server(const HostedOptions& options,
-                                                           rendezvous::Descriptor listening,
-                                                           rendezvous::Deadline deadline) {
+  [[nodiscard]] static net::Descriptor start_server(const HostedOptions& options, net::Descriptor listening,
+                                                    net::Deadline deadline) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-      throw RendezvousError("The server of this node does not start", rendezvous::system_text(), "Check ulimit -n");
-    rendezvous::Descriptor mine{ends[0]}, its{ends[1]};
+      throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
+    net::Descriptor mine{ends[0]}, its{ends[1]};
     const pid_t between = fork();
     if (between == 0) {
       const pid_t server = fork();
@@ -155,8 +150,8 @@ class HostedWorld {
     return mine;
   }
 
-  [[noreturn]] static void serve(const HostedOptions& options, rendezvous::Descriptor listening,
-                                 rendezvous::Descriptor own, rendezvous::Deadline deadline) {
+  [[noreturn]] static void serve(const HostedOptions& options, net::Descriptor listening, net::Descriptor own,
+                                 net::Deadline deadline) {
     setsid();
     // It ends with its ranks, and not before: a signal to the whole job reaches the server, too.
     for (const int ignored : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
@@ -177,12 +172,12 @@ class HostedWorld {
 
   /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
   /// standard error that all share. Throws RendezvousError.
-  static void keep_only(rendezvous::Descriptor& listening, rendezvous::Descriptor& own) {
-    for (rendezvous::Descriptor* const kept : {&listening, &own}) {
+  static void keep_only(net::Descriptor& listening, net::Descriptor& own) {
+    for (net::Descriptor* const kept : {&listening, &own}) {
       if (kept->get() > STDERR_FILENO) continue;
-      rendezvous::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+      net::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
       if (!moved)
-        throw RendezvousError("The server of this node does not start", rendezvous::system_text(), "Check ulimit -n");
+        throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
       *kept = std::move(moved);
     }
     const int low = std::min(listening.get(), own.get());
@@ -190,7 +185,7 @@ class HostedWorld {
     close_all(STDERR_FILENO + 1, low - 1);
     close_all(low + 1, high - 1);
     close_all(high + 1, std::numeric_limits<int>::max());
-    const rendezvous::Descriptor nowhere{open("/dev/null", O_RDWR | O_CLOEXEC)};
+    const net::Descriptor nowhere{open("/dev/null", O_RDWR | O_CLOEXEC)};
     dup2(nowhere.get(), STDIN_FILENO);
     dup2(nowhere.get(), STDOUT_FILENO);
   }
@@ -202,17 +197,17 @@ class HostedWorld {
 
   /// Waits for the variables of this rank, and sets them. Leaves the lifeline empty when the server went without a
   /// word.
-  void await_start(rendezvous::Connection server, rendezvous::Deadline deadline, const HostedOptions& options) {
+  void await_start(net::Connection server, net::Deadline deadline, const HostedOptions& options) {
     const bool own = options.rank == server_.rank;
-    const rendezvous::Deadline patience = rendezvous::Deadline::in(options.patience);
+    const net::Deadline patience = net::Deadline::in(options.patience);
     bool said = own;  // its server says the same
     missing_ = {};
     SlowWait slow;
     // The server keeps the same deadline and can name the missing processes: it speaks first.
-    deadline = deadline.later(rendezvous::Milliseconds{2000});
+    deadline = deadline.later(net::Milliseconds{2000});
     for (;;) {
       const bool alive = server.receive();
-      while (const std::optional<rendezvous::Frame> frame = server.next()) take(*frame);
+      while (const std::optional<net::Frame> frame = server.next()) take(*frame);
       if (!environment_.empty() && server.received_all()) {
         lifeline_ = server.release();
         return;
@@ -230,20 +225,20 @@ class HostedWorld {
             .raise();
       if (deadline.passed())
         throw DeadlineExceeded(text("The server at ", to_string(options.tasks[server_.rank]), " gave no answer within ",
-                                    rendezvous::seconds(options.deadline)),
+                                    net::seconds(options.deadline)),
                                "it is stopped, or cut off", "Start the job again");
       if (!said && patience.passed() && !missing_.who.empty()) {
         said = true;
         say(text("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",
-                 rendezvous::seconds(options.deadline)));
+                 net::seconds(options.deadline)));
       }
       pollfd entry = server.poll_entry();
-      poll(&entry, 1, deadline.poll_timeout(rendezvous::Milliseconds{said ? 1000 : 100}));
+      poll(&entry, 1, deadline.poll_timeout(net::Milliseconds{said ? 1000 : 100}));
     }
   }
 
   /// Takes a frame of the server. Throws the failure that the server reports.
-  void take(const rendezvous::Frame& frame) {
+  void take(const net::Frame& frame) {
     switch (static_cast<detail::WorldFrame>(frame.type)) {
       case detail::WorldFrame::environment: {
         const detail::NodeWelcome welcome = detail::NodeWelcome::from(frame.payload);
@@ -268,10 +263,10 @@ class HostedWorld {
 
   std::size_t rank_;
   std::size_t size_;
-  rendezvous::Descriptor lifeline_;
+  net::Descriptor lifeline_;
   LostPeer server_;
   std::optional<detail::ProcessWatch> server_process_;
-  rendezvous::Descriptor shown_;
+  net::Descriptor shown_;
   detail::MissingTasks missing_;  ///< what the server said last while the job gathered
   detail::LaunchEnvironment environment_;
 };

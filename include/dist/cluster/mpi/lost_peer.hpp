@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/rendezvous/frame.hpp>
-#include <dist/cluster/rendezvous/record.hpp>
-#include <dist/comm/peer_health.hpp>  // LostPeer
+#include <dist/comm/health/peer_health.hpp>  // LostPeer
+#include <dist/net/frame.hpp>
+#include <dist/net/record.hpp>
 
 namespace dist {
 
@@ -43,13 +43,13 @@ struct MissingTasks {
 
   bool operator==(const MissingTasks&) const = default;
   [[nodiscard]] std::vector<std::byte> record() const {
-    rendezvous::RecordWriter writer;
+    net::RecordWriter writer;
     writer.string(who).string(why);
     return {writer.content().begin(), writer.content().end()};
   }
   /// Throws FrameError.
   [[nodiscard]] static MissingTasks from(std::span<const std::byte> record) {
-    rendezvous::RecordReader reader{record};
+    net::RecordReader reader{record};
     MissingTasks missing;
     missing.who = reader.string();
     missing.why = reader.string();
@@ -65,14 +65,14 @@ struct NodeWelcome {
   std::vector<std::string> variables;  ///< "NAME=value", to be set for MPI_Init
 
   [[nodiscard]] std::vector<std::byte> record() const {
-    rendezvous::RecordWriter writer;
+    net::RecordWriter writer;
     writer.number(static_cast<std::uint32_t>(server)).string(door);
     for (const std::string& variable : variables) writer.string(variable);
     return {writer.content().begin(), writer.content().end()};
   }
   /// Throws FrameError.
   [[nodiscard]] static NodeWelcome from(std::span<const std::byte> record) {
-    rendezvous::RecordReader reader{record};
+    net::RecordReader reader{record};
     NodeWelcome welcome;
     welcome.server = static_cast<int>(reader.number<std::uint32_t>());
     welcome.door = reader.string();
@@ -85,7 +85,7 @@ struct NodeWelcome {
 inline constexpr std::size_t longest_lifeline_frame = 65'536;
 
 [[nodiscard]] inline std::vector<std::byte> lost_record(const LostPeer& lost) {
-  rendezvous::RecordWriter writer;
+  net::RecordWriter writer;
   writer.number(std::uint64_t{lost.rank}).string(lost.host).string(lost.why);
   writer.number(static_cast<std::uint8_t>(lost.in_order ? 1 : 0));
   return {writer.content().begin(), writer.content().end()};
@@ -93,7 +93,7 @@ inline constexpr std::size_t longest_lifeline_frame = 65'536;
 
 /// Throws FrameError.
 [[nodiscard]] inline LostPeer lost_from(std::span<const std::byte> record) {
-  rendezvous::RecordReader reader{record};
+  net::RecordReader reader{record};
   LostPeer lost;
   lost.rank = static_cast<std::size_t>(reader.number<std::uint64_t>());
   lost.host = reader.string();
@@ -110,7 +110,7 @@ inline constexpr std::size_t longest_lifeline_frame = 65'536;
 /// gone the answer is `server`, each time. Costs one system call while nothing has come.
 [[nodiscard]] inline std::optional<LostPeer> read_lost_peer(int lifeline, LostPeer server) {
   std::array<std::byte, 16384> bytes;
-  constexpr std::size_t longest = bytes.size() - rendezvous::frame_header_size;
+  constexpr std::size_t longest = bytes.size() - net::frame_header_size;
   for (;;) {
     ssize_t size = 0;
     do size = recv(lifeline, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
@@ -120,11 +120,11 @@ inline constexpr std::size_t longest_lifeline_frame = 65'536;
     try {
       std::size_t used = 0;
       const std::span<const std::byte> come = std::span{bytes}.first(static_cast<std::size_t>(size));
-      const std::optional<rendezvous::Frame> frame = rendezvous::parse_frame(come, longest, used);
+      const std::optional<net::Frame> frame = net::parse_frame(come, longest, used);
       if (!frame) return std::nullopt;
       if (recv(lifeline, bytes.data(), used, MSG_DONTWAIT) != static_cast<ssize_t>(used)) return server;
       if (frame->type == static_cast<std::uint16_t>(detail::WorldFrame::lost)) return detail::lost_from(frame->payload);
-    } catch (const rendezvous::FrameError& error) {
+    } catch (const net::FrameError& error) {
       server.why = error.what();
       return server;
     }

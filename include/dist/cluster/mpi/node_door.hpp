@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/rendezvous/descriptor.hpp>
-#include <dist/cluster/rendezvous/error.hpp>
-#include <dist/comm/peer_health.hpp>  // ProcessWatch
+#include <dist/comm/health/peer_health.hpp>  // ProcessWatch
+#include <dist/net/descriptor.hpp>
+#include <dist/net/error.hpp>
 
 namespace dist::detail {
 
@@ -43,20 +43,20 @@ class NodeDoor {
     const sockaddr_un address = door_address(path);
     if (!listening_ || bind(listening_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         listen(listening_.get(), 1024) != 0)
-      throw RendezvousError(text("The server of this node cannot listen at '", path, "'"), rendezvous::system_text(),
+      throw RendezvousError(text("The server of this node cannot listen at '", path, "'"), net::system_text(),
                             "Check the folder for temporary files, and ulimit -n");
   }
 
   /// Shows this process as `rank` at the door of `path`; returns the connection, to be kept as long as the rank lives.
   /// Throws RendezvousError.
-  [[nodiscard]] static rendezvous::Descriptor show(const std::string& path, std::size_t rank) {
+  [[nodiscard]] static net::Descriptor show(const std::string& path, std::size_t rank) {
     const sockaddr_un address = door_address(path);
-    rendezvous::Descriptor visit{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    net::Descriptor visit{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const std::uint64_t number = rank;
     if (!visit || connect(visit.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         send(visit.get(), &number, sizeof number, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof number))
       throw RendezvousError(text("Worker ", rank, " does not reach the server of its node at '", path, "'"),
-                            rendezvous::system_text(), "Start the job again; check ulimit -n");
+                            net::system_text(), "Start the job again; check ulimit -n");
     return visit;
   }
 
@@ -68,7 +68,7 @@ class NodeDoor {
   /// Takes in the ranks that have come.
   void advance() {
     for (;;) {
-      rendezvous::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+      net::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
       if (!connection) break;
       ucred who{};
       socklen_t size = sizeof who;
@@ -102,7 +102,7 @@ class NodeDoor {
 
  private:
   struct Visitor {
-    rendezvous::Descriptor connection;
+    net::Descriptor connection;
     ProcessWatch process;
   };
   struct Rank {
@@ -110,7 +110,7 @@ class NodeDoor {
     ProcessWatch process;
   };
 
-  rendezvous::Descriptor listening_;
+  net::Descriptor listening_;
   std::vector<Visitor> visitors_;
   std::vector<Rank> ranks_;
 };

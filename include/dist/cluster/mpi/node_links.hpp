@@ -13,9 +13,9 @@
 
 #include <dist/cluster/mpi/hosted_options.hpp>
 #include <dist/cluster/mpi/lost_peer.hpp>
-#include <dist/cluster/rendezvous/connection.hpp>
-#include <dist/cluster/rendezvous/deadline.hpp>
-#include <dist/cluster/rendezvous/record.hpp>
+#include <dist/net/connection.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/record.hpp>
 
 namespace dist::detail {
 
@@ -26,11 +26,11 @@ inline constexpr std::size_t longest_link_frame = std::size_t{64} << 20;
 /// which a host that fell silent is told from one that is busy.
 class NodeLinks {
  public:
-  NodeLinks(std::size_t nodes, rendezvous::Milliseconds silence) : links_(nodes), silence_(silence) {}
+  NodeLinks(std::size_t nodes, net::Milliseconds silence) : links_(nodes), silence_(silence) {}
 
   [[nodiscard]] bool connected(std::size_t node) const { return links_[node].connection.open(); }
   [[nodiscard]] bool said_goodbye(std::size_t node) const { return links_[node].goodbye; }
-  void add(std::size_t node, rendezvous::Connection connection) {
+  void add(std::size_t node, net::Connection connection) {
     links_[node].connection = std::move(connection);
     heard_from(node);
   }
@@ -65,24 +65,24 @@ class NodeLinks {
   template <class Take, class Broken>
   void advance(Take&& take, Broken&& broken) {
     const bool beat = heartbeat_.passed();
-    if (beat) heartbeat_ = rendezvous::Deadline::in(rendezvous::Milliseconds{1000});
+    if (beat) heartbeat_ = net::Deadline::in(net::Milliseconds{1000});
     for (std::size_t node = 0; node < links_.size(); ++node) {
-      rendezvous::Connection& connection = links_[node].connection;
+      net::Connection& connection = links_[node].connection;
       if (!connection.open()) continue;
       std::string why;
       try {
         if (beat) send(node, WorldFrame::heartbeat, {});
         connection.flush();
         if (!connection.receive()) why = "its server closed the connection";
-        while (std::optional<rendezvous::Frame> frame = connection.next()) {
+        while (std::optional<net::Frame> frame = connection.next()) {
           heard_from(node);
           if (frame->type == static_cast<std::uint16_t>(WorldFrame::goodbye)) links_[node].goodbye = true;
           if (frame->type != static_cast<std::uint16_t>(WorldFrame::heartbeat)) take(node, *frame);
         }
         if (why.empty() && connection.failed()) why = "the connection to its server broke";
         if (why.empty() && links_[node].silent_from.passed())
-          why = text("its server has been silent for ", rendezvous::seconds(silence_));
-      } catch (const rendezvous::FrameError& error) {
+          why = text("its server has been silent for ", net::seconds(silence_));
+      } catch (const net::FrameError& error) {
         why = error.what();
       }
       if (why.empty()) continue;
@@ -93,16 +93,16 @@ class NodeLinks {
 
  private:
   struct Link {
-    rendezvous::Connection connection;
+    net::Connection connection;
     bool goodbye = false;
-    rendezvous::Deadline silent_from = rendezvous::Deadline::in({});
+    net::Deadline silent_from = net::Deadline::in({});
   };
 
-  void heard_from(std::size_t node) { links_[node].silent_from = rendezvous::Deadline::in(silence_); }
+  void heard_from(std::size_t node) { links_[node].silent_from = net::Deadline::in(silence_); }
 
   std::vector<Link> links_;
-  rendezvous::Milliseconds silence_;
-  rendezvous::Deadline heartbeat_ = rendezvous::Deadline::in({});
+  net::Milliseconds silence_;
+  net::Deadline heartbeat_ = net::Deadline::in({});
 };
 
 /// What the nodes contribute to the fences of a job, at the first server. A fence is over when all have come.

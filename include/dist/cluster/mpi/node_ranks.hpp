@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <dist/cluster/mpi/lost_peer.hpp>
-#include <dist/cluster/rendezvous/connection.hpp>
+#include <dist/net/connection.hpp>
 
 namespace dist::detail {
 
@@ -28,7 +28,7 @@ class NodeRanks {
     return false;
   }
   [[nodiscard]] bool connected(std::size_t rank) { return of(rank).connection.open(); }
-  void add(std::size_t rank, rendezvous::Connection connection) { of(rank).connection = std::move(connection); }
+  void add(std::size_t rank, net::Connection connection) { of(rank).connection = std::move(connection); }
 
   void add_entries(std::vector<pollfd>& entries) const {
     for (const Member& member : members_)
@@ -77,14 +77,14 @@ class NodeRanks {
       try {
         member.connection.flush();
         if (!member.connection.receive()) why = "its process ended without a goodbye";
-        while (const std::optional<rendezvous::Frame> frame = member.connection.next()) {
+        while (const std::optional<net::Frame> frame = member.connection.next()) {
           if (frame->type == static_cast<std::uint16_t>(WorldFrame::initialised)) member.initialised = true;
           if (frame->type == static_cast<std::uint16_t>(WorldFrame::goodbye) && !member.goodbye) {
             member.goodbye = true;
             leaves(member.rank);
           }
         }
-      } catch (const rendezvous::FrameError& error) {
+      } catch (const net::FrameError& error) {
         why = error.what();
       }
       if (why.empty()) continue;
@@ -96,7 +96,7 @@ class NodeRanks {
  private:
   struct Member {
     std::size_t rank = 0;
-    rendezvous::Connection connection{};
+    net::Connection connection{};
     bool in_mpi = false;
     bool initialised = false;
     bool goodbye = false;

@@ -20,9 +20,9 @@
 #include <dist/cluster/mpi/pmix_server.hpp>
 #include <dist/cluster/mpi/world_directory.hpp>
 #include <dist/cluster/mpi/world_failure.hpp>
-#include <dist/cluster/rendezvous/reception.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/reception.hpp>
 
 namespace dist::detail {
 
@@ -33,18 +33,18 @@ class NodeServer {
  public:
   /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it. All
   /// tasks have to come by `deadline`; left out: within `options.deadline` from now.
-  NodeServer(const HostedOptions& options, rendezvous::Descriptor listening, rendezvous::Descriptor own,
-             std::optional<rendezvous::Deadline> deadline = std::nullopt)
+  NodeServer(const HostedOptions& options, net::Descriptor listening, net::Descriptor own,
+             std::optional<net::Deadline> deadline = std::nullopt)
       : options_(options),
         gathered_by_(deadline),
         nodes_(options.tasks),
         node_(nodes_.node_of(options.rank)),
         reception_(std::move(listening), {options.secret, options.tasks.size(),
-                                          rendezvous::list_checksum(options.tasks, options.job), options.handshake}),
+                                          net::list_checksum(options.tasks, options.job), options.handshake}),
         ranks_(nodes_.ranks(node_)),
         links_(nodes_.nodes(), options.silence),
         fences_(nodes_.nodes()) {
-    ranks_.add(options.rank, rendezvous::Connection{std::move(own), longest_lifeline_frame});
+    ranks_.add(options.rank, net::Connection{std::move(own), longest_lifeline_frame});
   }
 
   /// The exit status of the process: 0 after an orderly end.
@@ -64,8 +64,8 @@ class NodeServer {
   }
 
  private:
-  using Deadline = rendezvous::Deadline;
-  using Milliseconds = rendezvous::Milliseconds;
+  using Deadline = net::Deadline;
+  using Milliseconds = net::Milliseconds;
 
   void give_up(const WorldFailure& failure) {
     ranks_.send_all(WorldFrame::failed, failure.record());
@@ -82,7 +82,7 @@ class NodeServer {
       links_.add_entries(entries);
       poll(entries.data(), entries.size(), deadline.poll_timeout(Milliseconds{50}));
       ranks_.advance([](std::size_t) {}, [](std::size_t, const std::string&) {});
-      links_.advance([](std::size_t, const rendezvous::Frame&) {}, [](std::size_t, const std::string&) {});
+      links_.advance([](std::size_t, const net::Frame&) {}, [](std::size_t, const std::string&) {});
     }
   }
 
@@ -106,7 +106,7 @@ class NodeServer {
       door.add_entries(entries);
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(Milliseconds{100}));
       door.advance();
-      reception_.advance([](const rendezvous::Hello& hello) { return refuse(hello); }, [](rendezvous::Guest) {});
+      reception_.advance([](const net::Hello& hello) { return refuse(hello); }, [](net::Guest) {});
       while (std::optional<PmixEvent> event = pmix.next_event()) {
         on_pmix(*event);
         if (event->kind == PmixEvent::Kind::connected && ranks_.all_in_mpi()) pmix.refuse_connections();
@@ -116,7 +116,7 @@ class NodeServer {
             tell({rank, host_of(rank), "it had finished its work", true});
           },
           [&](std::size_t rank, const std::string& why) { lose(rank, why); });
-      links_.advance([&](std::size_t node, const rendezvous::Frame& frame) { on_link(node, frame); },
+      links_.advance([&](std::size_t node, const net::Frame& frame) { on_link(node, frame); },
                      [&](std::size_t node, const std::string& why) { lose_node(node, why); });
       if (initialised.passed() && !lost_) require_initialised(door);
     }
@@ -147,7 +147,7 @@ class NodeServer {
   /// A rank that others wait for in MPI_Init: one that a signal has stopped, or that has not come to it; where all have,
   /// the first that has not left it.
   void require_initialised(NodeDoor& door) {
-    const std::string within = text(" within ", rendezvous::seconds(options_.deadline));
+    const std::string within = text(" within ", net::seconds(options_.deadline));
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank) && door.is_stopped(rank))
         return lose(rank, text("a signal has stopped it, and it has not left MPI_Init", within));
@@ -169,10 +169,10 @@ class NodeServer {
     return 1;
   }
 
-  [[nodiscard]] static std::optional<rendezvous::Refusal> refuse(const rendezvous::Hello& hello) {
-    return rendezvous::Refusal{
-        text("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
-        "all its tasks had come before", "Start all processes of a job together, each with its own index"};
+  [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Hello& hello) {
+    return net::Refusal{text("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
+                        "all its tasks had come before",
+                        "Start all processes of a job together, each with its own index"};
   }
 
   void on_pmix(const PmixEvent& event) {
@@ -182,7 +182,7 @@ class NodeServer {
         fence_ = event;
         ++fence_number_;
         const std::span<const char> data{event.data, event.size};
-        rendezvous::RecordWriter writer;
+        net::RecordWriter writer;
         writer.number(fence_number_).bytes(std::as_bytes(data));
         if (node_ == 0)
           add_to_fence(fence_number_, 0, std::as_bytes(data));
@@ -206,8 +206,8 @@ class NodeServer {
     }
   }
 
-  void on_link(std::size_t node, const rendezvous::Frame& frame) {
-    rendezvous::RecordReader reader{frame.payload};
+  void on_link(std::size_t node, const net::Frame& frame) {
+    net::RecordReader reader{frame.payload};
     switch (static_cast<WorldFrame>(frame.type)) {
       case WorldFrame::fence: {
         const auto number = reader.number<std::uint64_t>();
@@ -230,7 +230,7 @@ class NodeServer {
   void add_to_fence(std::uint64_t number, std::size_t node, std::span<const std::byte> contribution) {
     const std::optional<std::vector<std::byte>> all = fences_.add(number, node, contribution);
     if (!all) return;
-    rendezvous::RecordWriter writer;
+    net::RecordWriter writer;
     writer.number(number).bytes(*all);
     links_.send_all(WorldFrame::fence_result, writer.content());
     answer_fence(number, *all);
@@ -266,7 +266,7 @@ class NodeServer {
   std::optional<Deadline> gathered_by_;
   NodeMap nodes_;
   std::size_t node_;
-  rendezvous::Reception reception_;
+  net::Reception reception_;
   NodeRanks ranks_;
   NodeLinks links_;
   FenceBook fences_;

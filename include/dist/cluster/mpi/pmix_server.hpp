@@ -26,12 +26,12 @@
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_options.hpp>
-#include <dist/cluster/rendezvous/descriptor.hpp>
-#include <dist/cluster/rendezvous/error.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/descriptor.hpp>
+#include <dist/net/error.hpp>
 
 namespace dist::detail {
 
@@ -356,8 +356,8 @@ class PmixServer {
   static inline int event_pipe = -1;
 
   PmixJob job_;
-  rendezvous::Descriptor pipe_;
-  rendezvous::Descriptor pipe_in_;
+  net::Descriptor pipe_;
+  net::Descriptor pipe_in_;
   std::vector<int> listening_;  ///< libpmix's sockets
   bool started_ = false;
 };

@@ -12,15 +12,15 @@
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/farewell.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/device/slow_wait.hpp>
 
 namespace dist {
 

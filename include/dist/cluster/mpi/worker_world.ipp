@@ -18,24 +18,24 @@
 #include <dist/cluster/launcher.hpp>
 #include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/mpi/worker_world.hpp>
-#include <dist/cluster/rendezvous/machine.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
 #include <dist/cluster/validate.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/farewell.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
-#include <dist/comm/watchdog.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/warning.hpp>
+#include <dist/device/slow_wait.hpp>
+#include <dist/net/machine.hpp>
 
 namespace dist {
 
@@ -195,7 +195,7 @@ DIST_INLINE_MPI void WorkerWorld::join(Found found, std::chrono::milliseconds st
 }
 
 DIST_INLINE_MPI std::string WorkerWorld::name_of(std::string_view role) {
-  return text(role, " on host ", rendezvous::host_name());
+  return text(role, " on host ", net::host_name());
 }
 
 DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, const std::optional<Task>& task,

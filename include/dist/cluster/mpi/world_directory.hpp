@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/cluster/rendezvous/descriptor.hpp>
-#include <dist/cluster/rendezvous/error.hpp>
+#include <dist/net/descriptor.hpp>
+#include <dist/net/error.hpp>
 
 namespace dist::detail {
 
@@ -49,7 +49,7 @@ class WorldDirectory {
       return make("/dev/shm", room) || (temporary != nullptr && make(temporary, room)) || make("/tmp", room);
     };
     if (!try_all(ranks * room_for_a_rank) && !try_all(0))
-      throw RendezvousError("The server of this node has no folder for temporary files", rendezvous::system_text(),
+      throw RendezvousError("The server of this node has no folder for temporary files", net::system_text(),
                             "Make /dev/shm or TMPDIR writable");
   }
   WorldDirectory(const WorldDirectory&) = delete;
@@ -89,7 +89,7 @@ class WorldDirectory {
     if (entries == nullptr) return;
     while (const dirent* entry = readdir(entries)) {
       if (!std::string_view{entry->d_name}.starts_with(prefix())) continue;
-      const rendezvous::Descriptor folder{
+      const net::Descriptor folder{
           openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
       struct stat status {};
       if (folder && fstat(folder.get(), &status) == 0 && status.st_uid == getuid() &&
@@ -100,7 +100,7 @@ class WorldDirectory {
   }
 
   std::string path_;
-  rendezvous::Descriptor lock_;
+  net::Descriptor lock_;
 };
 
 }  // namespace dist::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/cluster/rendezvous/hello.hpp>
+#include <dist/net/hello.hpp>
 
 namespace dist::detail {
 
@@ -15,19 +15,19 @@ struct WorldFailure {
   enum class Kind : std::uint8_t { deadline = 1, rendezvous = 2 };
 
   Kind kind = Kind::rendezvous;
-  rendezvous::Refusal text;
+  net::Refusal text;
 
   [[nodiscard]] std::vector<std::byte> record() const {
-    rendezvous::RecordWriter writer;
-    writer.number(static_cast<std::uint8_t>(kind)).bytes(rendezvous::refusal_record(text));
+    net::RecordWriter writer;
+    writer.number(static_cast<std::uint8_t>(kind)).bytes(net::refusal_record(text));
     return {writer.content().begin(), writer.content().end()};
   }
   /// Throws FrameError.
   [[nodiscard]] static WorldFailure from(std::span<const std::byte> record) {
-    rendezvous::RecordReader reader{record};
+    net::RecordReader reader{record};
     WorldFailure failure;
     failure.kind = reader.number<std::uint8_t>() == 1 ? Kind::deadline : Kind::rendezvous;
-    failure.text = rendezvous::refusal_from(reader.bytes());
+    failure.text = net::refusal_from(reader.bytes());
     reader.expect_end();
     return failure;
   }

@@ -13,7 +13,7 @@ namespace dist::detail {
 
 /// Joins the world of the cluster's tasks that train, as worker number `worker`. Where only the first task has an
 /// address, the others meet it there first. `source` says where the cluster comes from. Throws what HostedWorld::join and
-/// rendezvous::exchange_addresses throw.
+/// net::exchange_addresses throw.
 [[nodiscard]] std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
                                                         std::string_view source,
                                                         std::chrono::milliseconds start_timeout);

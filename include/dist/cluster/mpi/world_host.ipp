@@ -5,13 +5,13 @@
 #include <vector>
 
 #include <dist/cluster/address.hpp>
+#include <dist/cluster/address_exchange.hpp>
 #include <dist/cluster/mpi/hosted_world.hpp>
 #include <dist/cluster/mpi/world_host.hpp>
-#include <dist/cluster/rendezvous/address_exchange.hpp>
-#include <dist/cluster/rendezvous/secret.hpp>
 #include <dist/cluster/roles.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/net/secret.hpp>
 
 namespace dist::detail {
 
@@ -34,27 +34,27 @@ class HostedProcess final : public Hosted {
 DIST_INLINE_MPI std::unique_ptr<Hosted> join_hosted_world(const ClusterSpec& cluster, std::size_t worker,
                                                           std::string_view source,
                                                           std::chrono::milliseconds start_timeout) {
-  const rendezvous::Deadline deadline = rendezvous::Deadline::in(start_timeout);
+  const net::Deadline deadline = net::Deadline::in(start_timeout);
   HostedOptions options;
   options.rank = worker;
-  options.secret = rendezvous::job_secret();
+  options.secret = net::job_secret();
   const auto endpoint_of = [&](Task each) -> HostedTask {
     const Address address = parse_address(cluster.task_address(each), text(to_string(each), " of ", source));
     return {address.host, text(address.port)};
   };
   const std::vector<Task> tasks = sync_tasks(cluster);
   if (cluster.has_meeting_place_only()) {
-    rendezvous::MeetingOptions meeting;
+    net::MeetingOptions meeting;
     meeting.place = endpoint_of(tasks.front());
     meeting.rank = worker;
     meeting.world = tasks.size();
     meeting.secret = options.secret;
     meeting.deadline = start_timeout;
-    options.tasks = rendezvous::exchange_addresses(meeting);
+    options.tasks = net::exchange_addresses(meeting);
   } else {
     for (const Task each : tasks) options.tasks.push_back(endpoint_of(each));
   }
-  options.deadline = std::max(deadline.left(), rendezvous::Milliseconds{1});
+  options.deadline = std::max(deadline.left(), net::Milliseconds{1});
   return std::make_unique<HostedProcess>(HostedWorld::join(options));
 }
 

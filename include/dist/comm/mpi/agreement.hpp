@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/comm/peer_health.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>

@@ -8,7 +8,7 @@
 
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
-#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/communicator_state.hpp>
 #include <dist/core/duration.hpp>

@@ -19,21 +19,21 @@
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/failure_notice.hpp>
-#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
 #include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
-#include <dist/comm/watchdog.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/device/slow_wait.hpp>
 
 namespace dist::mpi {
 

@@ -8,15 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
+#include <dist/device/slow_wait.hpp>
 
 namespace dist::mpi {
 

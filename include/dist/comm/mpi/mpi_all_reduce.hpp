@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/datatype.hpp>
 #include <dist/comm/mpi/operation.hpp>
 #include <dist/comm/reduce_block.hpp>
-#include <dist/comm/watchdog.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include <dist/comm/mpi/api.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/device/slow_wait.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {

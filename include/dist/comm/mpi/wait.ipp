@@ -3,13 +3,13 @@
 #include <span>
 #include <string_view>
 
-#include <dist/comm/longest_wait.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/comm/peer_health.hpp>
-#include <dist/comm/slow_wait.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/device/slow_wait.hpp>
 
 namespace dist::mpi {
 

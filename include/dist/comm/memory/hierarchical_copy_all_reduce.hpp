@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+/// Reduction in two groups of replicas that lie near each other, as on machines whose devices are linked in two groups
+/// (spec H06): in each group one replica combines the group's values, the two exchange what they have, and each group
+/// copies from its own. The replicas that combine change from one tensor of a step to the next, so that all take part.
+///
+/// Sums are made group by group, so the bits differ from those of other policies; they are the same on every replica
+/// and in every run.
+struct HierarchicalCopyAllReduce {
+  static constexpr std::string_view name = "HierarchicalCopyAllReduce";
+  static constexpr bool sums_in_rank_order = false;
+
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C>;
+
+  template <class C>
+  class On : public SharedMemoryCollectives<C> {
+    static_assert(fits<C>,
+                  "HierarchicalCopyAllReduce needs replicas in one address space: use a communicator that models "
+                  "SharesMemory, such as ThreadCommunicator");
+
+   public:
+    explicit On(C communicator)
+        : SharedMemoryCollectives<C>(std::move(communicator)), tensors_(std::make_shared<std::size_t>(0)) {}
+
+    /// The same collectives, which wait for other members that long: they go on counting tensors where these are.
+    [[nodiscard]] On with_timeout(auto timeout) const requires requires(const C& communicator) {
+      communicator.with_timeout(timeout);
+    }
+    {
+      On changed{comm_.with_timeout(timeout)};
+      changed.tensors_ = tensors_;
+      return changed;
+    }
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      const std::size_t main = *tensors_ % comm_.size();
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("all_reduce", op, main, values, values);
+      ++*tensors_;  // now that all have come: members that caught an error agree with the others
+      const std::span<const Accumulator<T>> total = across_groups<T>(op, main, sums, values);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(total[i]);
+      comm_.barrier();
+    }
+
+    /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer:
+    /// `update(first, mirror, reduced)` changes the elements from `first` on; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
+      on_first_replica<T>(across_groups<T>(op, 0, sums, mirror), [&](std::size_t first, std::span<const T> reduced) {
+        update(first, mirror.subspan(first, reduced.size()), reduced);
+      });
+      this->broadcast(0, mirror);
+    }
+
+    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
+    /// elements block by block. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      // `publish` takes a mutable pointer; the peers only read.
+      const std::span<T> operands{const_cast<T*>(values.data()), values.size()};
+      AlignedBuffer<Accumulator<T>> sums;
+      const detail::Loan loan{comm_};
+      sums = reduce_in_groups<T>("reduce_scatter", op, 0, operands, operands);
+      on_first_replica<T>(across_groups<T>(op, 0, sums, operands), use);
+      comm_.barrier();
+    }
+
+    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      if (comm_.rank() == 0 && !mirror.empty()) update(std::size_t{0}, mirror);
+      this->broadcast(0, mirror);
+    }
+
+   private:
+    using SharedMemoryCollectives<C>::comm_;
+
+    /// The first of two groups; the second has the rest.
+    [[nodiscard]] IndexRange first_group() const noexcept { return {0, comm_.size() / 2}; }
+    [[nodiscard]] IndexRange second_group() const noexcept { return {comm_.size() / 2, comm_.size()}; }
+    [[nodiscard]] IndexRange my_group() const noexcept {
+      return comm_.rank() < comm_.size() / 2 ? first_group() : second_group();
+    }
+    /// The replica that combines for a group, where `main` does so for its own.
+    [[nodiscard]] static std::size_t main_of(IndexRange group, std::size_t main) noexcept {
+      return group.begin + main % group.size();
+    }
+    [[nodiscard]] bool combines(std::size_t main) const noexcept { return comm_.rank() == main_of(my_group(), main); }
+
+    /// What the replicas that combine have of their groups' values; nothing elsewhere.
+    template <class T, class Op>
+    [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
+                                                                 std::span<T> values, std::span<T> second) const {
+      // The replica that combines is a part of the call: replicas that have reduced different numbers of tensors do not
+      // agree.
+      comm_.publish({.operation = operation,
+                     .reduction = Op::name,
+                     .elements = second.size(),
+                     .dtype = dtype_name<T>,
+                     .root = main},
+                    values.data(), second.data());
+      if (!combines(main)) return {};
+      AlignedBuffer<Accumulator<T>> sums(values.size());
+      const std::span<Accumulator<T>> combined{sums.data(), values.size()};
+      const IndexRange group = my_group();
+      std::copy_n(comm_.template peer<T>(group.begin, 0), values.size(), combined.data());
+      for (std::size_t rank = group.begin + 1; rank < group.end; ++rank)
+        detail::combine(op, combined, comm_.template peer<T>(rank, 0));
+      return sums;
+    }
+
+    /// The result of both groups, which the replica that combined for this group keeps until the next collective.
+    template <class T, class Op>
+    [[nodiscard]] std::span<const Accumulator<T>> across_groups(Op op, std::size_t main,
+                                                                AlignedBuffer<Accumulator<T>>& sums,
+                                                                std::span<T> values) const {
+      using Wide = Accumulator<T>;
+      const CollectiveCall call{.operation = "exchange of groups", .elements = values.size(), .dtype = dtype_name<T>};
+      AlignedBuffer<Wide> total(combines(main) ? values.size() : 0);
+      const detail::Loan loan{comm_};  // of `total`, which goes first
+      comm_.publish(call, sums.data());
+      if (combines(main)) {
+        const Wide* const first =
+            first_group().size() == 0 ? nullptr : comm_.template peer<Wide>(main_of(first_group(), main), 0);
+        const Wide* const second = comm_.template peer<Wide>(main_of(second_group(), main), 0);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          total.data()[i] = Op::finish(first == nullptr ? second[i] : op(first[i], second[i]), comm_.size());
+      }
+      comm_.publish(call, total.data());
+      sums = std::move(total);  // the peers have come: none reads the group's sums any more
+      return {comm_.template peer<Wide>(main_of(my_group(), main), 0), values.size()};
+    }
+
+    /// Calls `use(first, reduced)` with blocks of `total`, rounded to T, on replica 0.
+    template <class T, class Use>
+    void on_first_replica(std::span<const Accumulator<T>> total, Use&& use) const {
+      if (comm_.rank() != 0) return;
+      T block[detail::block_elements<T>];
+      for (std::size_t first = 0; first < total.size(); first += detail::block_elements<T>) {
+        const std::size_t count = std::min(detail::block_elements<T>, total.size() - first);
+        for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<T>(total[first + i]);
+        use(first, std::span<const T>{block, count});
+      }
+    }
+
+    std::shared_ptr<std::size_t> tensors_;  // reduced in this step; shared by copies of this member's collectives
+  };
+};
+
+}  // namespace dist

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/reduce_block.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+/// Reduction on replica 0, from which the others copy the result (spec H04). Moves more bytes than
+/// SharedMemoryAllReduce and leaves all but one replica idle; it is the simple way, and the same result bit for bit.
+struct ReductionToOneDevice {
+  static constexpr std::string_view name = "ReductionToOneDevice";
+  static constexpr std::size_t device = 0;
+
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharesMemory<C>;
+
+  template <class C>
+  class On : public SharedMemoryCollectives<C> {
+    static_assert(
+        fits<C>,
+        "ReductionToOneDevice needs replicas in one address space: use a communicator that models SharesMemory, "
+        "such as ThreadCommunicator");
+
+   public:
+    using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+
+    /// Replaces the values of every replica by their reduction. A collective call.
+    template <class T, ReduceOp<T> Op>
+    void all_reduce(Op op, std::span<T> values) const {
+      const detail::Loan loan{comm_};
+      comm_.publish(
+          {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          values.data());
+      if (comm_.rank() == device)
+        detail::reduce_range<T>(op, comm_, {0, values.size()}, [&](std::size_t first, std::span<const T> sums) {
+          std::copy_n(sums.data(), sums.size(), values.data() + first);
+        });
+      this->broadcast(device, values);
+    }
+
+    /// Reduces the gradients and applies them on replica 0: `update(first, mirror, reduced)` changes the elements from
+    /// `first` on; the other mirrors are copies. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish(
+          {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
+          gradient.data(), mirror.data());
+      if (comm_.rank() == device)
+        detail::reduce_range<T>(op, comm_, {0, gradient.size()}, [&](std::size_t first, std::span<const T> reduced) {
+          update(first, mirror.subspan(first, reduced.size()), reduced);
+        });
+      this->broadcast(device, mirror);
+    }
+
+    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
+    /// elements block by block. Leaves the operands as they were. A collective call.
+    template <class T, ReduceOp<T> Op, class Use>
+    void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+      const detail::Loan loan{comm_};
+      // `publish` takes a mutable pointer; the peers only read.
+      comm_.publish(
+          {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+          const_cast<T*>(values.data()));
+      if (comm_.rank() == device) detail::reduce_range<T>(op, comm_, {0, values.size()}, use);
+      comm_.barrier();
+    }
+
+    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
+    /// replicas may give the same memory as mirror. A collective call.
+    template <class T, class Update>
+    void update_shards(std::span<T> mirror, Update&& update) const {
+      const detail::Loan loan{comm_};
+      comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
+      if (comm_.rank() == device && !mirror.empty()) update(std::size_t{0}, mirror);
+      this->broadcast(device, mirror);
+    }
+
+   private:
+    using SharedMemoryCollectives<C>::comm_;
+  };
+};
+
+}  // namespace dist

@@ -1,0 +1,498 @@
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/call_place.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/device/arena.hpp>
+#include <dist/device/shared_memory.hpp>
+#include <dist/device/slow_wait.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist {
+
+/// The processes of one node, which map each other's memory. Each brings a SharedMemory: its first bytes hold the
+/// mailboxes of the process, the rest is its window, where operands of collectives lie. One thread of each process
+/// takes part.
+///
+/// As between threads, a mailbox starts with the number of the collective that it announces, a fingerprint of the call
+/// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers look
+/// for its next collective, and one that leaves says so too; one that dies is found by PeerHealth.
+///
+/// To each collective every process brings either its call or a failure. What all brought is the same for all that look:
+/// a failure in the run or call that a process is in, or in a later one, is thrown there; one in an earlier run, after
+/// the last collective there, concerns nobody else, and the calls are made again as the next collective.
+class NodeGroup {
+ public:
+  /// What a process keeps in front of its window.
+  static constexpr std::size_t header_bytes = 256 * 1024;
+  /// The same processes may meet in so many groups, each with mailboxes of its own.
+  static constexpr std::size_t most_groups = 16;
+  /// Where the mailboxes of a group lie in the memory of each process.
+  [[nodiscard]] static constexpr std::size_t mailboxes_at(std::size_t group) noexcept {
+    return group * (header_bytes / most_groups);
+  }
+
+  /// A member of the group: its rank among all workers, and where it runs.
+  struct Peer {
+    std::size_t worker;
+    std::string host;
+    SharedMemory memory;
+  };
+
+  /// `mine` is this process's memory, and `peers` are the others of the node, in the order of their ranks here, without
+  /// this one, which is member `rank`. A member that waits longer than `timeout` for another throws DeadlineExceeded.
+  /// Throws InvalidArgument for a negative one.
+  ///
+  /// `window` is the arena of what follows the header in `mine`: operands that do not lie there are copied to it.
+  /// `group` tells the groups of the same processes apart; a number is taken once.
+  NodeGroup(SharedMemory& mine, Arena& window, std::size_t rank, std::size_t worker, std::string host,
+            std::vector<Peer> peers, PeerHealth& health, detail::SpinBudget budget, std::chrono::nanoseconds timeout,
+            std::size_t group = 0)
+      : rank_(rank),
+        mailboxes_at_(mailboxes_at(group)),
+        window_(window),
+        health_(health),
+        budget_(budget),
+        timeout_(detail::longest_wait(timeout)) {
+    static_assert(sizeof(Member) <= header_bytes / most_groups);
+    DIST_EXPECT(group < most_groups);
+    workers_.push_back({worker, std::move(host), std::span<std::byte>{mine.data(), mine.size()}});
+    for (Peer& peer : peers) {
+      workers_.push_back({peer.worker, std::move(peer.host), {peer.memory.data(), peer.memory.size()}});
+      attached_.push_back(std::move(peer.memory));
+    }
+    std::rotate(workers_.begin(), workers_.begin() + 1, workers_.begin() + 1 + static_cast<std::ptrdiff_t>(rank));
+    for (Stage& stage : stages_) stage.place = window_.allocate(0);
+  }
+  NodeGroup(const NodeGroup&) = delete;
+  NodeGroup& operator=(const NodeGroup&) = delete;
+  ~NodeGroup() {
+    for (const Stage& stage : stages_) window_.release(stage.place, stage.bytes);
+    mine().departed.store(true);
+    notify();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+
+  /// Whether these bytes lie in this process's window, where the peers can reach them.
+  [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept {
+    const std::span<std::byte> memory = workers_[rank_].memory;
+    const auto place = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(memory.data());
+    return place >= header_bytes && place <= memory.size() && bytes <= memory.size() - place;
+  }
+
+  /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of
+  /// the node, 3 of those of this process. Throws OutOfMemory.
+  [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
+    settle(timeout_);
+    Stage& stage = stages_[which];
+    if (stage.bytes < bytes) {
+      const std::size_t larger = window_.allocate(bytes);
+      window_.release(std::exchange(stage.place, larger), std::exchange(stage.bytes, bytes));
+    }
+    return window_.at(0, stage.place);
+  }
+
+  /// Whether this member gave up waiting for another one.
+  [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
+
+  /// Where this member's calls stand.
+  [[nodiscard]] CallPlace& place() noexcept { return place_; }
+  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
+  void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
+
+  /// Starts a new attempt: from here on a failure is reported again.
+  void begin_attempt() noexcept { all_know_ = false; }
+  /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
+  /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
+  void abandon(const FailureNotice& notice) noexcept {
+    if (size() == 1 || all_know_) return;
+    ++entered_;
+    if (abandoned_from_ == 0) abandoned_from_ = entered_;
+    all_know_ = true;
+    left_early_ = true;
+    Mailbox& box = mailbox(rank_);
+    box.record = CollectiveCallRecord{};
+    mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : place_.position();
+    place_.note(place_.position());
+    closed_by_ = rank_;
+    closed_why_ = notice;
+    // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
+    // ones.
+    if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
+    box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
+    box.sequence.store(entered_);
+    notify();
+  }
+
+ private:
+  friend class NodeCommunicator;
+
+  static constexpr std::size_t payload_capacity = 256;
+  static constexpr std::uint32_t most_notices = 8;
+  static constexpr std::uint32_t most_places = 128;
+  static constexpr std::size_t first_line = cache_line - 16;
+
+  struct alignas(cache_line) Mailbox {
+    std::atomic<std::uint32_t> sequence;     // of the collective that the rest belongs to
+    std::atomic<std::uint32_t> failed_from;  // from this one on the member came to none and says why; 0: to all
+    std::uint64_t fingerprint;
+    union alignas(8) {
+      std::uint64_t operands[2];  // places in the member's memory
+      std::byte payload[payload_capacity];
+    };
+    CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
+  };
+  /// Zeroed memory is a member that has taken part in no collective yet.
+  struct Member {
+    Mailbox mailboxes[2];
+    alignas(cache_line) detail::SharedEventCount arrivals;
+    std::atomic<bool> departed;
+    CallPlace::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
+    FailureNotice failures[most_notices];        // and why
+  };
+  struct Stage {
+    std::size_t place = 0;
+    std::size_t bytes = 0;
+  };
+  struct Worker {
+    std::size_t worker;
+    std::string host;
+    std::span<std::byte> memory;
+  };
+
+  [[nodiscard]] Member& member(std::size_t rank) const noexcept {
+    return *reinterpret_cast<Member*>(workers_[rank].memory.data() + mailboxes_at_);
+  }
+  [[nodiscard]] Member& mine() const noexcept { return member(rank_); }
+  [[nodiscard]] Mailbox& mailbox(std::size_t rank) const noexcept { return member(rank).mailboxes[entered_ % 2]; }
+
+  [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
+    return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
+  }
+  /// Whether the member of this mailbox, which has arrived, takes part in this member's collective.
+  [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
+    const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
+    return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
+  }
+  void notify() const noexcept {
+    for (std::size_t peer = 0; peer < size(); ++peer)
+      if (peer != rank_) member(peer).arrivals.notify();
+  }
+
+  /// Enters the next collective: `fill` writes what this member announces.
+  template <class Fill>
+  void meet(CollectiveCall call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
+    if (size() == 1) {
+      fill(mine().mailboxes[entered_ % 2]);
+      return;
+    }
+    settle(timeout);
+    if (place_.is_closed()) raise(closed_by_, closed_why_);
+    call.structure = structure_;
+    do call.place = place_.mark();
+    while (!try_meet(call, timeout, bytes, fill));
+    place_.met();
+    skipped_.reset();
+  }
+  /// Whether all came. If not, and all failures are of earlier runs, the members call again.
+  template <class Fill>
+  [[nodiscard]] bool try_meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill& fill) {
+    ++entered_;
+    all_know_ = false;
+    Mailbox& box = mailbox(rank_);
+    const std::uint64_t fingerprint = call.fingerprint();
+    if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
+    box.failed_from.store(0, std::memory_order_relaxed);  // comes with `sequence`
+    abandoned_from_ = 0;
+    box.fingerprint = fingerprint;
+    fill(box);
+    box.sequence.store(entered_);
+    notify();
+    bool skips = false;
+    std::size_t other = rank_;
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      await(peer, timeout, bytes);
+      const Mailbox& theirs = mailbox(peer);
+      if (is_abandoned(theirs)) {
+        skip_or_refuse(peer);
+        skips = true;
+      } else if (other == rank_ && theirs.fingerprint != fingerprint) {
+        other = peer;
+      }
+    }
+    if (!skips && other != rank_) refuse_different(other);
+    return !skips;
+  }
+
+  /// Where `peer`, which has abandoned the collective that this member is in, failed.
+  [[nodiscard]] CallPlace::Position place_of_failure(std::size_t peer) const noexcept {
+    const Member& failed = member(peer);
+    const CallPlace::Position at = failed.failed_at[entered_ % most_places];
+    for (const Mailbox& box : failed.mailboxes)
+      if (static_cast<std::int32_t>(box.sequence.load() - entered_) >= static_cast<std::int32_t>(most_places))
+        return CallPlace::behind_all;  // and again and again: what was noted here is another place
+    return at;
+  }
+  void skip_or_refuse(std::size_t peer) {
+    const CallPlace::Position at = place_of_failure(peer);
+    if (!place_.is_past(at)) refuse_failed(peer, entered_);
+    place_.note(at);
+    skipped_.emplace(peer, member(peer).failures[entered_ % most_notices]);
+  }
+
+  /// Before operands are touched again: until all have come to a collective that failed, they may use what this member
+  /// published before it left.
+  void settle(std::int64_t timeout) {
+    if (broken_) std::rethrow_exception(broken_);
+    if (!left_early_) return;
+    for (std::size_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      await(peer, timeout, 0);
+      if (is_abandoned(mailbox(peer))) note(peer, place_of_failure(peer), entered_);
+    }
+    left_early_ = false;
+  }
+
+  void await(std::size_t peer, std::int64_t timeout, std::size_t bytes) {
+    constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
+    const std::byte* const payload = mailbox(peer).payload;
+    for (unsigned spin = 0; spin < budget_.spins; ++spin) {
+      for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
+      if (arrived(peer)) return;
+      if (spin >= eager) detail::relax();
+    }
+    constexpr unsigned per_clock = 16;  // looks for each look at the clock: others may keep the core for long
+    const std::int64_t start = detail::monotonic_nanoseconds();
+    const auto is_late = [&] { return detail::monotonic_nanoseconds() - start > timeout; };
+    for (unsigned yield = 0; yield < budget_.yields; ++yield) {
+      if (arrived(peer)) return;
+      if (yield % per_clock == per_clock - 1 && is_late()) break;
+      sched_yield();
+    }
+    // A process that died wakes nobody, and nothing signals the deadline: hence a look every millisecond.
+    SlowWait slow;
+    constexpr std::int64_t longest = 1'000'000;
+    while (!arrived(peer)) {
+      const bool departed = member(peer).departed.load();
+      if (departed && !arrived(peer)) refuse_departed(peer);
+      look(peer);
+      if (is_late()) refuse_late(peer, timeout);
+      mine().arrivals.wait([&] { return arrived(peer) || member(peer).departed.load(); }, longest);
+    }
+  }
+
+  /// Called while waiting for `peer`: throws if it is lost, has left, or is late.
+  void look(std::size_t peer) {
+    SlowWait::note_innermost([&] { return text("for ", name(peer), " in ", describe(mailbox(rank_).record.call())); });
+    const std::optional<LostPeer> lost = health_.find_lost(workers_[peer].worker);
+    if (!lost || (lost->in_order && arrived(peer))) return;
+    // What a member said before it ended is more precise: perhaps it ended because another one is lost.
+    for (std::size_t other = 0; other < size(); ++other)
+      if (other != rank_)
+        for (const Mailbox& box : member(other).mailboxes) {
+          const bool is_old = left_early_ || static_cast<std::int32_t>(box.sequence.load() - entered_) < 0;
+          const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
+          if (is_old || from == 0) continue;
+          const bool is_here = is_abandoned(box);
+          if (!is_here || !place_.is_past(place_of_failure(other))) refuse_failed(other, is_here ? entered_ : from);
+        }
+    break_with(unavailable(*lost));
+  }
+
+  [[nodiscard]] std::string name(std::size_t rank) const {
+    return text("worker ", workers_[rank].worker, " (host ", workers_[rank].host, ")");
+  }
+  [[nodiscard]] std::string described(std::size_t rank) const {
+    const CollectiveCall call = mailbox(rank).record.call();
+    return text(name(rank), call.operation.empty() ? " failed" : text(" called ", describe(call)), " as step ",
+                entered_, " of the collectives of this node");
+  }
+  /// The last call of a member that is missing in this one: all took part in the one before.
+  [[nodiscard]] std::string last_call() const {
+    if (entered_ == 1) return "it has come to none yet";
+    return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
+  }
+  /// `peer` failed there instead of coming to a collective.
+  void note(std::size_t peer, const CallPlace::Position& at, std::uint32_t collective) {
+    place_.note(at);
+    if (place_.is_past(at)) return;
+    closed_by_ = peer;
+    closed_why_ = member(peer).failures[collective % most_notices];
+  }
+  [[noreturn]] void refuse_failed(std::size_t peer, std::uint32_t collective) {
+    left_early_ = true;
+    if (collective == entered_) note(peer, place_of_failure(peer), collective);
+    FailureNotice notice = member(peer).failures[collective % most_notices];
+    // That a worker ended because of a failure says less than the failure.
+    if (notice.is_last() && !notice.breaks_the_group() && skipped_ && skipped_->first == peer)
+      notice = skipped_->second;
+    raise(peer, notice, notice.breaks_the_group());
+  }
+  [[noreturn]] void raise(std::size_t peer, const FailureNotice& notice, bool breaks = false) {
+    all_know_ = true;
+    try {
+      notice.raise(workers_[peer].worker, workers_[peer].host);
+    } catch (...) {
+      if (breaks) broken_ = std::current_exception();
+      throw;
+    }
+  }
+  [[noreturn]] void refuse_different(std::size_t peer) {
+    all_know_ = true;
+    left_early_ = true;
+    place_.disturb();
+    throw mismatch_with(peer);
+  }
+  [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
+    return detail::different_calls("worker", mailbox(rank_).record.call(), described(rank_),
+                                   mailbox(peer).record.call(), described(peer));
+  }
+  [[noreturn]] void refuse_departed(std::size_t peer) {
+    if (skipped_ && skipped_->first == peer) raise(peer, skipped_->second, true);
+    break_with(detail::worker_left(name(peer), described(rank_), last_call()));
+  }
+  [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
+    std::string missing;
+    for (std::size_t other = 0; other < size(); ++other) {
+      if (other == rank_) continue;
+      if (!arrived(other))
+        missing += text(missing.empty() ? "" : ", ", name(other));
+      else if (!left_early_ && !is_abandoned(mailbox(other)) &&
+               mailbox(other).fingerprint != mailbox(rank_).fingerprint)
+        break_with(mismatch_with(other));  // says more than who is missing
+    }
+    if (missing.empty()) missing = name(peer);
+    break_with(detail::workers_missing(missing, described(rank_), timeout, last_call()));
+  }
+  /// This member cannot go on: every later call throws the same.
+  template <class E>
+  [[noreturn]] void break_with(const E& error) {
+    broken_ = std::make_exception_ptr(error);
+    throw error;
+  }
+
+  std::size_t rank_;
+  std::size_t mailboxes_at_;
+  Arena& window_;
+  PeerHealth& health_;
+  detail::SpinBudget budget_;
+  std::int64_t timeout_;
+  std::exception_ptr broken_;
+  CallPlace place_;
+  std::uint64_t structure_ = 0;
+  std::uint32_t entered_ = 0;
+  bool all_know_ = false;  // all members know the failure that ended this attempt: they see it in this collective
+  std::uint32_t abandoned_from_ = 0;  // the first of the collectives that this member last abandoned in a row
+  bool left_early_ = false;           // this member has not seen all others come to its last collective
+  std::size_t closed_by_ = 0;         // the peer that failed in the run that this member is in, or in a later one
+  FailureNotice closed_why_;
+  std::optional<std::pair<std::size_t, FailureNotice>> skipped_;  // the last failure that concerned nobody else
+  std::vector<Worker> workers_;                                   // by rank in this group
+  std::vector<SharedMemory> attached_;
+  Stage stages_[4];
+};
+
+/// The membership of a NodeGroup. Operands that are published lie in this process's window: see `holds`. Every call
+/// is checked against the peers' calls.
+class NodeCommunicator {
+ public:
+  static constexpr std::size_t exchange_capacity = NodeGroup::payload_capacity;
+
+  explicit NodeCommunicator(NodeGroup& group) : group_(&group), timeout_(group.timeout_) {}
+
+  /// The same membership, which waits longer or shorter than the group does (spec H13). Throws InvalidArgument for a
+  /// negative timeout.
+  [[nodiscard]] NodeCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
+    NodeCommunicator changed = *this;
+    changed.timeout_ = detail::longest_wait(timeout);
+    return changed;
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return group_->rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return group_->size(); }
+  [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept { return group_->holds(data, bytes); }
+
+  /// Memory that the peers can reach (NodeGroup::stage).
+  template <class T>
+  [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
+    return {reinterpret_cast<T*>(group_->stage(which, elements * sizeof(T))), elements};
+  }
+
+  void barrier() const {
+    group_->meet({.operation = "barrier"}, timeout_, 0, [](NodeGroup::Mailbox&) {});
+  }
+
+  template <class T>
+  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
+    group_->meet(call, timeout_, 0, [&](NodeGroup::Mailbox& box) {
+      box.operands[0] = place_of(first);
+      box.operands[1] = place_of(second);
+    });
+  }
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
+    std::byte* const memory = group_->workers_[rank].memory.data();
+    return reinterpret_cast<T*>(memory + group_->mailbox(rank).operands[which]);
+  }
+
+  /// Nothing to wait for: the window outlives the function that lent a part of it.
+  void reclaim() const noexcept {}
+
+  [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
+  [[nodiscard]] CallPlace& place() const noexcept { return group_->place(); }
+  void set_structure(std::uint64_t structure) const noexcept { group_->set_structure(structure); }
+  void begin_attempt() const noexcept { group_->begin_attempt(); }
+  /// Tells the peers that this process failed (NodeGroup::abandon).
+  void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }
+
+  template <class T>
+  void exchange(const CollectiveCall& call, std::span<const T> values) const {
+    DIST_EXPECT(values.size_bytes() <= exchange_capacity);
+    group_->meet(call, timeout_, values.size_bytes(), [&](NodeGroup::Mailbox& box) {
+      if (!values.empty()) std::memcpy(box.payload, values.data(), values.size_bytes());
+    });
+  }
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t rank) const noexcept {
+    return reinterpret_cast<const T*>(group_->mailbox(rank).payload);
+  }
+
+ private:
+  /// An operand without elements may lie anywhere.
+  [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
+    if (!group_->holds(operand, 0)) return 0;
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
+                                      group_->workers_[group_->rank()].memory.data());
+  }
+
+  NodeGroup* group_;
+  std::int64_t timeout_;
+};
+
+static_assert(SharesMemory<NodeCommunicator> && ExchangesSmall<NodeCommunicator>);
+
+}  // namespace dist

@@ -1,0 +1,192 @@
+#pragma once
+
+#include <exception>
+
+#include <dist/comm/health/end_process.hpp>
+#include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/thread/communicator.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/slow_wait.hpp>
+
+namespace dist {
+
+DIST_INLINE ThreadGroup::ThreadGroup(const RunStatus& status, detail::SpinBudget budget,
+                                     std::chrono::nanoseconds timeout)
+    : status_(status),
+      budget_(budget),
+      timeout_(detail::longest_wait(timeout)),
+      members_(new Member[status.replicas()]) {
+  ReportSignal::answer_where_chosen();
+}
+
+DIST_INLINE void ThreadGroup::reset() noexcept {
+  if (!disturbed_.exchange(false, std::memory_order_relaxed)) return;
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    Member& member = members_[rank];
+    member.entered.store(0, std::memory_order_relaxed);
+    member.left.store(false, std::memory_order_relaxed);
+    member.lent = false;
+    member.ahead = false;
+    member.all_threw = 0;
+    member.structure = 0;
+    for (Mailbox& mailbox : member.mailboxes) {
+      mailbox.sequence.store(0, std::memory_order_relaxed);
+      mailbox.why = nullptr;
+    }
+  }
+}
+
+DIST_INLINE void ThreadGroup::compare(std::size_t rank, std::uint32_t sequence) {
+  const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
+  for (std::size_t peer = 0; peer < size(); ++peer)
+    if (mailbox(peer, sequence).fingerprint != fingerprint || mailbox(peer, sequence).failed) refuse(rank, sequence);
+}
+
+DIST_INLINE void ThreadGroup::fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+  Member& member = members_[rank];
+  Mailbox& mine = mailbox(rank, sequence);
+  mine.failed = true;
+  mine.why = why;
+  member.ahead = true;
+  member.entered.store(sequence, std::memory_order_relaxed);
+  disturbed_.store(true, std::memory_order_relaxed);
+  status_.blame(rank, why);
+  announce(rank, sequence);
+}
+
+DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
+  Member& member = members_[rank];
+  if (member.left.load(std::memory_order_relaxed)) {
+    skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
+                        "The replicas did not issue the same collectives",
+                        text(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
+                        "Let exceptions of updates and other functions that collectives call end the run")));
+  }
+  // Until all have come there, they may read the mailbox that this member is about to fill.
+  for (std::size_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank) continue;
+    Wait wait{timeout};
+    while (!arrives_soon(peer, entered(rank), wait) && !status_.has_returned(peer)) {
+      if (status_.failed()) throw detail::PeerFailed{};
+      if (wait.is_over()) throw late(rank, peer, entered(rank), timeout);
+      rest(rank, entered(rank));
+    }
+  }
+  member.ahead = false;
+}
+
+DIST_INLINE void ThreadGroup::skip_next(std::size_t rank, const std::exception_ptr& why) {
+  fail(rank, entered(rank) + 1, why);
+  members_[rank].left.store(false);
+}
+
+DIST_INLINE void ThreadGroup::abandon(std::size_t rank, const std::exception_ptr& why) noexcept {
+  const Member& member = members_[rank];
+  if (size() == 1 || member.ahead || (entered(rank) != 0 && member.all_threw == entered(rank))) return;
+  skip_next(rank, why);
+}
+
+template <class MakeError>
+void ThreadGroup::give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
+  const std::lock_guard one_at_a_time{giving_up_};
+  mailbox(rank, sequence).sequence.store(sequence - 2);
+  if (peers_arrived(rank, sequence)) return announce(rank, sequence);
+  const std::exception_ptr why = std::make_exception_ptr(error());
+  fail(rank, sequence, why);
+  std::rethrow_exception(why);
+}
+
+DIST_INLINE void ThreadGroup::await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                           std::int64_t timeout, const Wait& wait) {
+  SlowWait slow;
+  while (!arrived(peer, sequence)) {
+    // A peer may have come just before it returned: hence the second look.
+    if (status_.failed())
+      give_up(rank, sequence, [] { return detail::PeerFailed{}; });
+    else if (status_.has_returned(peer) && !arrived(peer, sequence))
+      give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
+    else if (wait.is_over())
+      give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
+    slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
+    rest(rank, sequence);
+  }
+}
+
+DIST_INLINE void ThreadGroup::await_return_of_operands(std::size_t rank, std::uint32_t sequence,
+                                                       std::int64_t timeout) noexcept {
+  for (std::size_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank) continue;
+    Wait wait{timeout};
+    if (arrives_soon(peer, sequence, wait)) continue;
+    SlowWait slow;
+    while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
+      if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
+      slow.note([&] {
+        // The call as this member knows it: the peer may overwrite its own when it goes on.
+        return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
+                    describe(rank, sequence - 1));
+      });
+      rest(rank, sequence);
+    }
+  }
+  members_[rank].lent = false;
+}
+
+DIST_INLINE void ThreadGroup::leave(std::size_t rank, std::int64_t timeout) noexcept {
+  Member& member = members_[rank];
+  if (!member.lent) return;  // nobody is in the middle of a collective with it
+  if (size() == 1) {
+    member.lent = false;
+    return;
+  }
+  disturbed_.store(true, std::memory_order_relaxed);
+  member.left.store(true);
+  await_return_of_operands(rank, entered(rank) + 1, timeout);
+}
+
+DIST_INLINE std::string ThreadGroup::describe(std::size_t rank, std::uint32_t sequence) const {
+  return text("replica ", status_.id(rank), " called ", dist::describe(mailbox(rank, sequence).call), " as step ",
+              sequence, " of its collectives");
+}
+
+DIST_INLINE CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
+  return {"The replicas did not issue the same collectives",
+          text(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
+          "Call collectives on every replica, not under a condition that only some fulfil"};
+}
+
+DIST_INLINE DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                               std::int64_t timeout) const {
+  return {text("Replica ", status_.id(peer), " did not come to a collective in time"),
+          text(describe(rank, sequence), " and waited ", static_cast<double>(timeout) * 1e-9, " s"),
+          "Find out what that replica waits for, or give the strategy a longer timeout"};
+}
+
+DIST_INLINE void ThreadGroup::refuse(std::size_t rank, std::uint32_t sequence) {
+  disturbed_.store(true, std::memory_order_relaxed);
+  members_[rank].all_threw = sequence;
+  const Mailbox& mine = mailbox(rank, sequence);
+  std::size_t other = rank;
+  for (std::size_t peer = 0; peer < size(); ++peer) {
+    if (mailbox(peer, sequence).failed) std::rethrow_exception(mailbox(peer, sequence).why);
+    if (other == rank && mailbox(peer, sequence).fingerprint != mine.fingerprint) other = peer;
+  }
+  throw detail::different_calls("replica", mine.call, describe(rank, sequence), mailbox(other, sequence).call,
+                                describe(other, sequence));
+}
+
+DIST_INLINE void ThreadGroup::end_process(std::size_t rank, std::size_t peer, std::uint32_t sequence,
+                                          std::int64_t timeout) const noexcept {
+  detail::end_process(
+      "a collective",
+      DeadlineExceeded(
+          text("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
+          text(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
+               static_cast<double>(timeout) * 1e-9, " s and cannot go on while they are used"),
+          "Find out what the update or function that this collective calls waits for, or give the "
+          "strategy a longer timeout"),
+      detail::exit_late, [] {});
+}
+
+}  // namespace dist

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/say.hpp>
+#include <dist/device/slow_wait.hpp>
+#include <dist/net/connection.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/hello.hpp>
+
+namespace dist::net {
+
+/// Connects to a task and introduces itself, without ever blocking (except in the system's resolver). What may pass, a
+/// name not yet known, a refused connection, a peer that is mute or breaks off, is tried again, after 20 ms at first
+/// and later after half a second. The caller keeps the deadline.
+class Dialer {
+ public:
+  struct Options {
+    std::string secret;                       ///< empty: none
+    Milliseconds attempt{3000};               ///< for one connection and its handshake
+    std::size_t longest = longest_handshake;  ///< frames of the connection afterwards
+  };
+
+  Dialer(Endpoint peer, Hello hello, Options options)
+      : peer_(std::move(peer)), hello_(std::move(hello)), options_(std::move(options)), next_(Deadline::in({})) {}
+
+  /// True once the peer has welcomed us; `take` the connection then.
+  [[nodiscard]] bool welcomed() const { return state_ == State::welcomed; }
+  [[nodiscard]] Connection take() { return std::move(connection_); }
+  /// Why the last attempt failed.
+  [[nodiscard]] const std::string& last_problem() const { return problem_; }
+
+  /// The parts of the RendezvousError that `advance` threw.
+  [[nodiscard]] const std::optional<Refusal>& refusal() const { return refusal_; }
+
+  /// For `poll`: the descriptor is -1 between attempts.
+  [[nodiscard]] pollfd poll_entry() const {
+    if (state_ == State::connecting) return {socket_.get(), POLLOUT, 0};
+    if (state_ == State::waiting) return {-1, 0, 0};
+    return connection_.poll_entry();
+  }
+  /// When to call `advance` at the latest.
+  [[nodiscard]] Deadline next() const { return next_; }
+
+  /// Goes as far as it can. Throws RendezvousError when the peer refuses us for good.
+  void advance() {
+    if (state_ == State::waiting && next_.passed()) begin();
+    if (state_ == State::connecting) connecting();
+    if (state_ == State::greeting) {
+      try {
+        greeting();
+      } catch (const FrameError& error) {
+        again(text("what answers there is no process of this job: ", error.what()));
+      }
+    }
+    if (state_ != State::waiting && state_ != State::welcomed && next_.passed())
+      again(state_ == State::connecting ? "no answer to the connection" : "connected, but the peer says nothing");
+  }
+
+ private:
+  enum class State { waiting, connecting, greeting, welcomed };
+
+  void begin() {
+    const Resolved resolved = resolve(peer_);
+    if (resolved.addresses.empty()) return again(resolved.problem);
+    const SocketAddress& address = resolved.addresses[attempts_++ % resolved.addresses.size()];
+    socket_.reset(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket_) return again(system_text());
+    next_ = Deadline::in(options_.attempt);
+    state_ = State::connecting;
+    if (connect(socket_.get(), address.get(), address.size) != 0 && errno != EINPROGRESS) again(system_text());
+  }
+
+  void connecting() {
+    pollfd entry = poll_entry();
+    if (poll(&entry, 1, 0) != 1) return;
+    int problem = 0;
+    socklen_t size = sizeof problem;
+    getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
+    if (problem != 0) return again(system_text(problem));
+    if (is_own_end()) return again("nobody listens there");
+    const int on = 1;
+    setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    connection_ = Connection{std::move(socket_), longest_handshake};
+    state_ = State::greeting;
+  }
+
+  /// The system may give us the very port that we connect to: then we reach ourselves.
+  [[nodiscard]] bool is_own_end() const {
+    SocketAddress here, there;
+    here.size = there.size = sizeof here.storage;
+    return getsockname(socket_.get(), here.get(), &here.size) == 0 &&
+           getpeername(socket_.get(), there.get(), &there.size) == 0 && here.size == there.size &&
+           std::memcmp(&here.storage, &there.storage, here.size) == 0;
+  }
+
+  void greeting() {
+    const bool alive = connection_.receive();
+    connection_.flush();
+    while (std::optional<Frame> frame = connection_.next()) {
+      switch (static_cast<Handshake>(frame->type)) {
+        case Handshake::challenge:
+          answer(*frame);
+          break;
+        case Handshake::welcome:
+          return welcome(*frame);
+        case Handshake::refused: {
+          refuse(refusal_from(frame->payload));
+        }
+        default:
+          throw FrameError("A peer sends what is no handshake", text("frame ", frame->type), "");
+      }
+    }
+    if (!alive || connection_.failed()) again("the peer closed the connection before it welcomed us");
+  }
+
+  void answer(const Frame& challenge) {
+    RecordReader reader{challenge.payload};
+    const bool wanted = reader.number<std::uint8_t>() != 0;
+    const std::span<const std::byte> nonce = reader.bytes();
+    reader.expect_end();
+    if (nonce.size() != of_acceptor_.size())
+      throw FrameError("A peer's challenge has another size", "not 32 bytes", "");
+    if (!wanted && !options_.secret.empty())
+      refuse({text("The task at ", to_string(peer_), " was started without the secret of the job"),
+              "this one has a secret and would not believe it",
+              "Give the same DIST_JOB_SECRET to all tasks, or to none"});
+    std::copy(nonce.begin(), nonce.end(), of_acceptor_.begin());
+    of_us_ = random_nonce();
+    const std::vector<std::byte> said = hello_.record();
+    RecordWriter writer;
+    writer.bytes(said).bytes(of_us_);
+    if (options_.secret.empty())
+      writer.bytes({});
+    else
+      writer.bytes(proof_of(options_.secret, "connector", of_acceptor_, of_us_, said));
+    connection_.send(static_cast<std::uint16_t>(Handshake::hello), writer.content());
+    answered_ = true;
+  }
+
+  void welcome(const Frame& frame) {
+    if (!answered_) throw FrameError("A peer welcomes us before we said who we are", "no challenge came", "");
+    RecordReader reader{frame.payload};
+    const std::span<const std::byte> proof = reader.bytes();
+    if (!options_.secret.empty() &&
+        !equal_proofs(proof_of(options_.secret, "acceptor", of_acceptor_, of_us_, hello_.record()), proof))
+      refuse({text("The task at ", to_string(peer_), " does not know the secret of the job"), "its proof is wrong",
+              "Give the same DIST_JOB_SECRET to all tasks"});
+    connection_.allow(options_.longest);
+    state_ = State::welcomed;
+  }
+
+  [[noreturn]] void refuse(Refusal refusal) {
+    refusal_ = std::move(refusal);
+    throw RendezvousError(refusal_->problem, refusal_->why, refusal_->suggestion);
+  }
+
+  void again(std::string problem) {
+    problem_ = std::move(problem);
+    socket_.reset();
+    connection_ = Connection{};
+    answered_ = false;
+    state_ = State::waiting;
+    next_ = Deadline::in(pause_);
+    pause_ = std::min(pause_ * 3 / 2, Milliseconds{500});
+  }
+
+  Endpoint peer_;
+  Hello hello_;
+  Options options_;
+  State state_ = State::waiting;
+  Deadline next_;
+  Milliseconds pause_{20};
+  std::size_t attempts_ = 0;
+  std::string problem_ = "not tried yet";
+  std::optional<Refusal> refusal_;
+  Descriptor socket_;
+  Connection connection_;
+  bool answered_ = false;
+  Nonce of_acceptor_{};
+  Nonce of_us_{};
+};
+
+/// Connects and introduces itself within a time. After `patience` it says once for whom it waits. Throws
+/// DeadlineExceeded, which names `whom` and the last problem, or RendezvousError when the peer refuses us.
+[[nodiscard]] inline Connection dial(Dialer& dialer, const std::string& whom, Milliseconds within, Deadline deadline,
+                                     Milliseconds patience = default_patience) {
+  const Deadline said_at = Deadline::in(patience);
+  bool said = false;
+  SlowWait slow;
+  for (;;) {
+    dialer.advance();
+    if (dialer.welcomed()) return dialer.take();
+    slow.note([&] { return text("for ", whom, " (", dialer.last_problem(), ")"); });
+    if (deadline.passed())
+      throw DeadlineExceeded(text(whom, " has not come within ", seconds(within)), dialer.last_problem(),
+                             "Start it, check its address, and that no firewall blocks its port; a longer wait is an "
+                             "option");
+    if (!said && said_at.passed()) {
+      said = true;
+      say(text(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", seconds(within)));
+    }
+    pollfd entry = dialer.poll_entry();
+    poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout(said ? Milliseconds{1000} : said_at.left()));
+  }
+}
+
+}  // namespace dist::net

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include <dist/core/say.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/descriptor.hpp>
+#include <dist/net/endpoint.hpp>
+
+namespace dist::net {
+
+namespace detail {
+
+/// A socket bound to `address` that listens, or an empty one with errno set.
+[[nodiscard]] inline Descriptor try_to_listen(const SocketAddress& address) {
+  Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  const int on = 1;
+  if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+      bind(socket.get(), address.get(), address.size) == 0 && listen(socket.get(), 128) == 0)
+    return socket;
+  const int problem = errno;
+  socket.reset();
+  errno = problem;
+  return socket;
+}
+
+}  // namespace detail
+
+struct ListenOptions {
+  bool peers_elsewhere = false;        ///< other tasks are on other hosts: an address of this machine only is a mistake
+  Milliseconds port_in_use{5'000};     ///< for the process before to give the port up
+  Milliseconds name_unknown{120'000};  ///< for the network to learn this task's name
+  Milliseconds patience = default_patience;  ///< before stderr says what it waits for
+};
+
+/// Listens at a task's own entry of its list: at that address only, never at all interfaces. A name that is not known
+/// yet and a port that is in use are tried again for a while. Throws RendezvousError, naming the address and what to
+/// change.
+[[nodiscard]] inline Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
+  port_number(own);
+  const Deadline port_deadline = Deadline::in(options.port_in_use);
+  const Deadline name_deadline = Deadline::in(options.name_unknown);
+  const Deadline said_at = Deadline::in(options.patience);
+  bool said = false;
+  for (;;) {
+    const Resolved resolved = resolve(own);
+    std::string why = resolved.problem;
+    int problem = 0;
+    for (const SocketAddress& address : resolved.addresses) {
+      if (address.is_any())
+        throw RendezvousError(text("This task's address ", to_string(own), " stands for all interfaces"),
+                              "it would be open to every network of this machine",
+                              "List the address by which the other tasks reach this one");
+      if (options.peers_elsewhere && address.is_loopback())
+        throw RendezvousError(
+            text("This task's address ", to_string(own), " is one that only this machine reaches"),
+            text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
+            names_loopback(own.host) ? "List an address of its network"
+                                     : "Give the name its network address in /etc/hosts, or list that address");
+      Descriptor socket = detail::try_to_listen(address);
+      if (socket) return socket;
+      problem = errno;
+      why = text(to_string(address), ": ", system_text(problem));
+    }
+    const bool wait = problem == 0 ? !name_deadline.passed() : problem == EADDRINUSE && !port_deadline.passed();
+    if (!wait) {
+      const char* suggestion = "Check the name, or list the address itself";
+      if (problem == EADDRINUSE)
+        suggestion =
+            "If two processes were started with the same index, give each its own; else end the process that holds the "
+            "port (ss -ltnp shows it), or list another port";
+      else if (problem == EADDRNOTAVAIL)
+        suggestion =
+            "That is no address of this machine: check that this process has the right index, and that its name "
+            "stands for an address of a local interface (ip address)";
+      else if (problem != 0)
+        suggestion = "List a port above 1023 that this user may open";
+      throw RendezvousError(text("This task cannot listen at its own address ", to_string(own)), why, suggestion);
+    }
+    if (!said && said_at.passed()) {
+      said = true;
+      say(text("this task cannot listen at its own address ", to_string(own), " yet (", why, "); trying up to ",
+               seconds(problem == 0 ? options.name_unknown : options.port_in_use)));
+    }
+    poll(nullptr, 0, 50);
+  }
+}
+
+}  // namespace dist::net

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <dist/core/say.hpp>
+#include <dist/net/descriptor.hpp>
+#include <dist/net/error.hpp>
+
+namespace dist::net {
+
+/// The secret of the job: DIST_JOB_SECRET, else the content of the file that DIST_JOB_SECRET_FILE names, without the
+/// line end after it; else empty, which means none. A file that other users may read is warned of.
+/// Throws FileError, or InvalidArgument for a secret that is set and
+/// empty. No error shows the secret.
+[[nodiscard]] inline std::string job_secret() {
+  constexpr const char* how = "Give 32 random bytes in hexadecimal digits, for example of `openssl rand -hex 32`";
+  std::string secret;
+  if (const char* value = std::getenv("DIST_JOB_SECRET")) {
+    secret = value;
+    if (secret.empty()) throw InvalidArgument("DIST_JOB_SECRET is empty", "that is no secret", how);
+    return secret;
+  }
+  const char* path = std::getenv("DIST_JOB_SECRET_FILE");
+  if (path == nullptr) return secret;
+  const Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
+  if (!file) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
+  struct stat status {};
+  if (fstat(file.get(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    say(text("other users may read the secret in ", path, "; take the permission from them: chmod 600"));
+  char bytes[4096];
+  const ssize_t size = read(file.get(), bytes, sizeof bytes);
+  if (size < 0) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
+  if (size == sizeof bytes) throw FileError(path, "is too long for a secret", "4096 bytes or more", how);
+  secret.assign(bytes, static_cast<std::size_t>(size));
+  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+  if (secret.empty()) throw FileError(path, "holds no secret", "it is empty", how);
+  return secret;
+}
+
+}  // namespace dist::net

@@ -1,0 +1,126 @@
+#include <dist/cluster/address_exchange.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/ports.hpp>
+
+using namespace std::chrono_literals;
+using dist::net::Endpoint;
+using dist::net::MeetingOptions;
+
+namespace {
+
+struct Outcome {
+  std::vector<Endpoint> addresses;
+  std::string error;
+};
+
+/// Runs the exchange of `world` workers, a thread each; `change(options, rank)` may change what one of them knows.
+std::vector<Outcome> meet(std::size_t world, const std::function<void(MeetingOptions&, std::size_t)>& change = {}) {
+  const Endpoint place = dist_test::free_endpoints(1).front();
+  std::vector<Outcome> outcomes(world);
+  std::vector<std::thread> workers;
+  for (std::size_t rank = 0; rank < world; ++rank)
+    workers.emplace_back([&, rank] {
+      MeetingOptions options;
+      options.place = place;
+      options.rank = rank;
+      options.world = world;
+      options.deadline = 20s;
+      if (change) change(options, rank);
+      try {
+        outcomes[rank].addresses = exchange_addresses(options);
+      } catch (const dist::DeadlineExceeded& error) {
+        outcomes[rank].error = dist::text("deadline: ", error.what());
+      } catch (const dist::RendezvousError& error) {
+        outcomes[rank].error = dist::text("rendezvous: ", error.what());
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  return outcomes;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << part << "' is not in: " << text);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("workers that know one address learn those of all: one host for a machine, a port for each") {
+  for (const std::size_t world : {1U, 2U, 5U}) {
+    const std::vector<Outcome> outcomes =
+        meet(world, [](MeetingOptions& options, std::size_t) { options.secret = "0123456789abcdef0123456789abcdef"; });
+    REQUIRE(outcomes[0].addresses.size() == world);
+    const std::size_t first_port = std::stoul(outcomes[0].addresses[0].port);
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      CHECK(outcomes[rank].error == "");
+      CHECK(outcomes[rank].addresses == outcomes[0].addresses);
+      CHECK(outcomes[0].addresses[rank].host == "127.0.0.1");
+      const std::size_t port = std::stoul(outcomes[0].addresses[rank].port);
+      CHECK((port == first_port + rank || (first_port + rank > 65535 && port == first_port - rank)));
+    }
+  }
+}
+
+TEST_CASE("workers of another machine start at the meeting place's port again") {
+  const std::vector<Outcome> outcomes =
+      meet(4, [](MeetingOptions& options, std::size_t rank) { options.machine = rank % 2 == 0 ? "one" : "two"; });
+  const std::vector<Endpoint>& addresses = outcomes[3].addresses;
+  REQUIRE(addresses.size() == 4);
+  CHECK(addresses[1].port == addresses[0].port);
+  CHECK(addresses[3].port == addresses[2].port);
+  CHECK(addresses[2].port != addresses[0].port);
+}
+
+TEST_CASE("a worker that comes late is waited for, also worker 0") {
+  for (const std::size_t late : {0U, 2U}) {
+    const std::vector<Outcome> outcomes = meet(3, [&](MeetingOptions&, std::size_t rank) {
+      if (rank == late) std::this_thread::sleep_for(300ms);
+    });
+    for (const Outcome& outcome : outcomes) CHECK(outcome.addresses.size() == 3);
+  }
+}
+
+TEST_CASE("a worker that does not come is named") {
+  const std::vector<Outcome> outcomes = meet(3, [](MeetingOptions& options, std::size_t rank) {
+    options.deadline = 500ms;
+    if (rank == 2) options.place = dist_test::free_endpoints(1).front();
+  });
+  CHECK(contains(outcomes[0].error, "deadline: Worker 2 has not come to worker 0 at 127.0.0.1:"));
+  CHECK(contains(outcomes[0].error, " within 0.5 s (no connection came)"));
+  CHECK(contains(outcomes[1].error, "deadline: "));
+  CHECK(contains(outcomes[2].error, "deadline: Worker 0 at 127.0.0.1:"));
+}
+
+TEST_CASE("a rank that came twice, another number of workers and a wrong secret are refused") {
+  const auto short_deadline = [](MeetingOptions& options) { options.deadline = 1s; };
+  const std::vector<Outcome> twice = meet(3, [&](MeetingOptions& options, std::size_t rank) {
+    short_deadline(options);
+    if (rank == 2) options.rank = 1;
+  });
+  CHECK(contains(twice[1].error + twice[2].error, "rendezvous: Worker 1 has come twice"));
+  CHECK(contains(twice[0].error, "Worker 2 has not come"));
+
+  const std::vector<Outcome> other = meet(2, [&](MeetingOptions& options, std::size_t rank) {
+    short_deadline(options);
+    options.secret = "0123456789abcdef0123456789abcdef";
+    if (rank == 1) options.world = 3;
+  });
+  for (const Outcome& outcome : other) CHECK(contains(outcome.error, "its list has 3 tasks, the one here 2"));
+
+  const std::vector<Outcome> stranger = meet(2, [&](MeetingOptions& options, std::size_t rank) {
+    short_deadline(options);
+    options.secret = rank == 0 ? "0123456789abcdef0123456789abcdef" : "another one, another one, another";
+  });
+  CHECK(contains(stranger[1].error, "does not know the secret of the job"));
+  CHECK(contains(stranger[0].error, "Worker 1 has not come"));
+}

@@ -1,0 +1,181 @@
+#include <dist/device/slow_wait.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <support/stderr_of.hpp>
+
+using dist::ReportSignal;
+using dist::SlowWait;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What a process prints that runs `body()` with the signal answered.
+template <class Body>
+std::string printed(Body&& body) {
+  return testing::stderr_of([&] {
+           const ReportSignal answers;
+           ReportSignal::name_process("worker 3 on host east");
+           body();
+         })
+      .stderr_text;
+}
+
+/// How a line of this text begins: "dist: worker 3 on host east (process 4711)" with another number each time.
+bool has_line(const std::string& all, const std::string& end) {
+  const std::size_t at = all.find(")" + end);
+  return at != std::string::npos && all.rfind("dist: worker 3 on host east (process ", at) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a signal makes the process print what it waits for, for whom and since when, as often as it comes") {
+  const std::string said = printed([] {
+    raise(SIGUSR1);
+    {
+      SlowWait wait{0}, other{0};
+      wait.note([] { return "for worker 1 (host west) in all_reduce(sum) of 4 f32"; });
+      std::this_thread::sleep_for(250ms);
+      other.note([] { return std::string("for replica 2"); });
+      raise(SIGUSR1);
+    }
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(has_line(said, " waits for worker 1 (host west) in all_reduce(sum) of 4 f32, since 0.2 s\n"));
+  CHECK(has_line(said, " waits for replica 2, since 0.0 s\n"));
+  const std::string nothing = " waits for no other process or replica\n";
+  CHECK(said.find(nothing) < said.find("for worker 1"));
+  CHECK(said.rfind(nothing) > said.find("for replica 2"));
+}
+
+TEST_CASE("what a wait is for is asked again after a second, not before") {
+  const std::string said = printed([] {
+    SlowWait wait{0};
+    int asked = 0;
+    const auto describe = [&] { return "for peer number " + std::to_string(++asked); };
+    for (int i = 0; i < 10; ++i) wait.note(describe);
+    raise(SIGUSR1);
+    std::this_thread::sleep_for(1050ms);
+    wait.note(describe);
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(has_line(said, " waits for peer number 1, since 0.0 s\n"));
+  CHECK(has_line(said, " waits for peer number 2, since 1.0 s\n"));
+}
+
+TEST_CASE("a short wait has no text, and takes no memory for one") {
+  int asked = 0;
+  const std::string said = printed([&] {
+    SlowWait wait;
+    const auto describe = [&] { return "for peer number " + std::to_string(++asked); };
+    wait.note(describe);
+    wait.note(describe);
+    if (asked != 0) std::abort();
+    raise(SIGUSR1);
+    std::this_thread::sleep_for(120ms);
+    wait.note(describe);
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(said.find(" waits for no other process or replica\n") < said.find("for peer number 1"));
+  CHECK(has_line(said, " waits for peer number 1, since 0.1 s\n"));
+}
+
+TEST_CASE("a text for want of a better one does not take the place of another") {
+  const std::string said = printed([] {
+    SlowWait known{0}, unknown{0};
+    known.note([] { return "for worker 2"; });
+    known.note_otherwise([] { return "for somebody"; });
+    unknown.note_otherwise([] { return "for anybody"; });
+    raise(SIGUSR1);
+  });
+  CAPTURE(said);
+  CHECK(has_line(said, " waits for worker 2, since 0.0 s\n"));
+  CHECK(said.find("somebody") == std::string::npos);
+  CHECK(has_line(said, " waits for anybody, since 0.0 s\n"));
+}
+
+TEST_CASE("more waits than there are places, and texts that are too long, do no harm") {
+  const std::string said = printed([] {
+    const auto nest = [](const auto& again, int deeper) -> void {
+      SlowWait wait{0};
+      SlowWait::note_innermost([] { return std::string(2000, 'x'); });
+      if (deeper == 0)
+        raise(SIGUSR1);
+      else
+        again(again, deeper - 1);
+    };
+    nest(nest, 100);
+  });
+  CHECK(std::count(said.begin(), said.end(), '\n') == static_cast<long>(dist::detail::WaitBoard::places));
+}
+
+TEST_CASE("signals may come while waits begin and end in other threads") {
+  const std::string said = printed([] {
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+      threads.emplace_back([&] {
+        while (!stop) {
+          SlowWait wait{0};
+          wait.note([] { return "for somebody"; });
+        }
+      });
+    for (int i = 0; i < 200; ++i) raise(SIGUSR1);
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  });
+  CHECK(std::count(said.begin(), said.end(), '\n') >= 200);
+}
+
+TEST_CASE("a program that handles or ignores the signal keeps doing so, and afterwards it is as before") {
+  static volatile std::sig_atomic_t handled = 0;
+  CHECK(testing::stderr_of([] {
+          std::signal(SIGUSR1, [](int) { handled = handled + 1; });
+          const ReportSignal answers;
+          raise(SIGUSR1);
+          std::signal(SIGUSR1, SIG_IGN);
+          const ReportSignal still_not;
+          raise(SIGUSR1);
+          if (handled != 1) std::abort();
+        }).stderr_text == "");
+  CHECK_FALSE(testing::stderr_of([] {
+                {
+                  const ReportSignal answers;
+                  std::signal(SIGUSR1, SIG_IGN);  // the program takes it over
+                }
+                struct sigaction now {};
+                sigaction(SIGUSR1, nullptr, &now);
+                if (now.sa_handler != SIG_IGN) std::abort();
+                std::signal(SIGUSR1, SIG_DFL);
+                { const ReportSignal answers; }
+                sigaction(SIGUSR1, nullptr, &now);
+                if (now.sa_handler != SIG_DFL) std::abort();
+              }).aborted);
+}
+
+TEST_CASE("DIST_REPORT_SIGNAL names another signal, or none") {
+  setenv("DIST_REPORT_SIGNAL", std::to_string(SIGUSR2).c_str(), 1);
+  CHECK(has_line(printed([] { raise(SIGUSR2); }), " waits for no other process or replica\n"));
+  setenv("DIST_REPORT_SIGNAL", "0", 1);
+  const testing::Ending ending = testing::stderr_of([] {
+    const ReportSignal answers;
+    struct sigaction now {};
+    sigaction(SIGUSR1, nullptr, &now);
+    if (now.sa_handler != SIG_DFL) std::abort();
+  });
+  CHECK_FALSE(ending.aborted);
+  unsetenv("DIST_REPORT_SIGNAL");
+}

@@ -1,0 +1,161 @@
+#include <dist/net/dialer.hpp>
+
+#include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
+
+#include <thread>
+
+#include <net/host.hpp>
+#include <net/ports.hpp>
+
+using namespace std::chrono_literals;
+using namespace dist::net;
+using dist::text;
+using dist_test::free_endpoints;
+using dist_test::Host;
+using dist_test::worker;
+
+namespace {
+
+Connection call(const Endpoint& peer, const Hello& hello, Dialer::Options options, Milliseconds within) {
+  Dialer dialer{peer, hello, std::move(options)};
+  return dial(dialer, text("Worker 0 at ", to_string(peer)), within, Deadline::in(within));
+}
+
+/// Of a call that cannot succeed within `within`.
+std::string last_problem(const Endpoint& peer, Dialer::Options options, Milliseconds within) {
+  try {
+    call(peer, worker(1), std::move(options), within);
+    return "welcomed";
+  } catch (const dist::DeadlineExceeded& error) {
+    return error.what();
+  }
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// A server that talks as the test likes: the first connection, for as long as the object lives.
+class Stranger {
+ public:
+  Stranger(const Endpoint& own, std::string says)
+      : listening_(listen_at(own, {})), thread_([this, says = std::move(says)] {
+          while (!stopped_) {
+            Descriptor socket{accept(listening_.get(), nullptr, nullptr)};
+            if (socket) {
+              static_cast<void>(send(socket.get(), says.data(), says.size(), MSG_NOSIGNAL));
+              connections_.push_back(std::move(socket));
+            }
+            std::this_thread::sleep_for(1ms);
+          }
+        }) {}
+  ~Stranger() {
+    stopped_ = true;
+    thread_.join();
+  }
+
+ private:
+  Descriptor listening_;
+  std::atomic<bool> stopped_{false};
+  std::vector<Descriptor> connections_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a peer that comes later is found: refused, then accepted") {
+  const Endpoint peer = free_endpoints(1)[0];
+  std::optional<Host> host;
+  std::thread later{[&] {
+    std::this_thread::sleep_for(150ms);
+    host.emplace(peer, Host::Options{"", 4, 1});
+  }};
+  const auto start = std::chrono::steady_clock::now();
+  const Connection connection = call(peer, worker(1), {}, 20s);
+  later.join();
+  CHECK(connection.open());
+  std::printf("peer that came after 0.15 s found after %.3f s\n",
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+TEST_CASE("nobody listens: the deadline names whom and why") {
+  const Endpoint peer = free_endpoints(1)[0];
+  CHECK(last_problem(peer, {}, 100ms) ==
+        text("Worker 0 at ", to_string(peer),
+             " has not come within 0.1 s (Connection refused). Start it, check its "
+             "address, and that no firewall blocks its port; a longer wait is an option."));
+  const testing::Ending ending = testing::stderr_of([&] {
+    Dialer dialer{peer, worker(1), {}};
+    try {
+      static_cast<void>(dial(dialer, "Worker 0", 200ms, Deadline::in(200ms), 20ms));
+    } catch (const dist::DeadlineExceeded&) {
+    }
+  });
+  CHECK(ending.stderr_text == "dist: Worker 0 has not come yet (Connection refused); waiting up to 0.2 s\n");
+}
+
+TEST_CASE("a name that is not known yet is tried again") {
+  CHECK(contains(last_problem({"no-such-host.invalid", "2222"}, {}, 60ms),
+                 "the name 'no-such-host.invalid' is not known"));
+}
+
+TEST_CASE("a mute peer and a stranger are left, and tried again") {
+  const Endpoint peer = free_endpoints(1)[0];
+  {
+    const Stranger mute{peer, ""};
+    CHECK(contains(last_problem(peer, {"", 50ms}, 200ms), "connected, but the peer says nothing"));
+  }
+  {
+    const Stranger server{peer, "SSH-2.0-OpenSSH_9.2\r\n"};
+    CHECK(
+        contains(last_problem(peer, {}, 200ms), "what answers there is no process of this job: A peer speaks another"));
+  }
+}
+
+TEST_CASE("a refusal is not tried again") {
+  const Endpoint peer = free_endpoints(1)[0];
+  const Host host{peer, {"", 4, 1}};
+  Dialer dialer{peer, worker(7), {}};
+  CHECK_THROWS_WITH_AS(static_cast<void>(dial(dialer, "Worker 0", 20s, Deadline::in(20s))),
+                       "no such rank (outside). count.", dist::RendezvousError);
+  REQUIRE(dialer.refusal());
+  CHECK(dialer.refusal()->problem == "no such rank");
+}
+
+TEST_CASE("both sides prove that they know the secret") {
+  const Endpoint peer = free_endpoints(1)[0];
+  const auto problem = [&](const std::string& secret) -> std::string {
+    try {
+      call(peer, worker(1), {secret}, 20s);
+      return "";
+    } catch (const dist::RendezvousError& error) {
+      return error.what();
+    }
+  };
+  {
+    const Host host{peer, {"the secret", 4, 1}};
+    CHECK(contains(problem("another"), "does not know the secret of the job (its proof is wrong)"));
+    CHECK(contains(problem(""), "does not know the secret of the job (it gave no proof)"));
+    CHECK(problem("the secret") == "");
+  }
+  {
+    const Host host{peer, {"", 4, 1}};
+    CHECK(contains(problem("the secret"), "was started without the secret of the job"));
+  }
+}
+
+TEST_CASE("a server that welcomes everybody without the secret is not believed") {
+  const Endpoint peer = free_endpoints(1)[0];
+  std::vector<std::byte> says;
+  RecordWriter challenge, welcome;
+  challenge.number(std::uint8_t{1}).bytes(random_nonce());
+  welcome.bytes(Proof{});
+  append_frame(says, static_cast<std::uint16_t>(Handshake::challenge), challenge.content());
+  append_frame(says, static_cast<std::uint16_t>(Handshake::welcome), welcome.content());
+  const Stranger liar{peer, std::string{reinterpret_cast<const char*>(says.data()), says.size()}};
+  CHECK_THROWS_WITH_AS(call(peer, worker(1), {"the secret"}, 20s),
+                       text("The task at ", to_string(peer),
+                            " does not know the secret of the job (its proof is wrong). "
+                            "Give the same DIST_JOB_SECRET to all tasks.")
+                           .c_str(),
+                       dist::RendezvousError);
+}

@@ -1,0 +1,72 @@
+/// A reception that runs in a thread of the test, as a server's does.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/net/listen.hpp>
+#include <dist/net/reception.hpp>
+
+namespace dist_test {
+
+/// Admits each rank below the world's size once.
+class Host {
+ public:
+  using Options = dist::net::Reception::Options;
+
+  Host(const dist::net::Endpoint& own, Options options)
+      : world_(options.world),
+        reception_(dist::net::listen_at(own, {}), std::move(options)),
+        thread_([this] { run(); }) {}
+  ~Host() { stop(); }
+
+  /// Afterwards what came can be looked at.
+  void stop() {
+    stopped_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] std::size_t guests() const { return guests_; }
+  [[nodiscard]] const dist::net::Reception& reception() const { return reception_; }
+  /// Those that came, after `stop`.
+  std::vector<dist::net::Guest> entered;
+
+ private:
+  void run() {
+    std::set<std::uint64_t> ranks;
+    while (!stopped_) {
+      std::vector<pollfd> entries;
+      reception_.add_entries(entries);
+      poll(entries.data(), entries.size(), reception_.next().poll_timeout(dist::net::Milliseconds{20}));
+      reception_.advance(
+          [&](const dist::net::Hello& hello) -> std::optional<dist::net::Refusal> {
+            if (hello.rank >= world_) return dist::net::Refusal{"no such rank", "outside", "count"};
+            if (!ranks.insert(hello.rank).second)
+              return dist::net::Refusal{dist::text("Worker ", hello.rank, " has come twice"), "again", "count"};
+            return std::nullopt;
+          },
+          [&](dist::net::Guest guest) {
+            entered.push_back(std::move(guest));
+            ++guests_;
+          });
+    }
+  }
+
+  std::uint64_t world_;
+  dist::net::Reception reception_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<std::size_t> guests_{0};
+  std::thread thread_;
+};
+
+inline dist::net::Hello worker(std::uint64_t rank, std::uint64_t world = 4, std::uint64_t checksum = 1) {
+  return {dist::net::Hello::Role::worker, rank, world, checksum, "host", "machine"};
+}
+
+}  // namespace dist_test
