@@ -58,7 +58,11 @@ struct Gated {
     if (gate->fails == number) throw std::runtime_error("the wire is cut");
     for (T& value : values) value += 1;
   }
-  void abandon(const std::exception&) const noexcept { ++gate->abandoned; }
+  void abandon(const dist::FailureNotice&) const noexcept { ++gate->abandoned; }
+  void abandon(const std::exception_ptr&) const noexcept {}
+  void begin_attempt() const noexcept {}
+  [[nodiscard]] bool is_broken() const noexcept { return false; }
+  [[nodiscard]] Gated with_timeout(std::chrono::nanoseconds) const { return *this; }
 };
 
 std::span<float> of(float& value) { return {&value, 1}; }

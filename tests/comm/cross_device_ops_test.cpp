@@ -1,10 +1,12 @@
 #include <dist/comm/cross_device_ops.hpp>
 
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <string_view>
 
 #include <dist/comm/self.hpp>
+#include <dist/core/duration.hpp>
 
 #include <doctest/doctest.h>
 
@@ -45,22 +47,53 @@ struct KnowingNumber {
   [[nodiscard]] int communicator() const { return 0; }
 };
 
+template <class Derived>
+struct Telling {
+  void begin_attempt() const noexcept {}
+  void abandon(const dist::FailureNotice&) const noexcept {}
+  void abandon(const std::exception_ptr&) const noexcept {}
+  [[nodiscard]] bool is_broken() const noexcept { return false; }
+  [[nodiscard]] Derived with_timeout(std::chrono::nanoseconds) const { return {}; }
+};
+
 struct Halves : Scattering, Updating {};
 
-struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
-struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {
+struct Minimal : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<Minimal> {};
+struct ReducesByChanging : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<ReducesByChanging> {
   template <class Op, class T>
   void all_reduce(Op, std::span<T>) {}
 };
-struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
-struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Halves, Knowing {};
-struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Halves, Knowing {};
-struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Halves, Knowing {};
-struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Halves, Knowing {};
-struct NoReduceScatter : Reducing, Broadcasting, Gathering, Exchanging, Applying, Updating, Knowing {};
-struct NoUpdateShards : Reducing, Broadcasting, Gathering, Exchanging, Applying, Scattering, Knowing {};
-struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves {};
-struct NumberAsCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, KnowingNumber {};
+struct NoAllReduce : Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing, Telling<NoAllReduce> {};
+struct NoBroadcast : Reducing, Gathering, Exchanging, Applying, Halves, Knowing, Telling<NoBroadcast> {};
+struct NoAllGather : Reducing, Broadcasting, Exchanging, Applying, Halves, Knowing, Telling<NoAllGather> {};
+struct NoExchange : Reducing, Broadcasting, Gathering, Applying, Halves, Knowing, Telling<NoExchange> {};
+struct NoApply : Reducing, Broadcasting, Gathering, Exchanging, Halves, Knowing, Telling<NoApply> {};
+struct NoReduceScatter : Reducing,
+                         Broadcasting,
+                         Gathering,
+                         Exchanging,
+                         Applying,
+                         Updating,
+                         Knowing,
+                         Telling<NoReduceScatter> {};
+struct NoUpdateShards : Reducing,
+                        Broadcasting,
+                        Gathering,
+                        Exchanging,
+                        Applying,
+                        Scattering,
+                        Knowing,
+                        Telling<NoUpdateShards> {};
+struct NotTelling : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Knowing {};
+struct NoCommunicator : Reducing, Broadcasting, Gathering, Exchanging, Applying, Halves, Telling<NoCommunicator> {};
+struct NumberAsCommunicator : Reducing,
+                              Broadcasting,
+                              Gathering,
+                              Exchanging,
+                              Applying,
+                              Halves,
+                              KnowingNumber,
+                              Telling<NumberAsCommunicator> {};
 
 static_assert(dist::Collectives<Minimal>);
 static_assert(!dist::Collectives<NoAllReduce>);
@@ -71,6 +104,7 @@ static_assert(!dist::Collectives<NoExchange>);
 static_assert(!dist::Collectives<NoApply>);
 static_assert(!dist::Collectives<NoReduceScatter>);
 static_assert(!dist::Collectives<NoUpdateShards>);
+static_assert(!dist::Collectives<NotTelling>);
 static_assert(!dist::Collectives<NoCommunicator>);
 static_assert(!dist::Collectives<NumberAsCommunicator>);
 

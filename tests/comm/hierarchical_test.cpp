@@ -20,21 +20,6 @@
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
                                support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>);
 
-TEST_CASE("a layout says which member is where") {
-  const dist::GroupLayout layout{{0, 2, 4, 1, 3}, {3, 2}, 1, 0};
-  CHECK(layout.rank() == 1);
-  CHECK(layout.size() == 5);
-  CHECK(layout.group() == 1);
-  CHECK(layout.groups() == 2);
-  CHECK(layout.members(0).size() == 3);
-  CHECK(layout.members(1)[1] == 3);
-  CHECK_FALSE(layout.in_order());
-  const auto uniform = dist::GroupLayout::uniform(3, 2, 2, 1);
-  CHECK(uniform.rank() == 5);
-  CHECK(uniform.size() == 6);
-  CHECK(uniform.in_order());
-}
-
 TEST_CASE_TEMPLATE("the same collectives with another deadline name the late member, on whichever level (spec H13)",
                    Nodes, support::OneNode, support::TwoNodes, support::DealtNodes) {
   using namespace std::chrono_literals;

@@ -8,6 +8,7 @@ struct Own {
   class On : public dist::SharedMemoryAllReduce::On<C> {
    public:
     using dist::SharedMemoryAllReduce::On<C>::On;
+    On with_timeout(std::chrono::nanoseconds timeout) const { return On{this->communicator().with_timeout(timeout)}; }
 #ifndef CONTROL
     void update_shards() const;
 #endif

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/replica_threads.hpp>

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/duration.hpp>
 
 namespace testing {
 
@@ -19,6 +20,7 @@ struct Unshared {
     [[nodiscard]] std::size_t rank() const noexcept { return comm_.rank(); }
     [[nodiscard]] std::size_t size() const noexcept { return comm_.size(); }
     void barrier() const { comm_.barrier(); }
+    [[nodiscard]] Apart local() const noexcept { return *this; }
 
    private:
     C comm_;
@@ -28,6 +30,9 @@ struct Unshared {
   class On : public dist::SharedMemoryAllReduce::On<C> {
    public:
     using dist::SharedMemoryAllReduce::On<C>::On;
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
+      return On{dist::SharedMemoryAllReduce::On<C>::communicator().with_timeout(timeout)};
+    }
     [[nodiscard]] Apart<C> communicator() const noexcept {
       return Apart<C>{dist::SharedMemoryAllReduce::On<C>::communicator()};
     }

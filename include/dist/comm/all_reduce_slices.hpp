@@ -106,7 +106,7 @@ void with_slices_of_all(const Collectives& collectives, const IndexedSlicesView<
       detail::require_one_dense_shape(rank, slices_of(rank).dense_shape(), slices_of(0).dense_shape());
     use(comm.size(), slices_of);
     comm.barrier();
-  } else if constexpr (std::same_as<Comm, SelfCommunicator>) {
+  } else if constexpr (GroupOfOne<Comm>) {
     use(comm.size(), [&](std::size_t) -> const IndexedSlicesView<T>& { return mine; });
   } else {
     const auto [rows, slices] = detail::gather_slices(collectives, mine);

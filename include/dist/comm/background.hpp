@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -33,12 +35,12 @@ enum class BackgroundProgress : unsigned char {
 
 /// Collectives that are started, go on while the caller computes, and are waited for. They are done one after the other
 /// in the order in which they were started, which must be the same on all members. `Ops` are collectives of a group of
-/// their own, which nobody else uses: with SelfCollectives only copies within this process are reduced.
+/// their own, which nobody else uses: of one member (SelfCollectives) only copies within this process are reduced.
 ///
 /// A deadline that passes, a peer that fails, or a call that differs ends a collective with the exception of the group;
 /// a thread that waits for it, or for a later one, gets that exception. The group is then broken: its members may have
 /// left it at different calls, so it has to be made anew. A group of this process alone goes on after `abandon`.
-template <class Ops>
+template <TellsFailures Ops>
 class BackgroundCollectives {
  public:
   /// Names what was started: later ones have larger numbers, modulo 2^32.
@@ -115,10 +117,7 @@ class BackgroundCollectives {
   /// waiting for what has begun. Call it while nobody starts or waits. A group with other members is then broken.
   void abandon(const std::exception& error) noexcept {
     settle();
-    if constexpr (requires { ops_.abandon(error); })
-      ops_.abandon(error);
-    else if constexpr (requires { ops_.communicator().abandon(error); })
-      ops_.communicator().abandon(error);
+    ops_.abandon(FailureNotice{error});
     const std::lock_guard lock{mutex_};
     ++failures_;
     if (ops_.communicator().size() == 1)

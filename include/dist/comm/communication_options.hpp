@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include <dist/comm/communicator.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 
@@ -32,24 +33,11 @@ struct CommunicationOptions {
 
 namespace detail {
 
-/// The collectives `Ops`, whose members wait for each other for `timeout`, where they wait at all (spec H13).
-template <class Ops>
-[[nodiscard]] Ops with_timeout(const Ops& ops, [[maybe_unused]] std::chrono::nanoseconds timeout) {
-  if constexpr (requires { ops.with_timeout(timeout); })
-    return ops.with_timeout(timeout);
-  else if constexpr (requires { ops.communicator().with_timeout(timeout); })
-    return Ops{ops.communicator().with_timeout(timeout)};
-  else
-    return ops;
-}
-
-/// What `call` returns for `ops`, which wait as long as `options` say.
-template <class Ops, class Call>
+/// What `call` returns for `ops`, which wait as long as `options` say (spec H13).
+template <TellsFailures Ops, class Call>
 auto as_asked(const Ops& ops, [[maybe_unused]] const CommunicationOptions& options, Call&& call) {
-  constexpr bool waits = requires { ops.with_timeout(*options.timeout); }
-  || requires { ops.communicator().with_timeout(*options.timeout); };
-  if constexpr (waits)
-    if (options.timeout) return call(with_timeout(ops, *options.timeout));
+  if constexpr (!CollectivesOfOne<Ops>)
+    if (options.timeout) return call(ops.with_timeout(*options.timeout));
   return call(ops);
 }
 

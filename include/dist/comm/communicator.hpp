@@ -4,9 +4,15 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 #include <dist/comm/collective_call.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/core/duration.hpp>
 
 namespace dist {
 
@@ -16,6 +22,60 @@ concept Communicator = std::copyable<C> && requires(const C comm) {
   { comm.rank() } -> std::same_as<std::size_t>;
   { comm.size() } -> std::same_as<std::size_t>;
   comm.barrier();
+};
+
+/// The group has one member, as its type says: its collectives are the identity, and nobody is to be waited for or told.
+template <class C>
+concept GroupOfOne = Communicator<C> && requires {
+  requires C::size()
+  == 1;
+};
+
+/// A member that fails says so, instead of leaving the others to wait for it. Every communicator and every policy's
+/// collectives model it, with empty bodies where there is nobody to tell.
+///
+/// `begin_attempt` starts what may fail once: from there on a failure is reported again. `abandon` tells the others,
+/// instead of taking part in the next collective, why this member does not come: a notice for those in other processes,
+/// the exception itself for threads of this one. `is_broken` says whether every later collective throws, because this
+/// member gave up waiting. `with_timeout` is the same member, which waits longer or shorter for others (spec H13); 0 as
+/// long as it takes.
+template <class C>
+concept TellsFailures = requires(const C member, const FailureNotice& notice, const std::exception_ptr& why,
+                                 std::chrono::nanoseconds timeout) {
+  { member.begin_attempt() }
+  noexcept;
+  { member.abandon(notice) }
+  noexcept;
+  { member.abandon(why) }
+  noexcept;
+  { member.is_broken() }
+  noexcept->std::same_as<bool>;
+  { member.with_timeout(timeout) } -> std::same_as<C>;
+};
+
+/// The communicator of collectives.
+template <class B>
+using CommunicatorOf = std::remove_cvref_t<decltype(std::declval<const B&>().communicator())>;
+/// Collectives of a group that has one member, as the type says.
+template <class B>
+concept CollectivesOfOne = GroupOfOne<CommunicatorOf<B>>;
+
+/// The members compare what their calls are parts of. `set_structure(s)`: calls from here on are parts of a collective
+/// of values with this structure; 0: of none. `begin_run(kind)`, `end_run` and `begin_call` say where the calls of a
+/// process stand in its program (CallPlace); empty where all members are in one process.
+template <class C>
+concept ComparesCalls = requires(const C member, std::uint64_t number) {
+  member.set_structure(number);
+  member.begin_run(number);
+  member.end_run();
+  member.begin_call();
+};
+
+/// Says which members are threads of this process: `local()` is the group of these, a group of one where each member is
+/// a process.
+template <class C>
+concept HasLocalGroup = requires(const C member) {
+  { member.local() } -> Communicator;
 };
 
 /// The members read and write each other's memory. `publish` tells the peers where this member's operands are and
@@ -39,6 +99,14 @@ concept ExchangesSmall = Communicator<C> &&
   { C::exchange_capacity } -> std::convertible_to<std::size_t>;
   comm.exchange(call, values);
   { comm.template received<float>(std::size_t{0}) } -> std::same_as<const float*>;
+};
+
+/// The members see each other's memory only where it lies in a window: `holds(data, bytes)` says whether that is so,
+/// and `stage<T>(which, elements)` is memory there for operand `which`, 0 or 1, of the next collective.
+template <class C>
+concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C comm, const void* data) {
+  { comm.holds(data, std::size_t{1}) } -> std::same_as<bool>;
+  { comm.template stage<float>(0, std::size_t{1}) } -> std::same_as<std::span<float>>;
 };
 
 /// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -34,6 +35,44 @@ concept PolicyFor = std::is_empty_v<Ops> && requires {
 };
 }  // namespace detail
 
+/// The capabilities of collectives `B`, one by one, for elements of type T. Values become their reduction on every
+/// member.
+template <class B, class T, class Op>
+concept HasAllReduce = requires(const B ops, std::span<T> values) {
+  ops.all_reduce(Op{}, values);
+};
+/// Values become those of one member.
+template <class B, class T>
+concept HasBroadcast = requires(const B ops, std::span<T> values) {
+  ops.broadcast(std::size_t{0}, values);
+};
+/// Every member gets the values of all, concatenated.
+template <class B, class T>
+concept HasAllGather = requires(const B ops, std::span<const T> mine, std::span<const std::size_t> counts,
+                                std::span<T> all) {
+  ops.all_gather(mine, counts, all);
+};
+/// Every member gets one small value of each.
+template <class B, class T>
+concept HasExchange = requires(const B ops, const T& mine, std::span<T> of_all) {
+  ops.exchange("flags", mine, of_all);
+};
+/// Each member sees the reduction of its shard.
+template <class B, class T, class Op>
+concept HasReduceScatter = requires(const B ops, std::span<const T> values, detail::UseNothing use) {
+  ops.reduce_scatter(Op{}, values, use);
+};
+/// Each member changes its shard of what all get.
+template <class B, class T>
+concept HasUpdateShards = requires(const B ops, std::span<T> mirror, detail::UpdateNothing update) {
+  ops.update_shards(mirror, update);
+};
+/// Reduces, changes the shards and gives them to all, in one pass.
+template <class B, class T, class Op>
+concept FusesUpdate = requires(const B ops, std::span<T> values, detail::ApplyNothing apply) {
+  ops.reduce_and_apply(Op{}, values, values, apply);
+};
+
 /// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
 /// values of one of them (`broadcast`), or those of all, concatenated (`all_gather`, and `exchange` of one small
 /// value), and gradients are reduced and applied in one pass (`reduce_and_apply`). For what must be known of all
@@ -41,17 +80,9 @@ concept PolicyFor = std::is_empty_v<Ops> && requires {
 /// elements among the replicas: each sees the reduction of its shard (`reduce_scatter`), and each changes its shard of
 /// what all get (`update_shards`). Nothing is called for a shard without elements.
 template <class B>
-concept Collectives = requires(const B ops, std::span<float> values, std::span<const std::size_t> counts,
-                               detail::ApplyNothing apply, detail::UseNothing use, detail::UpdateNothing update) {
-  requires Communicator<std::remove_cvref_t<decltype(ops.communicator())>>;
-  ops.all_reduce(sum, values);
-  ops.broadcast(std::size_t{0}, values);
-  ops.all_gather(std::span<const float>{values}, counts, values);
-  ops.exchange("flags", bool{}, std::span<bool>{});
-  ops.reduce_and_apply(sum, values, values, apply);
-  ops.reduce_scatter(sum, std::span<const float>{values}, use);
-  ops.update_shards(values, update);
-};
+concept Collectives = Communicator<CommunicatorOf<B>> && TellsFailures<B> && HasAllReduce<B, float, Sum> &&
+    HasBroadcast<B, float> && HasAllGather<B, float> && HasExchange<B, bool> && FusesUpdate<B, float, Sum> &&
+    HasReduceScatter<B, float, Sum> && HasUpdateShards<B, float>;
 
 /// A policy that says how collectives are done between the members of a communicator (spec H02): an empty struct with a
 /// `name`, whose nested template `On<Communicator>` holds the state. Every policy gives the same bits on every replica
@@ -62,35 +93,32 @@ concept CrossDeviceOps = detail::PolicyFor<Ops, C> && Collectives<typename Ops::
 
 namespace detail {
 
+template <class Ops>
+concept SaysWhatFits = requires {
+  Ops::template fits<SelfCommunicator>;
+};
 /// Whether `Ops` works between members like `C`, as far as it tells: a policy that works between some only has a
 /// `template <class C> static constexpr bool fits`, so that it can be asked without an error of its own.
 template <class Ops, class C>
 inline constexpr bool fits = true;
-template <class Ops, class C>
-  requires requires { Ops::template fits<C>; }
+template <SaysWhatFits Ops, class C>
 inline constexpr bool fits<Ops, C> = Ops::template fits<C>;
 
 /// Refuses a policy whose collectives lack an operation, and names it; says whether it has all.
 template <class On>
 [[nodiscard]] constexpr bool require_operations() {
-  constexpr bool all_reduces = requires(const On ops, std::span<float> values) { ops.all_reduce(sum, values); };
-  constexpr bool broadcasts = requires(const On ops, std::span<float> values) {
-    ops.broadcast(std::size_t{0}, values);
-  };
-  constexpr bool gathers =
-      requires(const On ops, std::span<const float> mine, std::span<const std::size_t> counts, std::span<float> all) {
-    ops.all_gather(mine, counts, all);
-  };
-  constexpr bool exchanges = requires(const On ops) { ops.exchange("flags", bool{}, std::span<bool>{}); };
-  constexpr bool applies = requires(const On ops, std::span<float> values, ApplyNothing apply) {
-    ops.reduce_and_apply(sum, values, values, apply);
-  };
-  constexpr bool scatters = requires(const On ops, std::span<const float> values, UseNothing use) {
-    ops.reduce_scatter(sum, values, use);
-  };
-  constexpr bool updates = requires(const On ops, std::span<float> values, UpdateNothing update) {
-    ops.update_shards(values, update);
-  };
+  constexpr bool tells = TellsFailures<On>;
+  constexpr bool all_reduces = HasAllReduce<On, float, Sum>;
+  constexpr bool broadcasts = HasBroadcast<On, float>;
+  constexpr bool gathers = HasAllGather<On, float>;
+  constexpr bool exchanges = HasExchange<On, bool>;
+  constexpr bool applies = FusesUpdate<On, float, Sum>;
+  constexpr bool scatters = HasReduceScatter<On, float, Sum>;
+  constexpr bool updates = HasUpdateShards<On, float>;
+  static_assert(tells,
+                "this policy does not tell failures: with_timeout(timeout) returns its own type, and begin_attempt(), "
+                "abandon(notice), abandon(exception) and is_broken() come with dist::Membership; see the concept "
+                "dist::TellsFailures");
   static_assert(all_reduces, "this policy lacks all_reduce(reduction, values): see the concept dist::Collectives");
   static_assert(broadcasts, "this policy lacks broadcast(root, values): see the concept dist::Collectives");
   static_assert(gathers, "this policy lacks all_gather(mine, counts, all): see the concept dist::Collectives");
@@ -101,7 +129,7 @@ template <class On>
   static_assert(scatters,
                 "this policy lacks reduce_scatter(reduction, values, use): see the concept dist::Collectives");
   static_assert(updates, "this policy lacks update_shards(values, update): see the concept dist::Collectives");
-  return all_reduces && broadcasts && gathers && exchanges && applies && scatters && updates;
+  return tells && all_reduces && broadcasts && gathers && exchanges && applies && scatters && updates;
 }
 
 }  // namespace detail

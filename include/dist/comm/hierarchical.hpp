@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/call_place.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/group_layout.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>
@@ -29,49 +29,6 @@
 
 namespace dist {
 
-/// Where the members of the groups stand among all: group by group, and in each by rank there.
-class GroupLayout {
- public:
-  /// `ranks` are the ranks of all members in that order, `sizes` those of the groups; this member is number `member` of
-  /// group `group`.
-  GroupLayout(std::vector<std::size_t> ranks, std::vector<std::size_t> sizes, std::size_t group, std::size_t member)
-      : ranks_(std::move(ranks)), sizes_(std::move(sizes)), group_(group) {
-    for (std::size_t earlier = 0; earlier < group; ++earlier) first_ += sizes_[earlier];
-    rank_ = ranks_[first_ + member];
-    for (std::size_t place = 0; place < ranks_.size(); ++place) in_order_ = in_order_ && ranks_[place] == place;
-  }
-  /// `groups` groups of `size` members each, numbered through.
-  [[nodiscard]] static GroupLayout uniform(std::size_t groups, std::size_t size, std::size_t group,
-                                           std::size_t member) {
-    std::vector<std::size_t> ranks(groups * size);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
-    return GroupLayout{std::move(ranks), std::vector<std::size_t>(groups, size), group, member};
-  }
-
-  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
-  [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
-  [[nodiscard]] std::size_t group() const noexcept { return group_; }
-  [[nodiscard]] std::size_t groups() const noexcept { return sizes_.size(); }
-  /// The ranks of a group's members, in the order of their ranks there.
-  [[nodiscard]] std::span<const std::size_t> members(std::size_t group) const noexcept {
-    std::size_t first = 0;
-    for (std::size_t earlier = 0; earlier < group; ++earlier) first += sizes_[earlier];
-    return std::span{ranks_}.subspan(first, sizes_[group]);
-  }
-  /// The ranks of all members, group by group.
-  [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }
-  /// Whether the groups' members, one group after another, are in the order of their ranks.
-  [[nodiscard]] bool in_order() const noexcept { return in_order_; }
-
- private:
-  std::vector<std::size_t> ranks_;
-  std::vector<std::size_t> sizes_;
-  std::size_t group_;
-  std::size_t first_ = 0;
-  std::size_t rank_ = 0;
-  bool in_order_ = true;
-};
-
 /// A member of a group of groups, whose collectives are `Ops`; it must not outlive them.
 template <class Ops>
 class HierarchicalCommunicator {
@@ -82,24 +39,37 @@ class HierarchicalCommunicator {
   [[nodiscard]] std::size_t size() const noexcept { return ops_->layout().size(); }
   void barrier() const { ops_->barrier(); }
   void begin_attempt() const noexcept { ops_->begin_attempt(); }
-  /// Where this member's calls stand, on all levels (CallPlace).
+  void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
+  void abandon(const std::exception_ptr& why) const noexcept { ops_->abandon(why); }
+  /// What calls are parts of, on all levels.
   void begin_run(std::uint64_t kind) const {
-    ops_->for_each_place([&](CallPlace& place) { place.begin_run(kind); });
+    ops_->for_each_level([&](const auto& comm) { comm.begin_run(kind); });
   }
   void end_run() const {
-    ops_->for_each_place([](CallPlace& place) { place.end_run(); });
+    ops_->for_each_level([](const auto& comm) { comm.end_run(); });
   }
   void begin_call() const {
-    ops_->for_each_place([](CallPlace& place) { place.begin_call(); });
+    ops_->for_each_level([](const auto& comm) { comm.begin_call(); });
   }
-  /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
-  void set_structure(std::uint64_t structure) const noexcept { ops_->set_structure(structure); }
-  /// Tells all members, instead of taking part in the next collective, that this one failed.
-  void abandon(const FailureNotice& notice) const noexcept { ops_->abandon(notice); }
+  void set_structure(std::uint64_t structure) const {
+    ops_->for_each_level([&](const auto& comm) { comm.set_structure(structure); });
+  }
+  [[nodiscard]] auto local() const noexcept { return ops_->lower().communicator().local(); }
 
  private:
   const Ops* ops_;
 };
+
+template <class Lower, class Upper>
+class Hierarchical;
+
+namespace detail {
+/// Whether collectives are themselves those of groups of groups.
+template <class B>
+inline constexpr bool has_levels = false;
+template <class Lower, class Upper>
+inline constexpr bool has_levels<Hierarchical<Lower, Upper>> = true;
+}  // namespace detail
 
 /// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
 /// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and the result
@@ -116,10 +86,9 @@ class Hierarchical {
   Hierarchical(const GroupLayout& layout, const Lower& lower, const std::optional<Upper>& upper,
                std::chrono::nanoseconds timeout)
       : layout_(&layout),
-        lower_(detail::with_timeout(lower, timeout)),
-        patient_(detail::with_timeout(lower, longer(timeout, own_patience))) {
-    if (upper)
-      upper_.emplace(detail::with_timeout(*upper, upper_is_hierarchical || alone() ? timeout : longer(timeout, 1)));
+        lower_(lower.with_timeout(timeout)),
+        patient_(lower.with_timeout(longer(timeout, own_patience))) {
+    if (upper) upper_.emplace(upper->with_timeout(detail::has_levels<Upper> || alone() ? timeout : longer(timeout, 1)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 
@@ -137,47 +106,30 @@ class Hierarchical {
 
   /// Memory that the members of this member's group can reach, where they share a window.
   template <class T>
-    requires requires(const Lower& lower) { lower.communicator().template stage<T>(0, std::size_t{0}); }
+    requires SharesWindow<CommunicatorOf<Lower>>
   [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
     return lower_.communicator().template stage<T>(which, elements);
   }
 
-  /// Calls `use(place)` with the CallPlace of every group of processes that this member is in.
+  /// Calls `use(communicator)` with this member's communicator on each level that it takes part in.
   template <class Use>
-  void for_each_place(Use&& use) const {
-    use(lower_.communicator().place());
-    if (!upper_) return;
-    if constexpr (upper_is_hierarchical)
-      upper_->for_each_place(use);
-    else
-      use(upper_->communicator().place());
-  }
-  void set_structure(std::uint64_t structure) const noexcept {
-    lower_.communicator().set_structure(structure);
-    if (upper_) upper_->communicator().set_structure(structure);
+  void for_each_level(Use&& use) const {
+    use(lower_.communicator());
+    if (upper_) use(upper_->communicator());
   }
 
-  /// Starts a new attempt: from here on a failure is reported again.
+  /// On all levels: those that know already are not told again.
   void begin_attempt() const noexcept {
-    if constexpr (requires { lower_.communicator().begin_attempt(); }) lower_.communicator().begin_attempt();
-    if (upper_) upper_->communicator().begin_attempt();
+    lower_.begin_attempt();
+    if (upper_) upper_->begin_attempt();
   }
-  /// Tells all members that do not know yet, instead of taking part in the next collective, that this one failed.
   void abandon(const FailureNotice& notice) const noexcept {
-    if constexpr (requires { lower_.communicator().abandon(notice); }) lower_.communicator().abandon(notice);
-    if (upper_) upper_->communicator().abandon(notice);
+    lower_.abandon(notice);
+    if (upper_) upper_->abandon(notice);
   }
-
-  /// Whether this member gave up waiting for another one. It does not know what the others do from then on.
-  [[nodiscard]] bool is_broken() const noexcept {
-    const auto broken = [](const auto& level) {
-      if constexpr (requires { level.communicator().is_broken(); })
-        return level.communicator().is_broken();
-      else
-        return false;
-    };
-    return broken(lower_) || (upper_ && broken(*upper_));
-  }
+  /// Members that are threads of one process meet on the lowest level only.
+  void abandon(const std::exception_ptr& why) const noexcept { lower_.abandon(why); }
+  [[nodiscard]] bool is_broken() const noexcept { return lower_.is_broken() || (upper_ && upper_->is_broken()); }
 
   /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch,
   /// here or at their next collective.
@@ -185,7 +137,7 @@ class Hierarchical {
     telling_failures([&] {
       lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
       if (one_group() || !leads()) return;
-      if constexpr (requires { upper_->agree(call); })
+      if constexpr (detail::has_levels<Upper>)
         upper_->agree(call);
       else
         upper_->communicator().announce(call);
@@ -353,18 +305,13 @@ class Hierarchical {
     try {
       body();
     } catch (const std::exception& error) {
-      abandon(error);
-      abandon_threads();
+      abandon(FailureNotice{error});
+      abandon(std::current_exception());
       throw;
     } catch (...) {
-      abandon_threads();
+      abandon(std::current_exception());
       throw;
     }
-  }
-  /// Where the members of a group are threads, they throw the exception that is being handled.
-  void abandon_threads() const noexcept {
-    if constexpr (requires { lower_.communicator().abandon(std::current_exception()); })
-      lower_.communicator().abandon(std::current_exception());
   }
 
   template <class T>
@@ -417,9 +364,9 @@ class Hierarchical {
     std::span<W> sums;
     const auto& comm = lower_.communicator();
     if (leads()) {
-      if constexpr (requires { comm.template stage<W>(2, values.size()); }) {
+      if constexpr (SharesWindow<CommunicatorOf<Lower>>) {
         sums = comm.template stage<W>(2, values.size());
-      } else if constexpr (requires { upper_->template stage<W>(3, values.size()); }) {
+      } else if constexpr (detail::has_levels<Upper>) {
         sums = upper_->template stage<W>(3, values.size());
       } else {
         memory = AlignedBuffer<W>(values.size());
@@ -457,9 +404,8 @@ class Hierarchical {
     }
   }
 
-  static constexpr bool upper_is_hierarchical = requires(const Upper& upper) { upper.layout(); };
   /// In units of 5 s or of the timeout, whichever is shorter; more than that of the levels above.
-  static constexpr int own_patience = upper_is_hierarchical ? 16 : 8;
+  static constexpr int own_patience = detail::has_levels<Upper> ? 16 : 8;
   [[nodiscard]] static std::chrono::nanoseconds longer(std::chrono::nanoseconds timeout, int patience) noexcept {
     const auto slack = patience * std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
     return slack < std::chrono::nanoseconds::max() - timeout ? timeout + slack : std::chrono::nanoseconds::max();

@@ -13,6 +13,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -58,12 +59,20 @@ struct RingAllReduce {
   class On<C> : public detail::MessageRing<C> {
    public:
     using detail::MessageRing<C>::MessageRing;
+
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
+      return On{this->comm_.with_timeout(timeout)};
+    }
   };
 
   template <SharesMemory C>
   class On<C> : public SharedMemoryCollectives<C> {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>

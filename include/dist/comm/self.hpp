@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/vectors.hpp>
 
@@ -19,6 +23,17 @@ class SelfCommunicator {
   [[nodiscard]] static constexpr std::size_t rank() noexcept { return 0; }
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }
   static constexpr void barrier() noexcept {}
+
+  [[nodiscard]] static constexpr SelfCommunicator local() noexcept { return {}; }
+  static constexpr void begin_attempt() noexcept {}
+  static constexpr void abandon(const FailureNotice&) noexcept {}
+  static constexpr void abandon(const std::exception_ptr&) noexcept {}
+  [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
+  [[nodiscard]] static constexpr SelfCommunicator with_timeout(std::chrono::nanoseconds) noexcept { return {}; }
+  static constexpr void set_structure(std::uint64_t) noexcept {}
+  static constexpr void begin_run(std::uint64_t) noexcept {}
+  static constexpr void end_run() noexcept {}
+  static constexpr void begin_call() noexcept {}
 };
 
 /// The collectives of a group of one: each is the identity (spec H03) and vanishes at compile time, so code written for
@@ -28,6 +43,12 @@ class SelfCollectives {
   static constexpr std::string_view name = "none needed";
 
   [[nodiscard]] static constexpr SelfCommunicator communicator() noexcept { return {}; }
+
+  static constexpr void begin_attempt() noexcept {}
+  static constexpr void abandon(const FailureNotice&) noexcept {}
+  static constexpr void abandon(const std::exception_ptr&) noexcept {}
+  [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
+  [[nodiscard]] static constexpr SelfCollectives with_timeout(std::chrono::nanoseconds) noexcept { return {}; }
 
   template <class T, ReduceOp<T> Op>
   static constexpr void all_reduce(Op, std::span<T>) noexcept {}
@@ -66,6 +87,7 @@ class SelfCollectives {
   }
 };
 
-static_assert(Communicator<SelfCommunicator>);
+static_assert(GroupOfOne<SelfCommunicator> && TellsFailures<SelfCommunicator> && ComparesCalls<SelfCommunicator> &&
+              HasLocalGroup<SelfCommunicator> && TellsFailures<SelfCollectives>);
 
 }  // namespace dist

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include <dist/comm/self.hpp>
+#include <dist/comm/communicator.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/core/error.hpp>
@@ -19,7 +18,7 @@ namespace dist::detail {
 /// nothing, nor does a group of one.
 template <class Collectives>
 class AgreedStructure {
-  static constexpr bool is_alone = std::same_as<Collectives, SelfCollectives>;
+  static constexpr bool is_alone = CollectivesOfOne<Collectives>;
 
  public:
   /// `member` is what messages call one: "replica". Throws ShapeMismatch where optionals have a value on some only. A

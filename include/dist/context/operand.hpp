@@ -74,22 +74,48 @@ inline constexpr bool owns_tensor = false;
 template <class T>
 inline constexpr bool owns_tensor<Tensor<T>> = true;
 
+/// The names by which ranges of others say where their elements lie and whether these lie one after another: those of
+/// std::mdspan, of Eigen's matrices, and of views of text.
+template <class R>
+concept HasDataHandle = requires(R& range) {
+  *range.data_handle();
+};
+template <class R>
+concept SaysWhetherExhaustive = requires(R& range) {
+  range.is_exhaustive();
+};
+template <class R>
+concept HasInnerAndOuterStride = requires(R& range) {
+  range.innerStride() + range.outerStride() + range.innerSize() + range.outerSize();
+};
+template <class R>
+concept HasRowsAndColumns = requires(R& range) {
+  R::IsRowMajor + range.rows() + range.cols();
+};
+template <class R>
+concept HasExtents = requires(R& range) {
+  range.rank() + range.extent(0) + range.stride(0);
+};
+template <class R>
+concept HasCharacters = requires {
+  typename R::traits_type;
+};
+
 /// Where a range has its elements: std::data finds those of containers, views and C arrays, data_handle is an mdspan's.
 template <class R>
 [[nodiscard]] constexpr auto* first_element(R& range) {
-  if constexpr (requires { range.data_handle(); })
+  if constexpr (HasDataHandle<R>)
     return range.data_handle();
   else
     return std::data(range);
 }
 template <class R>
-concept HasElements = requires(R& range) {
-  std::size(range);
+concept HasData = requires(R& range) {
   *std::data(range);
-}
-|| requires(R& range) {
+};
+template <class R>
+concept HasElements = (HasData<R> || HasDataHandle<R>)&&requires(R& range) {
   std::size(range);
-  *range.data_handle();
 };
 template <HasElements R>
 using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()))>;
@@ -99,11 +125,8 @@ using ElementIn = std::remove_cvref_t<decltype(*first_element(std::declval<R&>()
 /// A contiguous range of numbers, or of values that consist of numbers of one type: std::vector, std::span, a C array,
 /// Eigen's matrices and maps, mdspan, TensorView. Not a Tensor or a std::array, which are values, and no text.
 template <class R>
-concept NumberRange =
-    !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> && !requires {
-  typename R::traits_type;
-}
-&&(detail::NumbersOf<detail::ElementIn<R>>::count > 0);
+concept NumberRange = !Structure<R> && !detail::owns_tensor<std::remove_cv_t<R>> && detail::HasElements<R> &&
+                      !detail::HasCharacters<R> && (detail::NumbersOf<detail::ElementIn<R>>::count > 0);
 
 namespace detail {
 
@@ -116,9 +139,9 @@ concept NumbersValue = !Reducible<T> && !NumberRange<T> && (NumbersOf<T>::count 
 template <class R>
 constexpr void require_no_gaps(const R& range) {
   bool dense = true;
-  if constexpr (requires { range.is_exhaustive(); })
+  if constexpr (SaysWhetherExhaustive<const R>)
     dense = range.is_exhaustive();
-  else if constexpr (requires { range.innerStride() + range.outerStride() + range.innerSize() + range.outerSize(); })
+  else if constexpr (HasInnerAndOuterStride<const R>)
     dense = (range.innerSize() <= 1 || range.innerStride() == 1) &&
             (range.outerSize() <= 1 || range.outerStride() == range.innerSize());
   if (!dense)
@@ -174,13 +197,13 @@ template <NumberRange R>
   bool row_by_row = true;
   std::size_t extents[Shape::max_rank] = {static_cast<std::size_t>(std::size(range))};
   std::size_t rank = 1;
-  if constexpr (requires { R::IsRowMajor + range.rows() + range.cols(); }) {  // Eigen
+  if constexpr (HasRowsAndColumns<const R>) {  // Eigen
     if (range.rows() > 1 && range.cols() > 1) {
       extents[0] = static_cast<std::size_t>(range.rows());
       extents[rank++] = static_cast<std::size_t>(range.cols());
       row_by_row = R::IsRowMajor;
     }
-  } else if constexpr (requires { range.rank() + range.extent(0) + range.stride(0); }) {  // mdspan
+  } else if constexpr (HasExtents<const R>) {  // mdspan
     static_assert(R::rank() <= Shape::max_rank, "a range has more axes than dist::Shape counts");
     rank = R::rank();
     std::size_t stride = 1;

@@ -125,9 +125,15 @@ inline constexpr bool is_per_replica = false;
 template <class T>
 inline constexpr bool is_per_replica<PerReplica<T>> = true;
 
-/// "[1, 2]": the values in the order of the replicas.
+namespace detail {
 template <class T>
-  requires requires(const T& value) { text(value); }
+concept WritableAsText = requires(const T& value) {
+  text(value);
+};
+}  // namespace detail
+
+/// "[1, 2]": the values in the order of the replicas.
+template <detail::WritableAsText T>
 [[nodiscard]] std::string to_string(const PerReplica<T>& values) {
   std::string joined = "[";
   for (std::size_t replica = 0; replica < values.size(); ++replica)

@@ -49,10 +49,16 @@ namespace dist {
 template <class S>
 concept ReplicasShareMemory = requires(const typename std::remove_cvref_t<S>::Collectives& collectives) {
   requires SharesMemory<std::remove_cvref_t<decltype(collectives.communicator())>> ||
-      std::same_as<std::remove_cvref_t<decltype(collectives.communicator())>, SelfCommunicator>;
+      GroupOfOne<std::remove_cvref_t<decltype(collectives.communicator())>>;
 };
 
 namespace detail {
+
+/// A variable or a buffer, of which every replica has a copy.
+template <class Variable, class Context>
+concept HasComponentFor = requires(const Variable& variable, const Context& replica) {
+  variable.component(replica);
+};
 
 /// Refuses, in a sentence, what `merge_call` cannot call, and says whether it can.
 template <class Fn, class Scope, class... Args>
@@ -183,8 +189,7 @@ class ReplicaContext {
 
   /// The reduction of a variable's copies, this replica's among them, whatever the variable's own aggregation (spec
   /// E04, G25).
-  template <class Op, class Variable>
-    requires requires(const Variable& variable, const ReplicaContext& replica) { variable.component(replica); }
+  template <class Op, detail::HasComponentFor<ReplicaContext> Variable>
   [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable,
                                                               const CommunicationOptions& options = {}) const {
     Tensor<typename Variable::Element> values{variable.shape()};
@@ -404,14 +409,16 @@ class ReplicaContext {
  private:
   /// A context that was kept is not to be used after its run, nor in a thread that is no replica.
   [[nodiscard]] bool is_in_its_run() const noexcept {
-    if constexpr (requires { typename S::Merging; }) return detail::run_here.strategy == strategy_;
-    return true;
+    if constexpr (CollectivesOfOne<Collectives>)
+      return true;
+    else
+      return detail::run_here.strategy == strategy_;
   }
   /// What `call` returns for the collectives, which wait as long as `options` say; an event in the trace, if there is
   /// one.
   template <class Call>
   auto collective([[maybe_unused]] std::string_view name, const CommunicationOptions& options, Call&& call) const {
-    if constexpr (std::same_as<Collectives, SelfCollectives>) {
+    if constexpr (CollectivesOfOne<Collectives>) {
       return detail::as_asked(collectives_, options, call);
     } else {
       const TraceSpan span{detail::traced(name, replica_id().index())};
@@ -419,12 +426,7 @@ class ReplicaContext {
     }
   }
   /// The group of the replicas of this process, whose threads see each other's memory.
-  [[nodiscard]] auto replicas_here() const noexcept {
-    if constexpr (requires { collectives_.lower(); })
-      return collectives_.lower().communicator();
-    else
-      return collectives_.communicator();
-  }
+  [[nodiscard]] auto replicas_here() const noexcept { return collectives_.communicator().local(); }
   template <class Values, class Op>
   void reduce_members(Op op, Values& values, const CommunicationOptions& options) const {
     for_each_member(values, [&](auto& member) {

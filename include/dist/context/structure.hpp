@@ -85,9 +85,15 @@ struct AnyValue {
   template <class T>
   operator T() const;
 };
+template <class T, class... Initialisers>
+concept InitialisedFrom = requires {
+  T{Initialisers{}...};
+};
+template <std::size_t>
+using AnyValueFor = AnyValue;
 template <class T, std::size_t... I>
 constexpr bool takes_initialisers(std::index_sequence<I...>) {
-  return requires { T{(static_cast<void>(I), AnyValue{})...}; };
+  return InitialisedFrom<T, AnyValueFor<I>...>;
 }
 /// Converts to the bases of T only, which stand before its members.
 template <class T>
@@ -114,9 +120,8 @@ constexpr std::size_t member_count() {
 /// A plain struct of 1 to 8 members, without bases.
 template <class T>
 concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !Structure<T> && detail::member_count<T>() > 0 &&
-                    detail::member_count<T>() <= detail::most_members && !requires {
-  T{detail::AnyBaseOf<T>{}};
-};
+                    detail::member_count<T>() <= detail::most_members &&
+                    !detail::InitialisedFrom<T, detail::AnyBaseOf<T>>;
 
 /// References to the members of an aggregate, as a tuple.
 template <class T>

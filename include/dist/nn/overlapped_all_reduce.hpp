@@ -50,12 +50,7 @@ struct BackgroundOf<S> {
 };
 
 /// Waits for the other replicas of this process, where there are any.
-void meet_here(const InReplica auto& replica) {
-  if constexpr (requires { replica.collectives().lower().communicator(); })
-    replica.collectives().lower().communicator().barrier();
-  else
-    replica.collectives().communicator().barrier();
-}
+void meet_here(const InReplica auto& replica) { replica.collectives().communicator().local().barrier(); }
 
 }  // namespace detail
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <dist/comm/all_reduce_slices.hpp>
+#include <dist/comm/communicator.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/operand.hpp>
@@ -63,6 +64,12 @@ template <class Op, TensorLike V>
     return require_reduce_op_of_numbers<Op, V>();
 }
 
+/// Eigen's name for what owns elements in the form of an expression.
+template <class V>
+concept HasPlainObject = requires {
+  typename V::PlainObject;
+};
+
 /// The reduction of values like `one`: a container or a value of that type; for a view, which owns nothing, a tensor.
 template <class V, class T>
 [[nodiscard]] auto in_form_of([[maybe_unused]] const V& one, Tensor<T>&& reduced) {
@@ -71,7 +78,7 @@ template <class V, class T>
     std::copy_n(reduced.data(), reduced.size(), numbers_in(made).data());
     return made;
   };
-  if constexpr (requires { typename V::PlainObject; })  // Eigen's name for what owns elements in this form
+  if constexpr (HasPlainObject<V>)
     return filled(typename V::PlainObject(one));
   else if constexpr (ConvertsToTensor<V> || is_view)
     return Tensor<T>{std::move(reduced)};
@@ -128,7 +135,7 @@ template <class Op, class T, class Workers>
 /// workers, `what` they are about to do.
 template <class Workers>
 [[nodiscard]] PerReplica<Shape> shapes_of_all(std::string_view what, PerReplica<Shape> here, const Workers& workers) {
-  if constexpr (std::same_as<Workers, SelfCollectives>) {
+  if constexpr (CollectivesOfOne<Workers>) {
     return here;
   } else {
     PerReplica<Shape> all(here.size() * workers.communicator().size());
@@ -240,9 +247,9 @@ template <class Op, class Value, class Workers>
     }
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
-  } else if constexpr (!std::same_as<Workers, SelfCollectives> && Structure<Value>) {
+  } else if constexpr (!CollectivesOfOne<Workers> && Structure<Value>) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
-  } else if constexpr (!std::same_as<Workers, SelfCollectives> &&
+  } else if constexpr (!CollectivesOfOne<Workers> &&
                        (Reducible<Value> || TensorLike<Value> || is_indexed_slices<Value> || Aggregate<Value>)) {
     // Each process gives its own (spec C13).
     return reduce_values(op, PerReplica<Value>(1, [&](std::size_t) -> const Value& { return value; }), replicas,
@@ -323,7 +330,7 @@ template <class Op, class Value, class Workers>
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
                          [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
-  } else if constexpr (!std::same_as<Workers, SelfCollectives> && HasAxes<Value>) {
+  } else if constexpr (!CollectivesOfOne<Workers> && HasAxes<Value>) {
     if constexpr (require_reduce_op_of<Op, Value>())
       return reduce_tensors_along<ElementOf<Value>>(
           op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
@@ -364,7 +371,7 @@ template <class Value, class Workers>
         place_part(view_of(value[replica]), along, before, whole.view());
         before += shapes[replica][along];
       }
-      if constexpr (std::same_as<Workers, SelfCollectives>)
+      if constexpr (CollectivesOfOne<Workers>)
         return whole;
       else
         return all_gather_tensors(workers, "worker", whole.view(), axis);
@@ -375,7 +382,7 @@ template <class Value, class Workers>
     return map_structure(value, [&](const auto& member) { return gather_values(member, axis, workers); });
   } else if constexpr (require_gatherable<HasAxes<Value>>()) {
     const TensorView<const ElementOf<Value>> view = view_of(value);
-    if constexpr (!std::same_as<Workers, SelfCollectives>) return all_gather_tensors(workers, "worker", view, axis);
+    if constexpr (!CollectivesOfOne<Workers>) return all_gather_tensors(workers, "worker", view, axis);
     Tensor<ElementOf<Value>> copy{concatenated_shape("replica", {&view.shape(), 1}, axis)};
     std::copy_n(view.data(), view.size(), copy.data());
     return copy;

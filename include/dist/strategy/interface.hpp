@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <dist/comm/communication_options.hpp>
-#include <dist/comm/self.hpp>
+#include <dist/comm/communicator.hpp>
 #include <dist/context/agreed_structure.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
@@ -381,7 +381,7 @@ class StrategyInterface {
   /// which would wait for it.
   template <class Call>
   auto together(Call&& call) const {
-    if constexpr (requires { derived().workers().abandon(""); }) {
+    if constexpr (!CollectivesOfOne<decltype(derived().workers())>) {
       derived().workers().begin_attempt();
       if (!derived().is_in_run()) derived().workers().communicator().begin_call();
       try {
@@ -417,7 +417,7 @@ class StrategyInterface {
   template <class Variable>
   void require_same_on_all_workers(const Variable& made) const {
     const auto& workers = derived().workers();
-    if constexpr (!std::same_as<std::remove_cvref_t<decltype(workers)>, SelfCollectives>) {
+    if constexpr (!CollectivesOfOne<decltype(workers)>) {
       struct Identity {
         Shape shape;
         std::size_t length;

@@ -50,9 +50,13 @@ struct WorldHost<NoResolver> {
     return nullptr;
   }
 };
+template <class T>
+concept IsDefined = requires {
+  sizeof(T);
+};
 template <class Resolver>
 struct DefaultResolver {
-  static constexpr bool is_known = requires { sizeof(Resolver); };
+  static constexpr bool is_known = IsDefined<Resolver>;
   static_assert(
       is_known,
       "MultiWorker without a communicator takes its processes from TF_CONFIG or a launcher: include "

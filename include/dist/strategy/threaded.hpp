@@ -260,7 +260,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   }
 
  private:
-  static constexpr bool has_peers = !std::same_as<Workers, SelfCollectives>;
+  static constexpr bool has_peers = !CollectivesOfOne<Workers>;
 
   [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-#include <dist/comm/self.hpp>
+#include <dist/comm/communicator.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
@@ -33,7 +33,7 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
   const auto& workers = context.strategy().workers();
   if constexpr (std::same_as<Agg, Sum> || std::same_as<Agg, Mean>) {
     using Wide = Accumulator<T>;
-    constexpr bool one_process = std::same_as<std::remove_cvref_t<decltype(workers)>, SelfCollectives>;
+    constexpr bool one_process = CollectivesOfOne<decltype(workers)>;
     constexpr std::size_t block = 256;
     Wide combined[block];
     const bool is_large = !one_process && aggregated.size() > block;

@@ -12,6 +12,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -43,10 +44,7 @@ struct HierarchicalCopyAllReduce {
         : SharedMemoryCollectives<C>(std::move(communicator)), tensors_(std::make_shared<std::size_t>(0)) {}
 
     /// The same collectives, which wait for other members that long: they go on counting tensors where these are.
-    [[nodiscard]] On with_timeout(auto timeout) const requires requires(const C& communicator) {
-      communicator.with_timeout(timeout);
-    }
-    {
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
       On changed{comm_.with_timeout(timeout)};
       changed.tensors_ = tensors_;
       return changed;

@@ -11,6 +11,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -35,6 +36,9 @@ struct SharedMemoryAllReduce {
 
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
+
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
     /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>

@@ -8,17 +8,16 @@
 #include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/exchange.hpp>
+#include <dist/comm/membership.hpp>
 
 namespace dist {
 
 /// The collectives that members with shared memory do alike, whatever the policy: each reads where its peers' operands
 /// are. A policy that derives from it requires `SharesMemory<C>`, in a sentence; a constraint here would come first.
 template <class C>
-class SharedMemoryCollectives {
+class SharedMemoryCollectives : public Membership<C> {
  public:
-  explicit SharedMemoryCollectives(C communicator) : comm_(communicator) {}
-
-  [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+  using Membership<C>::Membership;
 
   /// Gives every replica the values of replica `root`. A collective call.
   template <class T>
@@ -38,7 +37,9 @@ class SharedMemoryCollectives {
   }
 
  protected:
-  C comm_;
+  using Membership<C>::comm_;
 };
+template <class C>
+SharedMemoryCollectives(C) -> SharedMemoryCollectives<C>;
 
 }  // namespace dist

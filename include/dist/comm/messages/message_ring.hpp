@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/membership.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -29,11 +30,9 @@ namespace dist::detail {
 /// Every member has a shard of the elements. Sums of a shard start at the member after its owner and end there, so
 /// their bits are the same on all members and in every run.
 template <PassesMessages C>
-class MessageRing {
+class MessageRing : public Membership<C> {
  public:
-  explicit MessageRing(C communicator) : comm_(std::move(communicator)) {}
-
-  [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+  using Membership<C>::Membership;
 
   /// Replaces the values of every member by their reduction. A collective call.
   template <class T, ReduceOp<T> Op>
@@ -119,6 +118,9 @@ class MessageRing {
     comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
     pass_round(Elements{mirror}, [&](std::size_t rank) { return shard(mirror.size(), rank); });
   }
+
+ protected:
+  using Membership<C>::comm_;
 
  private:
   /// The bytes of one message, below the 4 MiB of spec H18. Less costs more than combining one segment while the next
@@ -369,8 +371,6 @@ class MessageRing {
       }
     });
   }
-
-  C comm_;
 };
 
 }  // namespace dist::detail

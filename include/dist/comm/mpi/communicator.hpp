@@ -2,15 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
-#include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
@@ -68,15 +69,21 @@ class Communicator {
   /// Whether every later call throws what broke this group.
   [[nodiscard]] bool is_broken() const noexcept;
 
-  /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() const noexcept;
+  /// Where this member's calls stand (CallPlace).
+  void begin_run(std::uint64_t kind) const noexcept;
+  void end_run() const noexcept;
+  void begin_call() const noexcept;
   void set_structure(std::uint64_t structure) const noexcept;
+  /// Every member is a process.
+  [[nodiscard]] static constexpr SelfCommunicator local() noexcept { return {}; }
 
   /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() const noexcept;
   /// Tells the peers, instead of taking part in the next collective, that this process failed and why: they throw what
   /// the notice says there. Does nothing where they know already: they were told in this attempt, or saw it themselves.
   void abandon(const FailureNotice& notice) const noexcept;
+  /// No peer is a thread of this process.
+  void abandon(const std::exception_ptr&) const noexcept {}
 
   /// At most 2^31 - 1 bytes at a time.
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const;
@@ -92,7 +99,8 @@ class Communicator {
   CollectiveChecks checks_;
 };
 
-static_assert(PassesMessages<Communicator>);
+static_assert(PassesMessages<Communicator> && TellsFailures<Communicator> && ComparesCalls<Communicator> &&
+              HasLocalGroup<Communicator>);
 
 }  // namespace dist::mpi
 

@@ -65,7 +65,9 @@ DIST_INLINE_MPI void Communicator::look_for_failures(bool between_collectives) c
 
 DIST_INLINE_MPI bool Communicator::is_broken() const noexcept { return state_->is_broken(); }
 
-DIST_INLINE_MPI CallPlace& Communicator::place() const noexcept { return state_->place(); }
+DIST_INLINE_MPI void Communicator::begin_run(std::uint64_t kind) const noexcept { state_->place().begin_run(kind); }
+DIST_INLINE_MPI void Communicator::end_run() const noexcept { state_->place().end_run(); }
+DIST_INLINE_MPI void Communicator::begin_call() const noexcept { state_->place().begin_call(); }
 
 DIST_INLINE_MPI void Communicator::set_structure(std::uint64_t structure) const noexcept {
   state_->set_structure(structure);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <dist/comm/health/watchdog.hpp>
+#include <dist/comm/membership.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/datatype.hpp>
@@ -21,6 +22,7 @@
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -41,13 +43,14 @@ struct MpiAllReduce {
   static constexpr bool fits = std::same_as<C, mpi::Communicator>;
 
   template <class C>
-  class On {
+  class On : public Membership<C> {
     static_assert(fits<C>, "MpiAllReduce needs processes that MPI connects: use it with mpi::Communicator");
 
    public:
-    explicit On(C communicator) : comm_(std::move(communicator)) {}
+    using Membership<C>::Membership;
 
-    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
     /// Replaces the values of every member by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
@@ -282,7 +285,7 @@ struct MpiAllReduce {
       });
     }
 
-    C comm_;
+    using Membership<C>::comm_;
   };
 };
 

@@ -19,6 +19,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/self.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
@@ -463,11 +464,18 @@ class NodeCommunicator {
   void reclaim() const noexcept {}
 
   [[nodiscard]] bool is_broken() const noexcept { return group_->is_broken(); }
-  [[nodiscard]] CallPlace& place() const noexcept { return group_->place(); }
+  /// Where this member's calls stand (CallPlace).
+  void begin_run(std::uint64_t kind) const noexcept { group_->place().begin_run(kind); }
+  void end_run() const noexcept { group_->place().end_run(); }
+  void begin_call() const noexcept { group_->place().begin_call(); }
+  /// Every member is a process.
+  [[nodiscard]] static constexpr SelfCommunicator local() noexcept { return {}; }
   void set_structure(std::uint64_t structure) const noexcept { group_->set_structure(structure); }
   void begin_attempt() const noexcept { group_->begin_attempt(); }
   /// Tells the peers that this process failed (NodeGroup::abandon).
   void abandon(const FailureNotice& notice) const noexcept { group_->abandon(notice); }
+  /// No peer is a thread of this process.
+  void abandon(const std::exception_ptr&) const noexcept {}
 
   template <class T>
   void exchange(const CollectiveCall& call, std::span<const T> values) const {
@@ -493,6 +501,7 @@ class NodeCommunicator {
   std::int64_t timeout_;
 };
 
-static_assert(SharesMemory<NodeCommunicator> && ExchangesSmall<NodeCommunicator>);
+static_assert(SharesMemory<NodeCommunicator> && ExchangesSmall<NodeCommunicator> && TellsFailures<NodeCommunicator> &&
+              ComparesCalls<NodeCommunicator> && HasLocalGroup<NodeCommunicator>);
 
 }  // namespace dist

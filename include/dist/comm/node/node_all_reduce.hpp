@@ -9,20 +9,14 @@
 #include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/exchange.hpp>
+#include <dist/comm/membership.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
-
-/// The members see each other's memory only where it lies in a window: `holds(data, bytes)` says whether that is so,
-/// and `stage<T>(which, elements)` is memory there for operand `which`, 0 or 1, of the next collective.
-template <class C>
-concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C comm, const void* data) {
-  { comm.holds(data, std::size_t{1}) } -> std::same_as<bool>;
-  { comm.template stage<float>(0, std::size_t{1}) } -> std::same_as<std::span<float>>;
-};
 
 /// All-reduce between the processes of one node: SharedMemoryAllReduce, in place, of what lies in the processes'
 /// windows, which is where a strategy keeps variables and gradients. Other operands are copied there and back.
@@ -34,16 +28,17 @@ struct NodeAllReduce {
   static constexpr bool fits = SharesWindow<C>;
 
   template <class C>
-  class On {
+  class On : public Membership<C> {
     static_assert(fits<C>,
                   "NodeAllReduce needs processes that map each other's memory: use a communicator that models "
                   "SharesWindow, such as NodeCommunicator");
     using InWindow = SharedMemoryAllReduce::On<C>;
 
    public:
-    explicit On(C communicator) : comm_(communicator), in_window_(communicator) {}
+    explicit On(C communicator) : Membership<C>(communicator), in_window_(communicator) {}
 
-    [[nodiscard]] const C& communicator() const noexcept { return comm_; }
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
     /// Replaces the values of every member by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
@@ -123,7 +118,8 @@ struct NodeAllReduce {
       std::span<T> staged_;
     };
 
-    C comm_;
+    using Membership<C>::comm_;
+
     InWindow in_window_;
   };
 };

@@ -259,12 +259,24 @@ class ThreadCommunicator {
   /// Waits until no peer uses the operands that this member has published: for one that leaves by an exception.
   void reclaim() const noexcept { group_->leave(rank_, timeout_); }
 
+  /// All members are threads of this process.
+  [[nodiscard]] ThreadCommunicator local() const noexcept { return *this; }
+
   /// Lets the peers throw `why` in their next collective, to which this member does not come because of it; unless that
   /// is an error that all members have thrown.
   void abandon(const std::exception_ptr& why) const noexcept { group_->abandon(rank_, why); }
+  /// A notice is for other processes.
+  void abandon(const FailureNotice&) const noexcept {}
+  /// A failure is told whenever it comes, and no deadline breaks the group.
+  void begin_attempt() const noexcept {}
+  [[nodiscard]] bool is_broken() const noexcept { return false; }
 
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) const noexcept { group_->members_[rank_].structure = structure; }
+  /// A run is that of all members.
+  void begin_run(std::uint64_t) const noexcept {}
+  void end_run() const noexcept {}
+  void begin_call() const noexcept {}
 
   template <class T>
   DIST_ALWAYS_INLINE void exchange(const CollectiveCall& call, std::span<const T> values) const {
@@ -313,7 +325,9 @@ class ThreadCommunicator {
   std::int64_t timeout_;
 };
 
-static_assert(SharesMemory<ThreadCommunicator> && ExchangesSmall<ThreadCommunicator>);
+static_assert(SharesMemory<ThreadCommunicator> && ExchangesSmall<ThreadCommunicator> &&
+              TellsFailures<ThreadCommunicator> && ComparesCalls<ThreadCommunicator> &&
+              HasLocalGroup<ThreadCommunicator>);
 
 }  // namespace dist
 

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace dist {
+
+/// Where the members of the groups stand among all: group by group, and in each by rank there.
+class GroupLayout {
+ public:
+  /// `ranks` are the ranks of all members in that order, `sizes` those of the groups; this member is number `member` of
+  /// group `group`.
+  GroupLayout(std::vector<std::size_t> ranks, std::vector<std::size_t> sizes, std::size_t group, std::size_t member)
+      : ranks_(std::move(ranks)), sizes_(std::move(sizes)), group_(group) {
+    for (std::size_t earlier = 0; earlier < group; ++earlier) first_ += sizes_[earlier];
+    rank_ = ranks_[first_ + member];
+    for (std::size_t place = 0; place < ranks_.size(); ++place) in_order_ = in_order_ && ranks_[place] == place;
+  }
+  /// `groups` groups of `size` members each, numbered through.
+  [[nodiscard]] static GroupLayout uniform(std::size_t groups, std::size_t size, std::size_t group,
+                                           std::size_t member) {
+    std::vector<std::size_t> ranks(groups * size);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
+    return GroupLayout{std::move(ranks), std::vector<std::size_t>(groups, size), group, member};
+  }
+
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
+  [[nodiscard]] std::size_t group() const noexcept { return group_; }
+  [[nodiscard]] std::size_t groups() const noexcept { return sizes_.size(); }
+  /// The ranks of a group's members, in the order of their ranks there.
+  [[nodiscard]] std::span<const std::size_t> members(std::size_t group) const noexcept {
+    std::size_t first = 0;
+    for (std::size_t earlier = 0; earlier < group; ++earlier) first += sizes_[earlier];
+    return std::span{ranks_}.subspan(first, sizes_[group]);
+  }
+  /// The ranks of all members, group by group.
+  [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }
+  /// Whether the groups' members, one group after another, are in the order of their ranks.
+  [[nodiscard]] bool in_order() const noexcept { return in_order_; }
+
+ private:
+  std::vector<std::size_t> ranks_;
+  std::vector<std::size_t> sizes_;
+  std::size_t group_;
+  std::size_t first_ = 0;
+  std::size_t rank_ = 0;
+  bool in_order_ = true;
+};
+
+}  // namespace dist

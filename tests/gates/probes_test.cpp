@@ -1,0 +1,47 @@
+#include "gates/probes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gates/files.hpp"
+
+using Sentences = std::vector<std::string>;
+
+TEST_CASE("concepts, constraints and comments are no probes") {
+  CHECK(gates::probes({{"a.hpp",
+                        "template <class C>\nconcept Sized = requires(const C c) {\n  c.size();\n"
+                        "  requires requires(typename C::Part part) { part.size(); };\n};\n"
+                        "template <class C>\n  requires(Sized<C> && !Other<C>)\nvoid count(const C&);\n"
+                        "// if constexpr (requires { c.size(); })\n"
+                        "const char* text = \"requires { c.size(); }\";\n"
+                        "template <std::same_as<Options> O> void use(O) { SelfCollectives alone; }\n"}}) ==
+        Sentences{});
+}
+
+TEST_CASE("a requires-expression outside of a concept is a probe") {
+  const std::string sentence = " asks for a member without a concept that names it";
+  CHECK(gates::probes({{"a.hpp", "void f() {\n  if constexpr (requires { c.lower(); }) c.lower();\n}\n"}}) ==
+        Sentences{"a.hpp:2" + sentence});
+  CHECK(gates::probes({{"a.hpp", "constexpr bool has = requires(const C& c) {\n  c.lower();\n};\n"}}) ==
+        Sentences{"a.hpp:1" + sentence});
+  CHECK(gates::probes({{"a.hpp",
+                        "concept Sized = true;\ntemplate <class C>\n  requires requires(C c) { c.size(); }\n"
+                        "void count(C);\n"}}) == Sentences{"a.hpp:3" + sentence});
+}
+
+TEST_CASE("a comparison with the group of one") {
+  const std::string sentence = " compares with a group of one: the concepts are GroupOfOne and CollectivesOfOne";
+  CHECK(gates::probes({{"a.hpp", "\nif constexpr (std::same_as<std::remove_cvref_t<W>, SelfCollectives>) return;"}}) ==
+        Sentences{"a.hpp:2" + sentence});
+  CHECK(gates::probes({{"a.hpp", "constexpr bool alone = std::is_same_as<C, SelfCommunicator>;"}}) ==
+        Sentences{"a.hpp:1" + sentence});
+}
+
+TEST_CASE("communicators, contexts and strategies ask for capabilities by name") {
+  std::size_t headers = 0;
+  for (const std::string folder : {"comm", "context", "strategy"}) {
+    const auto tree = gates::read_tree(gates::source_dir() / "include/dist" / folder, {".hpp", ".ipp", ".cuh"});
+    headers += tree.size();
+    for (const auto& sentence : gates::probes(tree)) FAIL_CHECK((folder + "/" + sentence));
+  }
+  CHECK(headers > 50);
+}
