@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <conformance/workers.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -143,13 +142,11 @@ double largest_difference(std::span<const double> mine, const std::vector<double
 /// Whether all copies of the weights have the same bits, those of other processes too; there may be one.
 template <class S>
 bool mirrored(S& strategy, TwoLayers<S>& net) {
-  if constexpr (std::same_as<typename S::Placement, dist::OnEveryReplica>) {
-    const auto first = net.weights.component(strategy.scope(), 0);
-    for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local) {
-      const auto other = net.weights.component(strategy.scope(), local);
-      for (std::size_t i = 0; i < first.size(); ++i)
-        if (first[i] != other[i]) return false;
-    }
+  const auto first = net.weights.component(strategy.scope(), 0);
+  for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local) {
+    const auto other = net.weights.component(strategy.scope(), local);
+    for (std::size_t i = 0; i < first.size(); ++i)
+      if (first[i] != other[i]) return false;
   }
   if constexpr (has_workers<S>) {
     const auto equal = strategy.run([&](auto& replica) {
@@ -276,7 +273,7 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
     accumulated.accumulate = 4;
     check_training(strategy, nn::With{sgd, nn::AccumulateGradients{4}}, accumulated);
   }
-  if constexpr (std::same_as<typename S::Placement, dist::OnEveryReplica>) {
+  if constexpr (!S::Store::shared) {
     Plan clipped = plan;
     clipped.clip_value = 0.5;
     check_training(strategy, nn::With{sgd, nn::ClipValue{0.5f}}, clipped);

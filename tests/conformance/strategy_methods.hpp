@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <conformance/make_strategy.hpp>
+#include <conformance/variable_checks.hpp>
 #include <conformance/workers.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
@@ -623,14 +624,16 @@ void check_strategy_methods(S& strategy) {
   }
   SUBCASE("update acts on every copy, with the value that belongs to it (D04, B06)") {
     auto variable = strategy.template variable<float>({2}, 1.0f, "updated");
-    const std::size_t copies = strategy.memory()->replicas();
+    const std::size_t copies = variable.copies();
     const auto given =
         strategy.run([](auto& replica) { return static_cast<float>(10 * replica.replica_id().index()); });
-    const auto expected = [&](std::size_t copy) { return 1 + static_cast<float>(10 * (first_replica + copy)); };
+    const auto expected = [&](std::size_t copy) {
+      return 1 + static_cast<float>(10 * (first_replica + first_reader<S>(copy)));
+    };
     strategy.update(
         variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
     for (std::size_t copy = 0; copy < copies; ++copy)
-      CHECK(variable.component(strategy.scope(), copy)[1] == expected(copy));
+      CHECK(variable.component(strategy.scope(), first_reader<S>(copy))[1] == expected(copy));
     const auto results = strategy.update(variable, [&](auto& context) { return variable.read(context)[0]; });
     for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == expected(copy));
     CHECK(results.size() == copies);
@@ -643,9 +646,8 @@ void check_strategy_methods(S& strategy) {
           replica, variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
       return variable.value(replica);
     });
-    const bool one_copy = std::is_same_v<typename S::Placement, dist::OnParameterDevice>;
     for (std::size_t local = 0; local < local_replicas; ++local)
-      CHECK(value_on(local, seen) == 3 + (one_copy ? 0 : static_cast<float>(first_replica + local)));
+      CHECK(value_on(local, seen) == 3 + static_cast<float>(first_replica + first_reader<S>(S::Store::copy_of(local))));
   }
   SUBCASE("values_from_function calls its function for each replica in turn (C19, F04, I28)") {
     std::vector<std::size_t> order;
@@ -693,7 +695,7 @@ void check_strategy_methods(S& strategy) {
     CHECK(!S{}.owns(weight));
     CHECK(strategy.owns(strategy.template buffer<float>({2})));
     CHECK(elements_of(strategy.reduce(dist::mean, weight)) == std::vector<float>{3, 3});
-    if constexpr (!std::is_same_v<typename S::Placement, dist::OnParameterDevice>) {
+    if constexpr (!S::Store::shared) {
       const auto sums = strategy.run([&](auto& replica) {
         counts.assign(replica, static_cast<float>(replica.replica_id().index() + 1));
         return replica.all_reduce(dist::sum, weight);

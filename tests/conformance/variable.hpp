@@ -122,7 +122,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     CHECK(named.component_name(0) == "dense/kernel");
     CHECK(named.component_name(2) == "dense/kernel/replica_2");
     CHECK(named.size() == 4);
-    CHECK(named.copies() == (central<S> ? 1 : local_replicas));
+    CHECK(named.copies() == S::Store::copies(local_replicas));
     CHECK(strategy.template variable<float>({}).name() == "Variable");
   }
   SUBCASE("OnWrite variables are trained unless they say otherwise, OnRead variables if they say so (spec G03)") {
@@ -147,7 +147,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
   }
   SUBCASE("arithmetic follows the read rule of the context (spec D07, F02, G29)") {
     const auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({}, 4.0f);
-    CHECK(2 * total.value(strategy.scope()) == 8 * (central<S> ? 1.0f : static_cast<float>(replicas)));
+    CHECK(2 * total.value(strategy.scope()) == 8 * (shares_copies<S> ? 1.0f : static_cast<float>(replicas)));
     std::vector<float> seen(local_replicas);
     strategy.run([&](auto& replica) { seen[replica.local_index()] = 1 + total.value(replica); });
     CHECK(seen == std::vector<float>(local_replicas, 5));
@@ -184,7 +184,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({3}, 24.0f);
     total.assign(strategy.scope(), dist::TensorView<const float>{total.component(strategy.scope(), 0).data(), {3}});
     check_copies(strategy, total,
-                 [&](std::size_t) { return central<S> ? 24.0f : 24.0f / static_cast<float>(replicas); });
+                 [&](std::size_t) { return shares_copies<S> ? 24.0f : 24.0f / static_cast<float>(replicas); });
   }
   SUBCASE("variables move, and outlive their strategy") {
     auto variable = strategy.template variable<float>({1000}, 7.0f);

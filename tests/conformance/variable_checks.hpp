@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <conformance/workers.hpp>
-#include <dist/context/placement.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/error.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
@@ -18,9 +18,17 @@
 
 namespace conformance {
 
-/// Whether strategy `S` keeps one copy of every variable.
+/// Whether replicas of strategy `S` share copies of variables.
 template <class S>
-inline constexpr bool central = std::same_as<typename S::Placement, dist::OnParameterDevice>;
+inline constexpr bool shares_copies = S::Store::shared;
+
+/// The first replica of a process, of those that read copy `copy`.
+template <class S>
+[[nodiscard]] std::size_t first_reader(std::size_t copy) {
+  std::size_t local = 0;
+  while (S::Store::copy_of(local) != copy) ++local;
+  return local;
+}
 
 /// Replica `r` sees `expected(r)` in every element, and so do others of its process that look at its copy from outside.
 template <class S, class Variable, class Expected>

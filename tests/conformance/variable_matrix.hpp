@@ -74,7 +74,7 @@ class MatrixRow {
       for (const bool tensor : {false, true}) {
         comparison_.where = dist::text(Sync::name, ", ", Agg::name, ", shape ", to_string(shape_), ", write ",
                                        static_cast<int>(write), tensor ? " of a tensor" : " of a number");
-        if constexpr (!(central<S> && none)) check_in_replicas(write, tensor);
+        if constexpr (!(shares_copies<S> && none)) check_in_replicas(write, tensor);
         if (!shares || write == Write::assign) check_outside_replicas(write, tensor);
         check_in_update(write, tensor);
         if constexpr (own_copies || !std::is_same_v<Agg, dist::Sum>) check_same(write, tensor);
@@ -84,7 +84,7 @@ class MatrixRow {
 
  private:
   static constexpr bool none = std::is_same_v<Agg, dist::None>;
-  static constexpr bool own_copies = std::is_same_v<Sync, dist::OnRead> && !central<S>;
+  static constexpr bool own_copies = std::is_same_v<Sync, dist::OnRead> && !shares_copies<S>;
   static constexpr bool readable_outside = !(own_copies && none);
   static constexpr bool shares = own_copies && std::is_same_v<Agg, dist::Sum>;
 
@@ -170,11 +170,13 @@ class MatrixRow {
     auto variable = make();
     std::vector<float> expected(replicas_, old_value);
     for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
-      const dist::UpdateContext<S> update{strategy_, copy};
-      const std::size_t r = first_ + copy;
+      const std::size_t local = first_reader<S>(copy);
+      const dist::UpdateContext<S> update{strategy_, local};
+      const std::size_t r = first_ + local;
       give(write, variable, update, written(r), tensor);
       expected[r] = after(write, old_value, written(r));
-      if constexpr (central<S>) std::fill(expected.begin(), expected.end(), expected[r]);
+      for (std::size_t other = local; other < strategy_.num_local_replicas(); ++other)
+        if (S::Store::copy_of(other) == copy) expected[first_ + other] = expected[r];
       comparison_.expect("what is read in an update", variable.read(update).elements(), expected[r]);
       comparison_.expect("the component of an update", variable.component(update), expected[r]);
       if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(update)}, expected[r]);

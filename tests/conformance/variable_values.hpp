@@ -70,7 +70,7 @@ class ValuesOf {
     CHECK(seen == std::vector<double>(local_replicas_, ranks));
 
     // Divided in the type of the variable: of integers a multiple of the replicas.
-    const int divisor = central<S> ? 1 : static_cast<int>(replicas_);
+    const int divisor = shares_copies<S> ? 1 : static_cast<int>(replicas_);
     const int assigned = dist::Floating<T> ? 7 : 7 * divisor;
     total.assign(strategy_.scope(), assigned);
     CHECK(elements_of(strategy_, total) == everywhere(share<T>(assigned, divisor), 1));

@@ -221,7 +221,7 @@ void check_allocations_of_all(S& strategy) {
   check_allocations(strategy, nn::Adam{.amsgrad = true});
   check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
   check_allocations(strategy, nn::With{sgd, nn::WeightDecay{.exclude = {"bias"}}, nn::AverageWeights{}});
-  if constexpr (std::is_same_v<typename S::Placement, dist::OnEveryReplica>) {
+  if constexpr (!S::Store::shared) {
     check_allocations(strategy, nn::With{sgd, nn::ClipValue{0.5f}});
     check_allocations(strategy, nn::With{sgd, nn::ClipNorm{0.5f}, nn::AccumulateGradients{2}});
     check_allocations(strategy, nn::With{nn::Adam{}, nn::GlobalClipNorm{0.5f}, nn::WeightDecay{}});

@@ -23,7 +23,7 @@ struct Sizes {
 };
 struct Types {
   using Device = dist::Cpu;
-  using Placement = dist::OnEveryReplica;
+  using Store = dist::MirroredStore;
   using Collectives = dist::SelfCollectives;
 };
 struct Describing {
@@ -45,19 +45,19 @@ struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
 struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
 struct NoScope : Sizes, Types, Describing, Running {};
 struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
-  using Placement = dist::OnEveryReplica;
+  using Store = dist::MirroredStore;
   using Collectives = dist::SelfCollectives;
 };
 struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
   using Device = dist::Cpu;
-  using Placement = dist::OnEveryReplica;
+  using Store = dist::MirroredStore;
 };
-struct NoPlacement : Sizes, Describing, Running, Scoped<NoPlacement> {
+struct NoStore : Sizes, Describing, Running, Scoped<NoStore> {
   using Device = dist::Cpu;
   using Collectives = dist::SelfCollectives;
 };
-struct PlacedSomewhere : Types, Sizes, Describing, Running, Scoped<PlacedSomewhere> {
-  using Placement = int;
+struct StoresSomewhere : Types, Sizes, Describing, Running, Scoped<StoresSomewhere> {
+  using Store = int;
 };
 struct SizesAreInt : Types, Describing, Running, Scoped<SizesAreInt> {
   [[nodiscard]] int num_replicas_in_sync() const { return 1; }
@@ -79,8 +79,8 @@ static_assert(!dist::Strategy<NoRun>);
 static_assert(!dist::Strategy<NoScope>);
 static_assert(!dist::Strategy<NoDevice>);
 static_assert(!dist::Strategy<NoCollectives>);
-static_assert(!dist::Strategy<NoPlacement>);
-static_assert(!dist::Strategy<PlacedSomewhere>);
+static_assert(!dist::Strategy<NoStore>);
+static_assert(!dist::Strategy<StoresSomewhere>);
 static_assert(!dist::Strategy<SizesAreInt>);
 static_assert(!dist::Strategy<ScopeIsNumber>);
 static_assert(!dist::Strategy<DescribesWithPointer>);

@@ -95,8 +95,8 @@ class Metric {
   [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
     Tally here{};
     for (std::size_t copy = 0; copy < total_.copies(); ++copy) {
-      here.total += total_.component(context, copy)[0];
-      here.count += count_.component(context, copy)[0];
+      here.total += total_.copy(context, copy)[0];
+      here.count += count_.copy(context, copy)[0];
     }
     return mean_of(here.total, here.count);
   }

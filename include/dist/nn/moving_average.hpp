@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -21,6 +21,7 @@
 #include <dist/nn/optimizers/check.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/read.hpp>
 
 namespace dist::nn {
 
@@ -57,9 +58,9 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
   detail::require_value_of(variable, value, decay);
   const detail::MoveTowards<T> moved{decay};
   const std::span<T> copy = variable.component(replica);
-  constexpr bool kept_equal = (std::same_as<typename Variable::Synchronization, OnWrite> &&
-                               !std::same_as<typename Variable::Aggregation, None>) ||
-                              stores_centrally<std::remove_cvref_t<decltype(replica)>>;
+  using Context = std::remove_cvref_t<decltype(replica)>;
+  constexpr bool kept_equal = !dist::detail::copies_may_differ<Variable, Context> &&
+                              (!std::same_as<typename Variable::Aggregation, None> || StoreOf<Context>::shared);
   if constexpr (kept_equal) {
     // reduce_and_apply takes a mutable span, but only reads the operand.
     const std::span<T> operand{const_cast<T*>(value.data()), value.size()};

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <span>
+#include <utility>
 
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/core/index_range.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -31,10 +29,8 @@ class NetworkState {
   template <class Strategy>
   explicit NetworkState(Strategy& strategy)
       : variable_(strategy.template variable<Element, OnRead, Mean>(
-            Shape{Net::padded_state_count}, [](TensorView<Element> all) { Net::initialize_state(all); }, "state")) {
-    if constexpr (std::same_as<typename Strategy::Placement, OnParameterDevice>)
-      own_.emplace(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step"));
-  }
+            Shape{Net::padded_state_count}, [](TensorView<Element> all) { Net::initialize_state(all); }, "state")),
+        own_(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step")) {}
 
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
 
@@ -43,28 +39,17 @@ class NetworkState {
     return variable_.component(replica);
   }
 
-  /// Calls `change(state)` with the replica's own copy, to be changed in place, and returns what it returns. Where the
-  /// replicas share one copy, that becomes the mean of theirs: a collective call then.
+  /// Calls `change(state)` with the replica's own state, to be changed in place, and returns what it returns. Where
+  /// replicas share a copy, that becomes the mean of theirs: a collective call then.
   template <InReplica Replica, class Change>
   auto update(const Replica& replica, Change&& change) {
-    if constexpr (stores_centrally<Replica>) {
-      const std::span<Element> own = own_->component(replica);
-      std::ranges::copy(read(replica), own.begin());
-      auto result = change(own);
-      replica.all_reduce(mean, own);
-      // All have entered the collective, so none reads the one copy any more; each replica writes a part.
-      const IndexRange part = replica.shard(own.size());
-      std::copy_n(own.data() + part.begin, part.size(), variable_.component(replica).data() + part.begin);
-      replica.barrier();
-      return result;
-    } else {
-      return change(variable_.component(replica));
-    }
+    return StoreOf<Replica>::own_then_mean(replica, variable_.component(replica), own_.component(replica),
+                                           std::forward<Change>(change));
   }
 
  private:
   Variable variable_;
-  std::optional<ReplicaBuffer<Element, Device>> own_;
+  ReplicaBuffer<Element, Device> own_;  // touched where replicas share a copy
 };
 
 /// The state of a network that keeps nothing.

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/never.hpp>
@@ -112,8 +112,7 @@ inline constexpr SkipAggregation skip_aggregation{};
 template <class S, class Network, OptimizerFunction O>
 class Optimizer {
   static_assert(
-      std::same_as<typename S::Placement, OnEveryReplica> ||
-          !(has_option<O, ClipValue> || has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>),
+      !S::Store::shared || !(has_option<O, ClipValue> || has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>),
       "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
       "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
 
@@ -189,7 +188,7 @@ class Optimizer {
   template <InReplica Replica>
   void apply_gradients(const Replica& replica, SkipAggregation) {
     static_assert(
-        !stores_centrally<Replica>,
+        !StoreOf<Replica>::shared,
         "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a strategy that keeps "
         "one copy of each variable, such as CentralStorage, cannot apply the gradients of each replica to it");
     static_assert(stored,

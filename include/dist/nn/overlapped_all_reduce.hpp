@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>  // and with it the options of communication, and packing
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
@@ -82,7 +81,7 @@ void meet_here(const InReplica auto& replica) { replica.collectives().communicat
 /// outlive it.
 template <class S, class Network>
 class OverlappedAllReduce {
-  static_assert(std::same_as<typename S::Placement, OnEveryReplica>,
+  static_assert(!S::Store::shared,
                 "nn::OverlappedAllReduce needs a copy of the parameters on every replica, which are updated with "
                 "nn::skip_aggregation: use Mirrored or MultiWorker instead of CentralStorage");
   static_assert(Network::stores_gradients,

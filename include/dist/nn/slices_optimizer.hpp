@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
@@ -44,8 +44,7 @@ class SlicesOptimizer {
       !detail::is_with<O>,
       "nn::SlicesOptimizer takes an optimizer without options: they look at all of a gradient, not at some rows; "
       "densify the gradient and use nn::Optimizer");
-  static_assert(std::same_as<typename Variable::Synchronization, OnWrite> ||
-                    std::same_as<typename S::Placement, OnParameterDevice>,
+  static_assert(std::same_as<typename Variable::Synchronization, OnWrite> || S::Store::shared,
                 "nn::SlicesOptimizer changes every copy alike, which an OnRead variable would aggregate once more on "
                 "reading: make the variable OnWrite");
 
@@ -147,7 +146,7 @@ class SlicesOptimizer {
     }
   };
 
-  /// All named rows of this replica's copy; of one copy for all replicas, this replica's share of them.
+  /// All named rows of this replica's copy; where others share it, a part of them.
   template <class Replica, class Update, std::size_t... K>
   void update_rows(const Replica& replica, const Update& update, Scratch& scratch, std::index_sequence<K...> indices) {
     const std::span<Element> weights = variable_->component(replica);
@@ -157,19 +156,20 @@ class SlicesOptimizer {
     std::size_t distinct = 0;
     for (std::size_t i = 0; i < entries.size(); ++i)
       if (begins_row(i)) ++distinct;
-    const IndexRange mine = stores_centrally<Replica> ? replica.shard(distinct) : IndexRange{0, distinct};
-    std::size_t begin = 0;
-    for (std::size_t row = 0; row < mine.end; ++row) {
-      std::size_t end = begin + 1;
-      while (end < entries.size() && !begins_row(end)) ++end;
-      if (row >= mine.begin) {
-        const std::size_t first = static_cast<std::size_t>(entries[begin].index) * scratch.row.size();
-        const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
-        detail::update_elements(update, weights.subspan(first, scratch.row.size()),
-                                scratch.total(entries.subspan(begin, end - begin)), row_slots, indices);
+    StoreOf<Replica>::share_out(replica, distinct, [&](IndexRange mine) {
+      std::size_t begin = 0;
+      for (std::size_t row = 0; row < mine.end; ++row) {
+        std::size_t end = begin + 1;
+        while (end < entries.size() && !begins_row(end)) ++end;
+        if (row >= mine.begin) {
+          const std::size_t first = static_cast<std::size_t>(entries[begin].index) * scratch.row.size();
+          const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
+          detail::update_elements(update, weights.subspan(first, scratch.row.size()),
+                                  scratch.total(entries.subspan(begin, end - begin)), row_slots, indices);
+        }
+        begin = end;
       }
-      begin = end;
-    }
+    });
   }
 
   O function_;

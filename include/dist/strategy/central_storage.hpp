@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>
+#include <dist/variable/store/central.hpp>
 
 namespace dist {
 
@@ -24,7 +24,7 @@ using CentralStorageOptions = ThreadedOptions;
 template <class DeviceType>
 class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryAllReduce, DeviceType> {
  public:
-  using Placement = OnParameterDevice;
+  using Store = CentralStore;
   using Memory = typename DeviceType::Memory;
 
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or

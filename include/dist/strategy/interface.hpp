@@ -16,10 +16,10 @@
 #include <dist/context/agreed_structure.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/structure.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/context/value_context.hpp>
@@ -43,7 +43,7 @@ template <class S>
 concept Strategy = requires(S& strategy) {
   typename S::Device;
   typename S::Collectives;
-  requires Placement<typename S::Placement>;
+  requires Store<typename S::Store>;
   { strategy.num_replicas_in_sync() } -> std::same_as<std::size_t>;
   { strategy.num_local_replicas() } -> std::same_as<std::size_t>;
   { strategy.scope() } -> InCrossReplica;
@@ -166,14 +166,14 @@ class StrategyInterface {
         "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "
         "the value once for each copy");
     const CrossReplicaContext<Derived> context = scope();
+    const std::size_t values = Derived::Store::shared ? 1 : variable.copies();  // shared copies have one value
     return together([&] {
       return detail::reduce_values(
           op,
-          PerReplica<TensorView<const T>>(
-              derived().memory()->replicas(),
-              [&](std::size_t copy) {
-                return TensorView<const T>{variable.component(context, copy), variable.shape()};
-              }),
+          PerReplica<TensorView<const T>>(values,
+                                          [&](std::size_t copy) {
+                                            return TensorView<const T>{variable.copy(context, copy), variable.shape()};
+                                          }),
           1, derived().workers());
     });
   }
@@ -247,10 +247,12 @@ class StrategyInterface {
     (require_value_per_replica(derived().num_local_replicas(), args), ...);
     static_cast<void>(variable.component(CrossReplicaContext<Derived>{derived()}, 0));
     const auto update_one = [&](std::size_t copy) -> decltype(auto) {
-      UpdateContext<Derived> context{derived(), copy};
-      return fn(context, select_replica(copy, args)...);
+      std::size_t reader = 0;
+      while (Derived::Store::copy_of(reader) != copy) ++reader;
+      UpdateContext<Derived> context{derived(), reader};
+      return fn(context, select_replica(reader, args)...);
     };
-    const std::size_t copies = derived().memory()->replicas();
+    const std::size_t copies = variable.copies();
     using Result = std::decay_t<decltype(update_one(0))>;
     if constexpr (std::is_void_v<Result>) {
       for (std::size_t copy = 0; copy < copies; ++copy) update_one(copy);
@@ -258,23 +260,16 @@ class StrategyInterface {
       return PerReplica<Result>(copies, update_one);
     }
   }
-  /// In a replica function: calls `fn(context, args...)` for this replica's copy of `variable`. Under CentralStorage a
-  /// collective call, in which replica 0 updates the one copy (spec D04, E11).
+  /// In a replica function: calls `fn(context, args...)` for this replica's copy of `variable`. Where replicas share a
+  /// copy a collective call, in which one of them updates it (spec D04, E11).
   template <InReplica Context, class Variable, class Fn, class... Args>
   void update(const Context& replica, const Variable& variable, Fn&& fn, Args&&... args) {
     static_cast<void>(variable.component(replica));
     (require_value_per_replica(derived().num_local_replicas(), args), ...);
-    if constexpr (std::same_as<typename Derived::Placement, OnParameterDevice>) {
-      replica.barrier();  // no replica reads the old value any more
-      if (replica.local_index() == 0) {
-        UpdateContext<Derived> context{derived(), 0};
-        fn(context, select_replica(0, args)...);
-      }
-      replica.barrier();
-    } else {
+    Derived::Store::once(replica, [&] {
       UpdateContext<Derived> context{derived(), replica.local_index()};
       fn(context, select_replica(replica.local_index(), args)...);
-    }
+    });
   }
 
   /// What `fn(ValueContext)` returns for each replica of this process (spec C19): a PerReplica where replicas are
@@ -363,17 +358,7 @@ class StrategyInterface {
       if constexpr (fills) initial(TensorView<T>{first, shape});
     }
     if constexpr (!Reducible<std::remove_cvref_t<Initial>>) derived().workers().broadcast(0, first);
-    if constexpr (std::same_as<typename Derived::Placement, OnEveryReplica>) {
-      if (derived().is_in_run()) {
-        for (std::size_t replica = 1; replica < derived().num_local_replicas(); ++replica)
-          std::copy_n(first.data(), first.size(), made.component(context, replica).data());
-      } else {
-        // Each replica copies for itself, so that the pages come from memory near its processor.
-        derived().run([&](auto& replica) {
-          if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), made.component(replica).data());
-        });
-      }
-    }
+    Derived::Store::spread(derived(), made, derived().is_in_run());
     return made;
   }
 

@@ -10,11 +10,11 @@
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
@@ -56,7 +56,7 @@ struct MirroredPolicy {
 template <class Ops, class DeviceType = Cpu>
 class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::MirroredPolicy<Ops>::Checked, DeviceType> {
  public:
-  using Placement = OnEveryReplica;
+  using Store = MirroredStore;
   using Memory = typename DeviceType::Memory;
 
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or

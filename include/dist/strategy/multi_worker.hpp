@@ -21,7 +21,6 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -31,6 +30,7 @@
 #include <dist/strategy/threaded.hpp>
 #include <dist/strategy/worker_agreement.hpp>
 #include <dist/strategy/worker_group.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
@@ -101,7 +101,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
       Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops>, typename Group::Workers>;
 
  public:
-  using Placement = OnEveryReplica;
+  using Store = MirroredStore;
   using Memory = typename DeviceType::Memory;
 
   /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all

@@ -11,13 +11,13 @@
 #include <dist/comm/self.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/lasting.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/strategy/interface.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
@@ -26,7 +26,7 @@ template <class Derived, class DeviceType>
 class SingleReplica : public StrategyInterface<Derived, DeviceType> {
  public:
   using Device = DeviceType;
-  using Placement = OnEveryReplica;
+  using Store = MirroredStore;
   using Collectives = SelfCollectives;
   using Context = ReplicaContext<Derived>;
   /// Whether `run` and others return a PerReplica, even of one value (spec C02).

@@ -18,7 +18,6 @@
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/lasting.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
 #include <dist/context/run_here.hpp>
@@ -186,7 +185,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   template <class Make, class Options = data::PipelinePerWorker>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const Options& options = {}) const {
     constexpr bool one_for_all = std::same_as<Options, data::PipelinePerWorker>;
-    static_assert(one_for_all || std::same_as<typename Derived::Placement, OnEveryReplica>,
+    static_assert(one_for_all || !Derived::Store::shared,
                   "CentralStorage has one input pipeline for all replicas: data::PipelinePerReplica is for Mirrored");
     return data::distribute_datasets_from_function(make, num_local_replicas(), derived().input_context(), options,
                                                    derived().agreement());

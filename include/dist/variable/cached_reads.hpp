@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/never.hpp>
 #include <dist/core/pointers.hpp>
@@ -21,7 +21,7 @@ namespace dist {
 ///   weights.assign(replica, ...);                 // goes to the store
 ///   const auto same_as_before = weights.read(cached);
 ///
-/// Caches where the strategy keeps one copy of its variables; elsewhere a read gives the near copy as ever. What it
+/// Caches where replicas share a copy of a variable; elsewhere a read gives the near copy as ever. What it
 /// read lives as long as it does, and the variables must live as long. For one thread.
 template <class C>
 class CachedReads {
@@ -42,7 +42,7 @@ class CachedReads {
   template <class Variable>
   [[nodiscard]] auto read(const Variable& variable) const {
     using T = typename Variable::Element;
-    if constexpr (stores_centrally<C>) {
+    if constexpr (StoreOf<C>::shared) {
       const TensorView<const T> stored = variable.read(context_);
       for (const auto& [key, tensor] : entries_)
         if (key == stored.data()) return static_cast<const Tensor<T>*>(tensor.get())->view();
@@ -58,7 +58,7 @@ class CachedReads {
   template <class Variable>
   [[nodiscard]] auto value(const Variable& variable) const {
     const auto plain = variable.value(context_);  // which refuses a variable with several elements
-    if constexpr (stores_centrally<C>) {
+    if constexpr (StoreOf<C>::shared) {
       return read(variable)[0];
     } else {
       return plain;

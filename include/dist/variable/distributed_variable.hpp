@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
@@ -51,9 +51,9 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 ///
 /// In the function of `strategy.update` every operation acts on that one copy, without aggregation (spec B06).
 ///
-/// A strategy that keeps one copy for all replicas, such as CentralStorage, reads it in every context and does not look
-/// at the synchronization: a write in a replica function is aggregated, which needs an aggregation, and done once; a
-/// write outside is done once (spec G.3).
+/// Where copies lie and who changes them is the affair of the strategy's `Store`. Where replicas share a copy, as under
+/// CentralStorage, it is read in every context, whatever the synchronization: a write in a replica function is
+/// aggregated, which needs an aggregation, and done once; a write outside is done once (spec G.3).
 ///
 /// `value(context)` is the conversion to a number: `2 * v.value(context)` follows the read rule of the context (spec
 /// G29).
@@ -101,7 +101,7 @@ class DistributedVariable {
   [[nodiscard]] bool trainable() const noexcept { return trainable_; }
   /// The arena that owns the variable; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
-  /// The copies in this process: one for each replica, or one for all.
+  /// The copies in this process: as many as the strategy's Store keeps for its replicas.
   [[nodiscard]] std::size_t copies() const noexcept { return slice_.replicas(); }
 
   /// The calling replica's own copy, to read and to change without communication. Where one copy serves all replicas it
@@ -123,7 +123,12 @@ class DistributedVariable {
       throw InvalidArgument(text("Variable '", name_, "' has no copy of replica ", local_replica),
                             text(context.strategy().describe(), ", numbered from 0"),
                             text("Name one of the first ", replicas));
-    return slice_.on(copies() == 1 ? 0 : local_replica);
+    return slice_.on(StoreOf<decltype(context)>::copy_of(local_replica));
+  }
+  /// Copy `number` of those that there are in this process, whoever reads it.
+  [[nodiscard]] std::span<T> copy(const InCrossReplica auto& context, std::size_t number) const {
+    require_same_strategy(context);
+    return slice_.on(number);
   }
 
   /// A view of the copy that is near, or a new tensor where copies are aggregated.
@@ -297,10 +302,10 @@ class DistributedVariable {
   template <class Context>
   [[nodiscard]] std::span<T> near_copy(const Context& context) const {
     require_same_strategy(context);
-    if constexpr (stores_centrally<Context> || InCrossReplica<Context>) {
+    if constexpr (InCrossReplica<Context>) {
       return slice_.on(0);
     } else {
-      return slice_.on(context.local_index());
+      return slice_.on(StoreOf<Context>::copy_of(context.local_index()));
     }
   }
   template <class Context>

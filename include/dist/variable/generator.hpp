@@ -10,10 +10,8 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/value_context.hpp>
-#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
 #include <dist/core/random.hpp>
@@ -49,8 +47,7 @@ class Generator {
  public:
   /// Throws OutOfMemory.
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
-      : state_(strategy.template variable<std::uint64_t, OnRead, None>(Shape{rows_of(strategy), row}, std::uint64_t{0},
-                                                                       text(name, "/state"))) {
+      : state_(strategy.template buffer<std::uint64_t>(Shape{words_of_state}, text(name, "/state"))) {
     const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id(); });
     std::size_t local = 0;
     for (const ReplicaId id : strategy.local_results(ids))
@@ -111,46 +108,36 @@ class Generator {
   }
 
   /// Leaves out `count` numbers: of this replica, or outside replica functions of every one.
-  void skip(const InReplica auto& replica, std::uint64_t count) { of(replica)[drawn] += count; }
+  void skip(const InReplica auto& replica, std::uint64_t count) { state_.component(replica)[drawn] += count; }
   void skip(const InCrossReplica auto& context, std::uint64_t count) {
     for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
-      of(context, local)[drawn] += count;
+      state_.component(context, local)[drawn] += count;
   }
 
-  [[nodiscard]] GeneratorState state(const InReplica auto& replica) const { return state_in(of(replica)); }
+  [[nodiscard]] GeneratorState state(const InReplica auto& replica) const {
+    return state_in(state_.component(replica));
+  }
   [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
-    return state_in(of(context, local_replica));
+    return state_in(state_.component(context, local_replica));
   }
   /// Continues where `state` was taken, under any strategy and any number of replicas.
   void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
-    const std::span<std::uint64_t> words = of(context, local_replica);
+    const std::span<std::uint64_t> words = state_.component(context, local_replica);
     words[seed_word] = state.seed;
     words[stream_word] = state.stream;
     words[drawn] = state.drawn;
   }
 
  private:
-  using Words = decltype(std::declval<S&>().template variable<std::uint64_t, OnRead, None>(Shape{}, std::uint64_t{0},
-                                                                                           std::string{}));
-  static constexpr bool central = std::same_as<typename S::Placement, OnParameterDevice>;
-
-  /// The words of a state, on a cache line of their own where states lie side by side.
+  /// The words of a state.
   static constexpr std::size_t seed_word = 0;
   static constexpr std::size_t stream_word = 1;
   static constexpr std::size_t drawn = 2;
-  static constexpr std::size_t row = cache_line / sizeof(std::uint64_t);
+  static constexpr std::size_t words_of_state = 3;
 
   /// Streams of their own, so that a shuffle or weights of the same seed share no numbers with them.
   static constexpr std::uint64_t streams = std::uint64_t{0x67656e65} << 32;
 
-  static std::size_t rows_of(S& strategy) { return central ? strategy.num_local_replicas() : 1; }
-
-  [[nodiscard]] std::span<std::uint64_t> of(const InReplica auto& replica) const {
-    return state_.component(replica).subspan(central ? replica.local_index() * row : 0, row);
-  }
-  [[nodiscard]] std::span<std::uint64_t> of(const InCrossReplica auto& context, std::size_t local_replica) const {
-    return state_.component(context, local_replica).subspan(central ? local_replica * row : 0, row);
-  }
   [[nodiscard]] static GeneratorState state_in(std::span<const std::uint64_t> words) {
     return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
   }
@@ -188,7 +175,7 @@ class Generator {
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = draw(stream, state.drawn + i);
   }
 
-  Words state_;
+  decltype(std::declval<S&>().template buffer<std::uint64_t>(Shape{})) state_;
 };
 
 template <class S>

@@ -8,8 +8,8 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -20,7 +20,7 @@ namespace dist::detail {
 /// Whether every replica's copy may hold another value, so that the value of all must be made first.
 template <class Variable, class Context>
 inline constexpr bool copies_may_differ =
-    std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>;
+    std::same_as<typename Variable::Synchronization, OnRead> && !StoreOf<Context>::shared;
 
 /// Outside replica functions: all copies, in replica order, into `aggregated`. A collective call of the processes of
 /// the strategy.
@@ -41,7 +41,7 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
     for (std::size_t first = 0; first < aggregated.size(); first += block) {
       const std::size_t count = std::min(block, aggregated.size() - first);
       for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
-        const std::span<const T> elements = variable.component(context, copy).subspan(first, count);
+        const std::span<const T> elements = variable.copy(context, copy).subspan(first, count);
         for (std::size_t i = 0; i < count; ++i)
           combined[i] = copy == 0 ? Wide{elements[i]} : Agg{}(combined[i], Wide{elements[i]});
       }

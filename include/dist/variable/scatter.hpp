@@ -8,8 +8,8 @@
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
@@ -20,6 +20,7 @@
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/read.hpp>
 #include <dist/variable/write.hpp>
 
 namespace dist::detail {
@@ -27,7 +28,7 @@ namespace dist::detail {
 template <class Variable, class Context, class Update>
 constexpr void require_scatter() {
   using Agg = typename Variable::Aggregation;
-  static_assert(std::same_as<typename Variable::Synchronization, OnWrite> || stores_centrally<Context>,
+  static_assert(!copies_may_differ<Variable, Context>,
                 "an OnRead variable takes no scatter operations: make it OnWrite, or change component(replica)");
   constexpr bool replaces =
       std::same_as<Update, Minimum> || std::same_as<Update, Maximum> || std::same_as<Update, Assign>;
@@ -78,7 +79,7 @@ template <class Variable, class Context, class E>
   const auto address = [](const auto* element) { return reinterpret_cast<std::uintptr_t>(element); };
   const CrossReplicaContext<typename Context::Strategy> scope{replica.strategy()};
   for (std::size_t local = 0; local < variable.copies(); ++local) {
-    const auto copy = variable.component(scope, local);
+    const auto copy = variable.copy(scope, local);
     if (address(elements.data()) < address(copy.data() + copy.size()) &&
         address(copy.data()) < address(elements.data() + elements.size()))
       return true;
@@ -103,7 +104,7 @@ void scatter_slices(Variable& variable, const Context& context, const IndexedSli
 template <class Variable, InReplica Context, class T, class Update>
 void scatter_slices(Variable& variable, const Context& replica, const IndexedSlicesView<T>& slices, Update update) {
   using Agg = typename Variable::Aggregation;
-  require_aggregation_of_central_write<Context, Agg>();
+  require_aggregation_of_shared_write<Context, Agg>();
   if constexpr (std::same_as<Agg, None>) {
     update_rows(variable.component(replica), slices, update);
   } else {
@@ -114,15 +115,17 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
       return scatter_slices(variable, replica, of_its_own.view(), update);
     }
     with_slices_of_all(replica.collectives(), slices, [&](std::size_t members, const auto& slices_of) {
-      // All have entered the collective, so none reads a copy that is the only one any more.
-      if (stores_centrally<Context> && replica.replica_id().index() != 0) return;
-      const std::span<T> copy = variable.component(replica);
-      if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-        update_rows(copy, slices_of(0), update);
-      } else {
-        const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
-        for (std::size_t rank = 0; rank < members; ++rank) update_rows(copy, slices_of(rank), update_aggregated);
-      }
+      // Rows may be named twice, so that one reader of a copy changes all of it.
+      StoreOf<Context>::share_out(replica, 1, [&](IndexRange copies) {
+        if (copies.size() == 0) return;
+        const std::span<T> copy = variable.component(replica);
+        if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+          update_rows(copy, slices_of(0), update);
+        } else {
+          const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
+          for (std::size_t rank = 0; rank < members; ++rank) update_rows(copy, slices_of(rank), update_aggregated);
+        }
+      });
     });
   }
 }

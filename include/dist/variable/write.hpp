@@ -6,8 +6,8 @@
 #include <span>
 
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/context/placement.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
@@ -16,13 +16,14 @@
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/read.hpp>
 
 namespace dist::detail {
 
-/// One copy for all replicas makes a write in a replica function a write for all (spec A19, G41).
+/// A copy that replicas share makes a write in a replica function a write for all (spec A19, G41).
 template <class Context, class Agg>
-constexpr void require_aggregation_of_central_write() {
-  static_assert(!stores_centrally<Context> || !std::same_as<Agg, None>,
+constexpr void require_aggregation_of_shared_write() {
+  static_assert(!StoreOf<Context>::shared || !std::same_as<Agg, None>,
                 "a variable with aggregation None cannot be written in a replica function under a strategy such as "
                 "CentralStorage, which keeps one copy: give the variable an aggregation, write same(value), or write "
                 "outside replica functions");
@@ -44,7 +45,7 @@ void update_every_copy(Variable& variable, const Context& context, IndexRange ra
     const std::size_t count = std::min(block, range.size() - first);
     for (std::size_t i = 0; i < count; ++i) values[i] = given[first + i];
     for (std::size_t copy = 0; copy < variable.copies(); ++copy)
-      update_elements(variable.component(context, copy).subspan(range.begin + first, count), values, update);
+      update_elements(variable.copy(context, copy).subspan(range.begin + first, count), values, update);
   }
 }
 
@@ -69,8 +70,7 @@ template <class Variable, InCrossReplica Context, class Values, class Update>
 void write(Variable& variable, const Context& context, const Values& given, Update update) {
   using T = typename Variable::Element;
   const IndexRange all{0, variable.size()};
-  constexpr bool shared_out = std::same_as<typename Variable::Synchronization, OnRead> &&
-                              std::same_as<typename Variable::Aggregation, Sum> && !stores_centrally<Context>;
+  constexpr bool shared_out = copies_may_differ<Variable, Context> && std::same_as<typename Variable::Aggregation, Sum>;
   if constexpr (shared_out) {
     static_assert(
         std::same_as<Update, Assign>,
@@ -97,60 +97,37 @@ void write(Variable& variable, const Context& context, const Values& given, Upda
 /// In a replica function, a value that all replicas give alike.
 template <class Variable, InReplica Context, class Values, class Update>
 void write_same(Variable& variable, const Context& replica, const Values& given, Update update) {
-  if constexpr (stores_centrally<Context>) {
-    replica.barrier();  // the others may still read the copy
-    if (replica.replica_id().index() == 0) update_elements(variable.component(replica), given, update);
-    replica.barrier();
-  } else {
-    update_elements(variable.component(replica), given, update);
-  }
+  StoreOf<Context>::once(replica, [&] { update_elements(variable.component(replica), given, update); });
 }
 
-/// In a replica function, replica 0's value to every copy.
-template <class Variable, InReplica Context, class Values, class Update>
-void write_of_first_replica(Variable& variable, const Context& replica, const Values& given, Update update) {
-  if constexpr (stores_centrally<Context>) {
-    write_same(variable, replica, given, update);
-  } else {
-    const auto mine = variable.component(replica);
-    replica.barrier();  // finds replicas that issue other collectives before a copy changes
-    if (replica.replica_id().index() == 0) update_elements(mine, given, update);
-    replica.collectives().broadcast(0, mine);
-  }
+/// In a replica function, the aggregate of `given` to every copy: of all elements, or of one number for them.
+template <class Variable, InReplica Context, class T, class Values, class Update>
+void write_aggregate_of(Variable& variable, const Context& replica, std::span<T> aggregated, const Values& given,
+                        Update update) {
+  const std::span<T> mine = variable.component(replica);
+  replica.collectives().all_reduce(typename Variable::Aggregation{}, aggregated);
+  StoreOf<Context>::share_out(replica, mine.size(), [&](IndexRange part) {
+    for (std::size_t i = part.begin; i < part.end; ++i) mine[i] = update(mine[i], given[i]);
+  });
 }
-
-/// In a replica function, the sum or mean of the numbers that the replicas give, to every copy.
 template <class Variable, InReplica Context, class T, class Update>
 void write_aggregated(Variable& variable, const Context& replica, Uniform<T> given, Update update) {
-  using Agg = typename Variable::Aggregation;
-  const std::span<T> mine = variable.component(replica);
-  replica.collectives().all_reduce(Agg{}, std::span<T>{&given.number, 1});
-  if constexpr (stores_centrally<Context>) {
-    // All have entered the collective, so none reads the copy any more; each replica writes a part.
-    const IndexRange part = replica.shard(mine.size());
-    update_elements(mine.subspan(part.begin, part.size()), given, update);
-    replica.barrier();
-  } else {
-    update_elements(mine, given, update);
-  }
+  write_aggregate_of(variable, replica, std::span<T>{&given.number, 1}, given, update);
 }
 
 /// The same of the tensors that they give. Each replica combines a share of them, writes it to its copy and copies that
 /// to the others, so no memory is needed in between; a few elements are faster combined by everybody.
 template <class Variable, InReplica Context, class T, class Update>
 void write_aggregated(Variable& variable, const Context& replica, std::span<const T> given, Update update) {
-  using Agg = typename Variable::Aggregation;
   constexpr std::size_t few = 64;
-  const std::span<T> mine = variable.component(replica);
-  if (mine.size() <= few && !stores_centrally<Context>) {
+  if (given.size() <= few) {
     T aggregated[few];
     std::copy(given.begin(), given.end(), aggregated);
-    replica.collectives().all_reduce(Agg{}, std::span<T>{aggregated, mine.size()});
-    update_elements(mine, aggregated, update);
+    write_aggregate_of(variable, replica, std::span<T>{aggregated, given.size()}, aggregated, update);
   } else {
     // `publish` takes a mutable pointer, but the peers only read; it may be the copy itself.
     const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
-    replica.collectives().reduce_and_apply(Agg{}, operand, mine,
+    replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),
                                            [&](std::size_t, std::span<T> elements, std::span<const T> aggregated) {
                                              update_elements(elements, aggregated, update);
                                            });
@@ -161,12 +138,12 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
 template <class Variable, InReplica Context, class Values, class Update>
 void write(Variable& variable, const Context& replica, const Values& given, Update update) {
   using Agg = typename Variable::Aggregation;
-  require_aggregation_of_central_write<Context, Agg>();
-  if constexpr (std::same_as<Agg, None> ||
-                (std::same_as<typename Variable::Synchronization, OnRead> && !stores_centrally<Context>)) {
+  require_aggregation_of_shared_write<Context, Agg>();
+  if constexpr (std::same_as<Agg, None> || copies_may_differ<Variable, Context>) {
     update_elements(variable.component(replica), given, update);
   } else if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-    write_of_first_replica(variable, replica, given, update);
+    StoreOf<Context>::from_first(replica, variable.component(replica),
+                                 [&](auto copy) { update_elements(copy, given, update); });
   } else {
     write_aggregated(variable, replica, given, update);
   }
@@ -178,9 +155,8 @@ void write_value(Variable& variable, const Context& context, const Value& value,
   require_update_of<typename Variable::Element, Update>();
   const auto given = given_to(variable, value);
   if constexpr (is_same_value<Value> && InReplica<Context>) {
-    constexpr bool on_write = std::same_as<typename Variable::Synchronization, OnWrite> || stores_centrally<Context>;
     static_assert(
-        !on_write || !std::same_as<typename Variable::Aggregation, Sum>,
+        copies_may_differ<Variable, Context> || !std::same_as<typename Variable::Aggregation, Sum>,
         "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
         "variable another aggregation");
     write_same(variable, context, given, update);

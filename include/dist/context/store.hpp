@@ -1,0 +1,37 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+namespace dist {
+
+/// How a strategy keeps the copies of its variables: what it names as its `Store`. Variables, optimizers and layers ask it
+/// where copies lie and who changes them, and know no store by name.
+///
+/// `copies(replicas)` says how many copies the replicas of a process have, and `copy_of(local_replica)` which of them one
+/// reads; copies are numbered in the order of their first readers. Where replicas share a copy (`shared`), a variable is
+/// one value for all of them, whatever its synchronization, and a write in a replica function is one for all.
+///
+/// In replica functions it also has (MirroredStore is the shortest):
+///
+/// | operation | what it does |
+/// |---|---|
+/// | `once(replica, change)` | `change()` on one reader of each copy, while no other uses the copy |
+/// | `share_out(replica, count, change)` | after a collective call of all: `change(range)` with this reader's part of `count` things of its copy; all parts are changed when it returns |
+/// | `from_first(replica, copy, change)` | `change(copy)` on replica 0, whose values every copy then has |
+/// | `own_then_mean(replica, copy, own, change)` | what `change` returns, called with elements of the replica's own: its copy, or `own` with the values of the copy, which then becomes the mean of all |
+///
+/// and outside of them `spread(strategy, variable)`, which gives the values of copy 0 to the others of the process.
+template <class S>
+concept Store = requires(std::size_t count) {
+  {std::bool_constant<S::shared>{}};
+  { S::copies(count) } -> std::same_as<std::size_t>;
+  { S::copy_of(count) } -> std::same_as<std::size_t>;
+};
+
+/// The store of the strategy that context `C` belongs to.
+template <class C>
+using StoreOf = typename std::remove_cvref_t<C>::Strategy::Store;
+
+}  // namespace dist

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/index_range.hpp>
+
+namespace dist {
+
+/// A copy in the memory of every replica (spec A01), which changes it for itself.
+struct MirroredStore {
+  static constexpr bool shared = false;
+  [[nodiscard]] static constexpr std::size_t copies(std::size_t replicas) noexcept { return replicas; }
+  [[nodiscard]] static constexpr std::size_t copy_of(std::size_t local_replica) noexcept { return local_replica; }
+
+  template <class Change>
+  static void once(const InReplica auto&, Change&& change) {
+    change();
+  }
+  template <class Change>
+  static void share_out(const InReplica auto&, std::size_t count, Change&& change) {
+    change(IndexRange{0, count});
+  }
+  template <class T, class Change>
+  static void from_first(const InReplica auto& replica, std::span<T> copy, Change&& change) {
+    replica.barrier();  // finds replicas that issue other collectives before a copy changes
+    if (replica.replica_id().index() == 0) change(copy);
+    replica.collectives().broadcast(0, copy);
+  }
+  template <class T, class Change>
+  static auto own_then_mean(const InReplica auto&, std::span<T> copy, std::span<T>, Change&& change) {
+    return change(copy);
+  }
+
+  /// Each replica copies for itself, so that the pages come from memory near its processor; in a run one does it for all.
+  template <class Strategy, class Variable>
+  static void spread(Strategy& strategy, const Variable& variable, bool is_in_run) {
+    const CrossReplicaContext<Strategy> scope{strategy};
+    const auto first = variable.component(scope, 0);
+    if (is_in_run) {
+      for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local)
+        std::copy_n(first.data(), first.size(), variable.component(scope, local).data());
+    } else {
+      strategy.run([&](auto& replica) {
+        if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), variable.component(replica).data());
+      });
+    }
+  }
+};
+
+}  // namespace dist

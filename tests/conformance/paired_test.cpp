@@ -1,0 +1,21 @@
+#include <conformance/paired.hpp>
+
+#include <doctest/doctest.h>
+#include <conformance/strategy.hpp>
+#include <conformance/strategy_methods.hpp>
+#include <conformance/variable.hpp>
+#include <conformance/variable_matrix.hpp>
+#include <conformance/variable_scatter.hpp>
+#include <conformance/variable_values.hpp>
+
+using conformance::Make;
+using conformance::Paired;
+
+static_assert(dist::Store<conformance::PairedStore>);
+
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
