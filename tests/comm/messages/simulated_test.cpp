@@ -1,0 +1,155 @@
+// The product's own algorithms between up to 1,024 virtual ranks: whether their results are right, and whether their
+// virtual time is that of the model.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/messages/message_costs.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
+
+#include <support/sanitizers.hpp>
+#include <support/simulated_network.hpp>
+
+namespace {
+
+using support::SimulatedNetwork;
+
+/// A cluster with 10 Gbit/s: 10 us, 1.25 GB/s, and 10 GB/s of combined bytes.
+constexpr dist::MessageCosts ethernet{.latency = 10e-6, .per_byte = 0.8e-9, .per_reduced_byte = 0.1e-9};
+
+#ifdef DIST_TEST_SANITIZER
+constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16};  // a fiber of the thread sanitizer takes a millisecond to make
+#else
+constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16, 64, 100, 1024};
+#endif
+
+using Byte = std::uint8_t;
+constexpr support::Metered<dist::Sum> metered_sum;
+
+[[nodiscard]] Byte value_of(std::size_t rank, std::size_t i) { return static_cast<Byte>(7 * rank + i % 13); }
+[[nodiscard]] Byte sum_of(std::size_t ranks, std::size_t i) {
+  return static_cast<Byte>(7 * (ranks * (ranks - 1) / 2) + ranks * (i % 13));
+}
+
+/// The virtual time of an all-reduce of so many bytes, whose results are right.
+template <class Policy>
+double all_reduce_seconds(std::size_t ranks, std::size_t bytes) {
+  SimulatedNetwork network{ranks, ethernet};
+  std::size_t wrong = 0;
+  const double seconds = network.run([&](const SimulatedNetwork::Communicator& comm) {
+    std::vector<Byte> values(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) values[i] = value_of(comm.rank(), i);
+    typename Policy::template On<SimulatedNetwork::Communicator>{comm}.all_reduce(metered_sum, std::span{values});
+    for (std::size_t i = 0; i < bytes; ++i) wrong += values[i] != sum_of(ranks, i);
+  });
+  CHECK(wrong == 0);
+  return seconds;
+}
+
+/// So many bytes that each of so many ranks gets the same share, and more than members combine all together.
+[[nodiscard]] std::size_t even_bytes(std::size_t ranks, std::size_t shares_of_64) { return ranks * 64 * shares_of_64; }
+
+}  // namespace
+
+TEST_CASE("a message takes alpha + n beta, and each member sends and receives one at a time") {
+  constexpr dist::MessageCosts costs{.latency = 2, .per_byte = 1};
+  SimulatedNetwork network{3, costs};
+  std::vector<double> of_rank(3);
+  std::vector<std::byte> memory(4);
+  // Rank 0 sends two messages, one after the other; those of ranks 0 and 1 to rank 2 come one after the other.
+  const double seconds = network.run([&](const SimulatedNetwork::Communicator& comm) {
+    const std::span<std::byte> four{memory};
+    if (comm.rank() == 0) {
+      auto first = comm.start_send(four, 1);
+      auto second = comm.start_send(four, 2);
+      comm.finish(first);
+      comm.finish(second);
+    } else if (comm.rank() == 1) {
+      auto first = comm.start_receive(four, 0);
+      comm.finish(first);
+      auto second = comm.start_send(four, 2);
+      comm.finish(second);
+    } else {
+      auto first = comm.start_receive(four, 0);
+      auto second = comm.start_receive(four, 1);
+      comm.finish(first);
+      comm.finish(second);
+    }
+  });
+  CHECK(seconds == doctest::Approx(18));
+  CHECK(network.messages() == 3);
+  CHECK(network.most_messages() == 2);
+}
+
+TEST_CASE("bytes that are combined take gamma each, on the clock of the rank that combines them") {
+  SimulatedNetwork network{2, {.latency = 0, .per_byte = 0, .per_reduced_byte = 1}};
+  const double seconds = network.run([&](const SimulatedNetwork::Communicator& comm) {
+    float sum = 0;
+    for (std::size_t i = 0; i < 10 * (comm.rank() + 1); ++i) sum = metered_sum(sum, 1.0f);
+    comm.barrier();
+    for (std::size_t i = 0; i < 100 * (2 - comm.rank()); ++i) sum = metered_sum(sum, 1.0f);
+  });
+  CHECK(seconds == doctest::Approx(4 * (20 + 200)));
+}
+
+TEST_CASE("messages from one rank to another come in the order in which they were sent, whoever is first") {
+  for (const bool receiver_is_first : {false, true}) {
+    SimulatedNetwork network{2, ethernet};
+    std::vector<int> received;
+    static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+      const bool sends = (comm.rank() == 0) != receiver_is_first;
+      for (int round = 0; round < 3; ++round) {
+        int value = sends ? round : -1;
+        const std::span<int> one{&value, 1};
+        auto transfer = sends ? comm.start_send(std::as_bytes(one), 1 - comm.rank())
+                              : comm.start_receive(std::as_writable_bytes(one), 1 - comm.rank());
+        comm.finish(transfer);
+        if (!sends) received.push_back(value);
+      }
+    }));
+    CHECK(received == std::vector<int>{0, 1, 2});
+  }
+}
+
+TEST_CASE("ranks that wait for each other, disagree or throw end the run with an error, and the network stays usable") {
+  SimulatedNetwork network{4, ethernet};
+  std::vector<std::byte> memory(8);
+  CHECK_THROWS_WITH_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+                         const std::vector<int> unwound(100);
+                         auto transfer = comm.start_receive(memory, (comm.rank() + 1) % 4);
+                         comm.finish(transfer);
+                       })),
+                       "all wait for each other: rank 0 for a message of rank 1", std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+                    comm.announce({.operation = "all_reduce", .elements = comm.rank() < 2 ? 1U : 2U});
+                    comm.barrier();
+                  })),
+                  dist::CollectiveMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+                         if (comm.rank() == 3) throw std::runtime_error("rank 3 fails");
+                         comm.barrier();
+                       })),
+                       "rank 3 fails", std::runtime_error);
+  CHECK(network.run([](const SimulatedNetwork::Communicator& comm) { comm.barrier(); }) == 0);
+}
+
+TEST_CASE("a ring takes the time of the model, and its sums are right") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
+    const double seconds = all_reduce_seconds<dist::RingAllReduce>(ranks, bytes);
+    CHECK(seconds == doctest::Approx(ring_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("the virtual time is the same in every run") {
+  const double first = all_reduce_seconds<dist::RingAllReduce>(12, 100'003);
+  CHECK(first == all_reduce_seconds<dist::RingAllReduce>(12, 100'003));
+}

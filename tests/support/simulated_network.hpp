@@ -1,0 +1,323 @@
+// A network that exists in virtual time only: up to 1,024 virtual ranks in one thread, each of which runs the product's
+// own code over messages, and a clock for each. Deterministic: the same program takes the same virtual time.
+//
+// The costs are those of the model in dist/comm/messages/message_costs.hpp. A message travels when its sender and its
+// receiver have asked for it: nothing is buffered.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/messages/message_costs.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/reduce_op.hpp>
+
+#include <support/fiber.hpp>
+
+namespace support {
+
+/// Whether messages bring their bytes. Without, virtual ranks may all use the same memory, and only the time is right:
+/// what 1,024 nodes do with 100 MB each then fits into this machine.
+enum class Payload : unsigned char { travels, stays };
+
+/// The bytes that the running virtual rank has combined by a Metered operation, which its network has not yet charged.
+inline std::size_t metered_bytes = 0;
+
+/// `Op`, and a count of the bytes that it combines.
+template <class Op>
+struct Metered : Op {
+  template <dist::Reducible T>
+  constexpr T operator()(T a, T b) const {
+    metered_bytes += sizeof(T);
+    return Op::operator()(a, b);
+  }
+};
+
+class SimulatedNetwork {
+ public:
+  class Communicator;
+
+  SimulatedNetwork(std::size_t ranks, const dist::MessageCosts& costs, Payload payload = Payload::travels)
+      : costs_(costs), payload_(payload), ranks_(ranks) {}
+  SimulatedNetwork(const SimulatedNetwork&) = delete;
+  SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
+
+  /// Runs `body(communicator)` on every virtual rank, all from time 0 on. Returns the time at which the last one ends, in
+  /// seconds. Throws what the first one threw; std::runtime_error when all wait for each other.
+  template <class Body>
+  double run(Body&& body);
+
+  /// The messages of one member that sent most in the last run, and of all members.
+  [[nodiscard]] std::size_t most_messages() const {
+    std::size_t most = 0;
+    for (const Rank& rank : ranks_) most = std::max(most, rank.sent);
+    return most;
+  }
+  [[nodiscard]] std::size_t messages() const {
+    std::size_t sum = 0;
+    for (const Rank& rank : ranks_) sum += rank.sent;
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t nobody = ~std::size_t{0};
+
+  struct Rank {
+    std::unique_ptr<Fiber> fiber;
+    double clock = 0;
+    double sends_until = 0;
+    double receives_until = 0;
+    std::size_t sent = 0;
+    std::size_t announced = 0;
+    std::size_t barriers = 0;
+    std::vector<dist::AlignedBuffer<std::byte>> scratch = std::vector<dist::AlignedBuffer<std::byte>>(4);
+    std::string waits_for;  // while it is not among those that can go on
+  };
+  struct Message {
+    std::span<const std::byte> out;
+    std::span<std::byte> in;
+    bool is_sent = false;
+    bool is_received = false;  // asked for, by its sender and by its receiver
+    double arrives = 0;
+    std::size_t waiting[2] = {nobody, nobody};  // for its end: the sender, the receiver
+    int finished = 0;
+  };
+  /// From one member to another one, in the order in which messages are sent.
+  struct Channel {
+    std::deque<Message> messages;
+    std::uint64_t first = 0;  // the number of the first of them
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+
+    [[nodiscard]] Message& at(std::uint64_t number) {
+      while (first + messages.size() <= number) messages.emplace_back();
+      return messages[number - first];
+    }
+  };
+  /// Ends the ranks that would wait for ever.
+  struct Stopped {};
+  struct Later {
+    bool operator()(const std::pair<double, std::size_t>& one, const std::pair<double, std::size_t>& other) const {
+      return one > other;
+    }
+  };
+
+  [[nodiscard]] Channel& channel(std::size_t from, std::size_t to) { return channels_[from * ranks_.size() + to]; }
+
+  void charge(Rank& rank) {
+    rank.clock += static_cast<double>(std::exchange(metered_bytes, 0)) * costs_.per_reduced_byte;
+  }
+  /// Lets all go first whose clocks show an earlier time, so that what happens does so in the order of time.
+  void take_turn(std::size_t self) {
+    Rank& rank = ranks_[self];
+    charge(rank);
+    if (ready_.empty() || !(ready_.top() < std::pair{rank.clock, self})) return;
+    ready_.emplace(rank.clock, self);
+    pause(rank);
+  }
+  template <class What>
+  void wait(std::size_t self, What&& what) {
+    ranks_[self].waits_for = what();
+    pause(ranks_[self]);
+  }
+  void pause(Rank& rank) {
+    rank.fiber->pause();
+    if (stopping_) throw Stopped{};
+  }
+  void wake(std::size_t other, double when) {
+    ranks_[other].clock = std::max(ranks_[other].clock, when);
+    ready_.emplace(ranks_[other].clock, other);
+  }
+
+  void travel(Message& message, std::size_t from, std::size_t to, double now) {
+    if (message.out.size() != message.in.size())
+      throw std::logic_error(dist::text("rank ", to, " expects ", message.in.size(), " bytes of rank ", from,
+                                        ", which sends ", message.out.size()));
+    const double begins = std::max({now, ranks_[from].sends_until, ranks_[to].receives_until});
+    message.arrives = begins + costs_.latency + static_cast<double>(message.out.size()) * costs_.per_byte;
+    ranks_[from].sends_until = ranks_[to].receives_until = message.arrives;
+    ++ranks_[from].sent;
+    if (payload_ == Payload::travels && !message.in.empty())
+      std::memcpy(message.in.data(), message.out.data(), message.in.size());
+    for (const std::size_t waiting : message.waiting)
+      if (waiting != nobody) wake(waiting, message.arrives);
+  }
+
+  dist::MessageCosts costs_;
+  Payload payload_;
+  std::vector<Rank> ranks_;
+  std::unordered_map<std::uint64_t, Channel> channels_;
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, Later> ready_;
+  std::vector<dist::CollectiveCallRecord> calls_;  // that members announced
+  std::vector<std::size_t> at_barrier_;
+  std::vector<dist::AlignedBuffer<std::byte>> outgrown_;  // scratch of all, which some still use
+  std::exception_ptr thrown_;
+  bool stopping_ = false;
+};
+
+/// A virtual rank's membership: a handle to copy, which models PassesMessages.
+class SimulatedNetwork::Communicator {
+ public:
+  struct Transfer {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::uint64_t number = 0;
+  };
+
+  Communicator(SimulatedNetwork& network, std::size_t rank) : network_(&network), rank_(rank) {}
+
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return network_->ranks_.size(); }
+
+  /// Takes no virtual time.
+  void barrier() const {
+    network_->take_turn(rank_);
+    std::vector<std::size_t>& arrived = network_->at_barrier_;
+    arrived.push_back(rank_);
+    if (arrived.size() < size()) return network_->wait(rank_, [] { return "a barrier"; });
+    for (const std::size_t other : std::exchange(arrived, {}))
+      if (other != rank_) network_->wake(other, me().clock);
+  }
+
+  /// Compares the calls and takes no virtual time. Throws CollectiveMismatch where a member announced another one.
+  void announce(const dist::CollectiveCall& call) const {
+    network_->take_turn(rank_);
+    const std::size_t number = me().announced++;
+    if (number == network_->calls_.size()) network_->calls_.emplace_back(call);
+    if (network_->calls_[number].fingerprint != call.fingerprint())
+      throw dist::detail::different_calls("rank", dist::text("rank ", rank_, " ", describe(call), ", another one ",
+                                                             describe(network_->calls_[number].call())));
+  }
+
+  [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const {
+    return start(rank_, to, [&](Channel& channel) {
+      Message& message = channel.at(channel.sent);
+      message.out = bytes;
+      message.is_sent = true;
+      return channel.sent++;
+    });
+  }
+  [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) const {
+    return start(from, rank_, [&](Channel& channel) {
+      Message& message = channel.at(channel.received);
+      message.in = bytes;
+      message.is_received = true;
+      return channel.received++;
+    });
+  }
+  void finish(Transfer& transfer) const {
+    network_->take_turn(rank_);
+    Channel& channel = network_->channel(transfer.from, transfer.to);
+    const auto is_under_way = [&] {
+      const Message& message = channel.at(transfer.number);
+      return message.is_sent && message.is_received;
+    };
+    if (!is_under_way()) {
+      const bool sends = transfer.from == rank_;
+      channel.at(transfer.number).waiting[sends ? 0 : 1] = rank_;
+      network_->wait(rank_, [&] {
+        return sends ? dist::text("rank ", transfer.to, " to receive")
+                     : dist::text("a message of rank ", transfer.from);
+      });
+    }
+    me().clock = std::max(me().clock, channel.at(transfer.number).arrives);
+    ++channel.at(transfer.number).finished;
+    while (!channel.messages.empty() && channel.messages.front().finished == 2) {
+      channel.messages.pop_front();
+      ++channel.first;
+    }
+    network_->take_turn(rank_);
+  }
+
+  [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const {
+    dist::AlignedBuffer<std::byte>& memory =
+        network_->ranks_[network_->payload_ == Payload::travels ? rank_ : 0].scratch.at(which);
+    if (memory.size() < bytes) {
+      dist::AlignedBuffer<std::byte> larger{bytes};
+      std::swap(memory, larger);
+      network_->outgrown_.push_back(std::move(larger));
+    }
+    return memory.data();
+  }
+
+ private:
+  [[nodiscard]] Rank& me() const { return network_->ranks_[rank_]; }
+
+  template <class Ask>
+  [[nodiscard]] Transfer start(std::size_t from, std::size_t to, Ask&& ask) const {
+    network_->take_turn(rank_);
+    Channel& channel = network_->channel(from, to);
+    const std::uint64_t number = ask(channel);
+    Message& message = channel.at(number);
+    if (message.is_sent && message.is_received) network_->travel(message, from, to, me().clock);
+    return {from, to, number};
+  }
+
+  SimulatedNetwork* network_;
+  std::size_t rank_;
+};
+
+static_assert(dist::PassesMessages<SimulatedNetwork::Communicator>);
+
+template <class Body>
+double SimulatedNetwork::run(Body&& body) {
+  channels_.clear();
+  outgrown_.clear();
+  calls_.clear();
+  at_barrier_.clear();
+  thrown_ = nullptr;
+  metered_bytes = 0;
+  for (std::size_t self = 0; self < ranks_.size(); ++self) {
+    ranks_[self] = {};
+    ranks_[self].fiber = std::make_unique<Fiber>([this, self, &body] {
+      try {
+        body(Communicator{*this, self});
+        charge(ranks_[self]);
+      } catch (const Stopped&) {
+      } catch (...) {
+        if (!thrown_) thrown_ = std::current_exception();
+      }
+    });
+    ready_.emplace(0.0, self);
+  }
+  while (!ready_.empty()) {
+    const std::size_t next = ready_.top().second;
+    ready_.pop();
+    ranks_[next].fiber->resume();
+    if (thrown_) break;
+  }
+  ready_ = {};
+  std::string waiting;
+  double ends = 0;
+  stopping_ = true;
+  for (std::size_t self = 0; self < ranks_.size(); ++self) {
+    Rank& rank = ranks_[self];
+    ends = std::max(ends, rank.clock);
+    if (!rank.fiber->has_ended() && waiting.empty()) waiting = dist::text("rank ", self, " for ", rank.waits_for);
+    while (!rank.fiber->has_ended()) rank.fiber->resume();
+  }
+  ready_ = {};
+  stopping_ = false;
+  if (thrown_) std::rethrow_exception(thrown_);
+  if (!waiting.empty()) throw std::runtime_error(dist::text("all wait for each other: ", waiting));
+  return ends;
+}
+
+}  // namespace support
