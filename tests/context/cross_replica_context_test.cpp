@@ -17,6 +17,8 @@ TEST_CASE("scope gives the context outside replica functions (spec B03)") {
     const auto context = strategy.scope();
     CHECK(&context.strategy() == &strategy);
     CHECK(context.num_replicas_in_sync() == replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      CHECK(context.queue(replica).transform_reduce(dist::sum, {0, 3}, [](std::size_t i) { return i; }) == 3);
   }
 }
 

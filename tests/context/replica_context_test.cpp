@@ -46,6 +46,25 @@ TEST_CASE("threads of one process share memory, and one replica shares it with i
   static_assert(!dist::ReplicasShareMemory<dist::Mirrored<testing::Unshared>>);
 }
 
+TEST_CASE("the queue of a processor takes no room in a replica's context") {
+  struct Without {
+    void* strategy;
+    dist::SelfCollectives collectives;
+  };
+  struct WithGroup {
+    void* strategy;
+    Mirrored::Collectives collectives;
+  };
+  static_assert(sizeof(dist::Default::Context) == sizeof(Without));
+  static_assert(sizeof(Mirrored::Context) == sizeof(WithGroup));
+  Mirrored strategy(2);
+  const auto sums = strategy.run([](auto& replica) {
+    static_assert(std::is_same_v<decltype(replica.queue()), const dist::Cpu::Queue&>);
+    return replica.queue().transform_reduce(dist::sum, {0, 10}, [](std::size_t i) { return static_cast<int>(i); });
+  });
+  CHECK(sums[1] == 45);
+}
+
 TEST_CASE("replicas are numbered from zero and know how many they are (spec E01)") {
   for (const std::size_t replicas : replica_counts) {
     Mirrored strategy(replicas);

@@ -6,6 +6,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
@@ -17,6 +18,7 @@ TEST_CASE("an update context says which copy is updated (spec B06)") {
     CHECK(&context.strategy() == &strategy);
     CHECK(context.num_replicas_in_sync() == 3);
     CHECK(context.local_index() == next++);
+    static_assert(std::is_same_v<decltype(context.queue()), dist::Cpu::Queue>);
   });
   CHECK(next == 3);
 }

@@ -5,6 +5,7 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/range.hpp>
+#include <dist/device/affinity.hpp>
 #include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 

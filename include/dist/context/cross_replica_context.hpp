@@ -16,6 +16,12 @@ class CrossReplicaContext {
 
   [[nodiscard]] S& strategy() const noexcept { return *strategy_; }
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
+  /// The stream of work on the device of one replica of this process.
+  [[nodiscard]] auto queue(std::size_t local_replica) const {
+    const auto queue = strategy_->queues()[local_replica];
+    queue.enter();
+    return queue;
+  }
 
  private:
   S* strategy_;

@@ -84,14 +84,19 @@ class ReplicaContext {
   using Strategy = S;
   using Collectives = typename S::Collectives;
   using Device = typename S::Device;
+  using Queue = typename Device::Queue;
 
-  ReplicaContext(S& strategy, Collectives collectives) : strategy_(&strategy), collectives_(collectives) {}
+  ReplicaContext(S& strategy, Collectives collectives, Queue queue)
+      : strategy_(&strategy), collectives_(collectives), queue_(queue) {}
 
   [[nodiscard]] S& strategy() const noexcept {
     DIST_EXPECT_INNER(is_in_its_run());
     return *strategy_;
   }
   [[nodiscard]] const Collectives& collectives() const noexcept { return collectives_; }
+  /// The stream of work on this replica's device: where the device is not the host, what `for_each` and others put there
+  /// may be done later.
+  [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
 
   /// 0 to `num_replicas_in_sync() - 1`, over all processes (spec E01).
   [[nodiscard]] ReplicaId replica_id() const noexcept { return ReplicaId{collectives_.communicator().rank()}; }
@@ -293,7 +298,10 @@ class ReplicaContext {
                     .dtype = "arguments"},
                    &mine);
       if constexpr (std::is_void_v<Result>) {
-        if (comm.rank() == 0) merged();
+        if (comm.rank() == 0) {
+          merged();
+          queue_.enter();  // the function may have used those of other replicas
+        }
         comm.barrier();
       } else {
         std::optional<Result> result;
@@ -301,6 +309,7 @@ class ReplicaContext {
         if (comm.rank() == 0) {
           result.emplace(merged());
           require_value_per_replica(comm.size(), *result, "merge_call's function returned");
+          queue_.enter();
         }
         comm.publish({.operation = "merge_call", .reduction = detail::type_name<Result>()}, &result);
         auto own = select_copy(comm.rank(), **comm.template peer<std::optional<Result>>(0, 0));
@@ -385,18 +394,18 @@ class ReplicaContext {
   /// are threads of one process (ReplicasShareMemory).
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(IndexRange range, Body&& body) const {
-    Device::for_each(range, std::forward<Body>(body));
+    queue_.for_each(range, std::forward<Body>(body));
   }
   template <class Body>
   DIST_ALWAYS_INLINE void for_each(std::size_t count, Body&& body) const {
-    Device::for_each(IndexRange{0, count}, std::forward<Body>(body));
+    queue_.for_each(IndexRange{0, count}, std::forward<Body>(body));
   }
 
   /// `op` over `body(i)` for every index of `range`, on this replica's device. Not a collective: `all_reduce` the
   /// result for the value over all replicas.
   template <class Op, class Body>
   [[nodiscard]] DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) const {
-    return Device::transform_reduce(op, range, std::forward<Body>(body));
+    return queue_.transform_reduce(op, range, std::forward<Body>(body));
   }
 
   /// This replica's part of `count` things that the replicas of all processes share out among them. An array of the
@@ -505,6 +514,7 @@ class ReplicaContext {
 
   S* strategy_;
   Collectives collectives_;
+  [[no_unique_address]] Queue queue_;
 };
 
 namespace detail {

@@ -18,6 +18,12 @@ class UpdateContext {
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return strategy_->num_replicas_in_sync(); }
   /// The number of the copy among those of this process.
   [[nodiscard]] std::size_t local_index() const noexcept { return local_replica_; }
+  /// The stream of work on the device of the copy.
+  [[nodiscard]] auto queue() const {
+    const auto queue = strategy_->queues()[local_replica_];
+    queue.enter();
+    return queue;
+  }
 
  private:
   S* strategy_;

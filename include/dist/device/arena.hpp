@@ -27,6 +27,8 @@ class Arena {
   /// With room for all memory of the machine, or what the limits of this process leave of it, in equal shares: regions
   /// fill alike, so together they can never hold more.
   explicit Arena(std::size_t replicas);
+  /// The same for replicas on these devices, which are processors of one memory.
+  explicit Arena(std::span<const std::size_t> devices) : Arena(devices.size()) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();

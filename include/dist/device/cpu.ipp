@@ -22,6 +22,18 @@ DIST_INLINE std::vector<std::size_t> Cpu::placement(std::size_t replicas) {
   return devices;
 }
 
+DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t> devices) {
+  const std::vector<std::size_t> allowed = allowed_processors();
+  std::vector<std::size_t> chosen;
+  for (std::size_t replica = 0; replica < devices.size(); ++replica) {
+    if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(replica), devices[replica]) !=
+        devices.begin() + static_cast<std::ptrdiff_t>(replica))
+      return {};
+    chosen.push_back(allowed[devices[replica] % allowed.size()]);
+  }
+  return chosen;
+}
+
 DIST_INLINE std::string Cpu::device_name(std::size_t device) { return text("/", type, ":", device); }
 
 }  // namespace dist

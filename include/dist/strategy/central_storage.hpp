@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,8 @@ class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryA
       : CentralStorage(CentralStorage::on_devices(std::move(devices))) {}
   explicit CentralStorage(const CentralStorageOptions& options)
       : CentralStorage::Threaded(options),
-        memory_(std::make_shared<Memory>(1)),
-        replica_memory_(std::make_shared<Memory>(this->num_local_replicas())) {}
+        memory_(std::make_shared<Memory>(std::span<const std::size_t>{this->devices()}.first(1))),
+        replica_memory_(std::make_shared<Memory>(this->devices())) {}
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return replica_memory_; }

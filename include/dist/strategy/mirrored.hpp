@@ -66,7 +66,7 @@ class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::Mir
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::on_devices(std::move(devices))) {}
   explicit Mirrored(const MirroredOptions& options)
-      : Mirrored::Threaded(options), memory_(std::make_shared<Memory>(this->num_local_replicas())) {}
+      : Mirrored::Threaded(options), memory_(std::make_shared<Memory>(this->devices())) {}
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return memory_; }

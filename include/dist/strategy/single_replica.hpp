@@ -40,6 +40,9 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] const std::shared_ptr<typename Device::Memory>& replica_memory() const noexcept { return memory_; }
 
+  /// The stream of work of its replica.
+  [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
+
   /// There is nothing to choose.
   [[nodiscard]] static CommunicationOptions communication() noexcept { return {}; }
 
@@ -62,7 +65,8 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
     if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
       (require_value_per_replica(num_local_replicas(), args), ...);
       this->require_outside_others("run");
-      Context context{static_cast<Derived&>(*this), Collectives{}};
+      queues_[0].enter();
+      Context context{static_cast<Derived&>(*this), Collectives{}, queues_[0]};
       const auto call = [&]() DIST_INLINE_LAMBDA -> decltype(auto) {
         return std::forward<Fn>(fn)(context, select_replica(0, args)...);
       };
@@ -85,7 +89,10 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   [[nodiscard]] static constexpr bool is_in_replica_function() noexcept { return false; }
 
  private:
-  std::shared_ptr<typename Device::Memory> memory_ = std::make_shared<typename Device::Memory>(1);
+  static constexpr std::size_t devices_[1] = {0};
+
+  [[no_unique_address]] typename Device::Queues queues_{devices_};
+  std::shared_ptr<typename Device::Memory> memory_ = std::make_shared<typename Device::Memory>(devices_);
 };
 
 }  // namespace dist

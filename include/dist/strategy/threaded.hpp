@@ -14,6 +14,7 @@
 #include <dist/cluster/lone_process.hpp>
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
+#include <dist/comm/make_collectives.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
@@ -33,7 +34,6 @@
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
-#include <dist/device/affinity.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/replica_threads.hpp>
 #include <dist/strategy/interface.hpp>
@@ -117,14 +117,16 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// The collectives between its processes, of which there is one.
   [[nodiscard]] static constexpr SelfCollectives workers() noexcept { return {}; }
 
+  /// The streams of work of its replicas in this process.
+  [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
+
   /// The options as they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
 
   /// The devices of the replicas, in replica order; replicas that share devices take them in turn (spec D11).
   [[nodiscard]] std::vector<std::string> worker_devices() const {
     std::vector<std::string> names;
-    for (std::size_t replica = 0; replica < num_local_replicas(); ++replica)
-      names.push_back(Device::device_name(places_.devices[replica % places_.devices.size()]));
+    for (const std::size_t device : devices()) names.push_back(Device::device_name(device));
     return names;
   }
 
@@ -148,9 +150,12 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       const auto call = [&](std::size_t replica) -> decltype(auto) {
         const TraceSpan span{detail::traced("run", derived().first_local_replica() + replica)};
         const detail::RunGuard in_run{{.strategy = &derived()}};
+        const typename Device::Queue queue = queues_[replica];
+        queue.enter();
         Context context{static_cast<Derived&>(*this),
                         static_cast<Derived&>(*this).collectives_from(
-                            typename Ops::template On<ThreadCommunicator>{ThreadCommunicator{group_, replica}})};
+                            detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_)),
+                        queue};
         return fn(context, select_replica(replica, args)...);
       };
       using Returned = std::decay_t<decltype(call(0))>;
@@ -234,7 +239,9 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
       : places_(detail::replica_places<Device>(options)),
         communication_(checked(options.communication)),
         threads_(places_.replicas, processors(options.pinned), timeout()),
-        group_(threads_.status(), threads_.spin_budget(), timeout()) {
+        group_(threads_.status(), threads_.spin_budget(), timeout()),
+        queues_(devices()),
+        state_(queues_, places_.replicas) {
     detail::warn_of_lone_process();
     detail::trace_as_the_environment_asks();
   }
@@ -242,6 +249,14 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
 
   /// Called where other processes have replicas, too, so that errors number the replica among all.
   void set_replica_ids(std::size_t first, std::size_t in_sync) noexcept { threads_.set_ids(first, in_sync); }
+
+  /// The device of each replica of this process, by number.
+  [[nodiscard]] std::vector<std::size_t> devices() const {
+    std::vector<std::size_t> devices;
+    for (std::size_t replica = 0; replica < places_.replicas; ++replica)
+      devices.push_back(places_.devices[replica % places_.devices.size()]);
+    return devices;
+  }
 
   friend class StrategyInterface<Derived, DeviceType>;
   /// Whether the calling thread is in a run of this strategy, and in a replica function there.
@@ -318,11 +333,8 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
 
   /// One for each replica, or none when the system is to place them.
   [[nodiscard]] std::vector<std::size_t> processors(bool pinned) const {
-    if (!pinned || places_.devices.size() != places_.replicas) return {};
-    const std::vector<std::size_t> allowed = allowed_processors();
-    std::vector<std::size_t> chosen;
-    for (const std::size_t device : places_.devices) chosen.push_back(allowed[device % allowed.size()]);
-    return chosen;
+    if (!pinned || places_.replicas > ReplicaThreads::most_replicas) return {};  // too many are refused next
+    return Device::processors(devices());
   }
 
   static const CommunicationOptions& checked(const CommunicationOptions& options) {
@@ -341,6 +353,8 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   CommunicationOptions communication_;
   ReplicaThreads threads_;
   ThreadGroup group_;
+  [[no_unique_address]] typename Device::Queues queues_;
+  [[no_unique_address]] detail::PolicyState<Ops, Device> state_;
   std::shared_ptr<Background> background_;
 };
 

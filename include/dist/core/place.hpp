@@ -1,0 +1,87 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include <dist/core/config.hpp>
+#include <dist/core/contract.hpp>
+
+namespace dist {
+
+/// Where memory lies, which the types of spans and views say. Code of the host reads and writes elements only where
+/// they are `host_accessible`; elsewhere it hands spans to a queue of the device.
+template <class P>
+concept Place = requires {
+  { P::host_accessible } -> std::convertible_to<bool>;
+};
+
+/// Memory of the process.
+struct HostMemory {
+  static constexpr bool host_accessible = true;
+};
+
+/// Elements one after another that the host may name but not touch: a std::span without what would read or write them.
+template <class T, Place Where>
+class DeviceSpan {
+  static_assert(!Where::host_accessible, "what the host may touch is a std::span");
+
+ public:
+  using element_type = T;
+  using value_type = std::remove_cv_t<T>;
+
+  DeviceSpan() = default;
+  /// `data` points to `size` elements in `Where`.
+  DIST_HD constexpr DeviceSpan(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  /// A span of mutable elements is also a span of constant ones.
+  template <class Mutable>
+    requires(std::is_const_v<T>&& std::is_same_v<const Mutable, T>)
+  DIST_HD constexpr DeviceSpan(DeviceSpan<Mutable, Where> other) noexcept : data_(other.data()), size_(other.size()) {}
+
+  /// An address of the device, for its own code.
+  [[nodiscard]] DIST_HD constexpr T* data() const noexcept { return data_; }
+  [[nodiscard]] DIST_HD constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+  [[nodiscard]] DIST_HD constexpr bool empty() const noexcept { return size_ == 0; }
+
+  /// `count` elements from `offset` on, or all from there.
+  [[nodiscard]] constexpr DeviceSpan subspan(std::size_t offset, std::size_t count = std::dynamic_extent) const {
+    DIST_EXPECT(offset <= size_);
+    if (count == std::dynamic_extent) count = size_ - offset;
+    DIST_EXPECT(count <= size_ - offset);
+    return {data_ + offset, count};
+  }
+  [[nodiscard]] constexpr DeviceSpan first(std::size_t count) const { return subspan(0, count); }
+
+  /// Refuses, in a sentence, what a std::span has.
+  template <std::integral Index>
+  T& operator[](Index) const {
+    static_assert(Where::host_accessible,
+                  "this is memory of a device, which the host cannot touch: give the work to replica.for_each, or copy "
+                  "the elements with replica.queue().copy and wait");
+    return *data_;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+namespace detail {
+template <class T, class Where>
+struct SpanIn {
+  using Type = DeviceSpan<T, Where>;
+};
+template <class T, class Where>
+  requires(Where::host_accessible)
+struct SpanIn<T, Where> {
+  using Type = std::span<T>;
+};
+}  // namespace detail
+
+/// The span of elements in `Where`: std::span where the host may touch them.
+template <class T, Place Where>
+using SpanIn = typename detail::SpanIn<T, Where>::Type;
+
+}  // namespace dist

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+namespace detail {
+struct TouchNothing {
+  DIST_HD void operator()(std::size_t) const {}
+};
+struct FloatOfIndex {
+  DIST_HD float operator()(std::size_t i) const { return static_cast<float>(i); }
+};
+}  // namespace detail
+
+/// An in-order stream of work on one device, which a replica owns: a cheap handle, which copies name the same stream.
+/// What is put there is done in that order, now or later; the memory that it reads and writes stays as it is until
+/// then. Bodies are copied, run where the device's memory is, and capture nothing of the host by reference unless that
+/// is host-accessible.
+///
+/// - `enter()`: called by a host thread before it puts work there for the first time.
+/// - `for_each(range, body)`: `body(i)` for every index; the calls must not depend on each other.
+/// - `transform_reduce(op, range, body)`: `op` over `body(i)` for every index, waited for. The order of combination
+///   depends on the range only, so the same range gives the same bits.
+/// - `transform_reduce_to(op, range, body, to)`: the same into the one element of `to`, without waiting.
+/// - `copy(from, to)`: as many elements, between the host and the device or within the device. The host's span is left
+///   alone until `wait`.
+/// - `fill(to, value)`: every element.
+/// - `record(event)` notes what was put so far; `wait_for(event)`, on any queue of the device's type, puts what follows
+///   after that, without waiting on the host. An `Event{queue}` that was not recorded is over.
+/// - `wait()`: returns when all that was put is done; the host then sees what it wrote.
+template <class Q>
+concept Queue = std::copyable<Q> && Place<typename Q::Place> && std::constructible_from<typename Q::Event, const Q&> &&
+    requires(const Q queue, IndexRange range, SpanIn<const float, typename Q::Place> read,
+             SpanIn<float, typename Q::Place> write, std::span<const float> of_host, std::span<float> to_host,
+             typename Q::Event& event) {
+  queue.enter();
+  queue.for_each(range, detail::TouchNothing{});
+  { queue.transform_reduce(sum, range, detail::FloatOfIndex{}) } -> std::same_as<float>;
+  queue.transform_reduce_to(sum, range, detail::FloatOfIndex{}, write);
+  queue.copy(read, write);
+  queue.copy(of_host, write);
+  queue.copy(read, to_host);
+  queue.fill(write, 1.0F);
+  queue.record(event);
+  queue.wait_for(event);
+  queue.wait();
+};
+
+/// The memory that a strategy gives its variables: a region on the device of each replica, given by the devices'
+/// numbers, all with the same layout. A slice is one offset that holds in every region.
+///
+/// - `allocate(bytes)`: the offset of a new slice, aligned for every element type, of bytes that are zero. Throws
+///   OutOfMemory.
+/// - `release(offset, bytes)`: gives it back, once the devices have done what they do there.
+/// - `at(replica, offset)`: its address in a replica's region.
+///
+/// Thread-safe.
+template <class M>
+concept ReplicaMemory = std::constructible_from<M, std::span<const std::size_t>> &&
+    requires(M& memory, const M& same, std::size_t number) {
+  { same.replicas() } -> std::same_as<std::size_t>;
+  { same.at(number, number) } -> std::same_as<std::byte*>;
+  { memory.allocate(number) } -> std::same_as<std::size_t>;
+  { memory.release(number, number) }
+  noexcept;
+};
+
+/// A type of devices on which replicas run, numbered from 0.
+///
+/// - `name` ("Cpu"), and `type` as it stands in device names ("cpu" in "/cpu:0", which is `device_name(0)`).
+/// - `count()`: how many this process may use.
+/// - `placement(replicas)`: the devices of so many replicas when nobody names them; fewer when these share them all.
+/// - `processors(devices)`: the processor of the host on which the thread of each replica stays, given the replicas'
+///   devices; none when the system is to place the threads.
+/// - `Place` of its memory, and `Span<T>` of elements there.
+/// - `Queues{devices}`: what the queues of the replicas on these devices need, owned by the strategy; `queues[replica]`
+///   is the `Queue` of one.
+/// - `Memory{devices}`: see ReplicaMemory.
+template <class D>
+concept Device = Place<typename D::Place> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
+    std::same_as<typename D::Queue::Place, typename D::Place> &&
+    std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Place>> &&
+    std::constructible_from<typename D::Queues, std::span<const std::size_t>> &&
+    requires(std::size_t number, std::span<const std::size_t> devices, const typename D::Queues& queues) {
+  { D::name } -> std::convertible_to<std::string_view>;
+  { D::type } -> std::convertible_to<std::string_view>;
+  { D::count() } -> std::same_as<std::size_t>;
+  { D::placement(number) } -> std::same_as<std::vector<std::size_t>>;
+  { D::processors(devices) } -> std::same_as<std::vector<std::size_t>>;
+  { D::device_name(number) } -> std::same_as<std::string>;
+  { queues[number] } -> std::same_as<typename D::Queue>;
+};
+
+}  // namespace dist

@@ -1,0 +1,54 @@
+#include <dist/device/device.hpp>
+
+#include <cstddef>
+#include <span>
+
+#include <dist/device/arena.hpp>
+#include <dist/device/cpu.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+struct WithoutProcessors : dist::Cpu {
+  static std::vector<std::size_t> processors() { return {}; }
+};
+struct WithOtherQueue : dist::Cpu {
+  struct Queue : dist::Cpu::Queue {
+    struct Place {
+      static constexpr bool host_accessible = false;
+    };
+  };
+};
+struct MemoryOfCount {
+  explicit MemoryOfCount(std::size_t);
+};
+struct WithMemoryOfCount : dist::Cpu {
+  using Memory = MemoryOfCount;
+};
+struct QueueWithoutEvents {
+  using Place = dist::HostMemory;
+  static void enter() {}
+  static void wait() {}
+};
+
+}  // namespace
+
+TEST_CASE("a device has all that replicas need, in memory of one place") {
+  CHECK(dist::Device<dist::Cpu>);
+  CHECK(!dist::Device<int>);
+  CHECK(!dist::Device<WithoutProcessors>);
+  CHECK(!dist::Device<WithOtherQueue>);
+  CHECK(!dist::Device<WithMemoryOfCount>);
+}
+
+TEST_CASE("a queue works, orders and waits") {
+  CHECK(dist::Queue<dist::Cpu::Queue>);
+  CHECK(!dist::Queue<QueueWithoutEvents>);
+  CHECK(!dist::Queue<int>);
+}
+
+TEST_CASE("the memory of replicas is made from their devices") {
+  CHECK(dist::ReplicaMemory<dist::Arena>);
+  CHECK(!dist::ReplicaMemory<MemoryOfCount>);
+}
