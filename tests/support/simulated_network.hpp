@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,7 @@
 
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
 #include <dist/comm/messages/message_costs.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
@@ -186,6 +188,13 @@ class SimulatedNetwork::Communicator {
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return network_->ranks_.size(); }
 
+  /// A failure ends the whole run, so that nobody is to be told, and nobody waits in vain.
+  void begin_attempt() const noexcept {}
+  void abandon(const dist::FailureNotice&) const noexcept {}
+  void abandon(const std::exception_ptr&) const noexcept {}
+  [[nodiscard]] bool is_broken() const noexcept { return false; }
+  [[nodiscard]] Communicator with_timeout(std::chrono::nanoseconds) const { return *this; }
+
   /// Takes no virtual time.
   void barrier() const {
     network_->take_turn(rank_);
@@ -274,7 +283,8 @@ class SimulatedNetwork::Communicator {
   std::size_t rank_;
 };
 
-static_assert(dist::PassesMessages<SimulatedNetwork::Communicator>);
+static_assert(dist::PassesMessages<SimulatedNetwork::Communicator> &&
+              dist::TellsFailures<SimulatedNetwork::Communicator>);
 
 template <class Body>
 double SimulatedNetwork::run(Body&& body) {
