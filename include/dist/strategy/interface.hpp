@@ -161,6 +161,7 @@ class StrategyInterface {
   /// are equal: the value, under a mean or a maximum (spec C12, E04).
   template <class Op, class T, class Sync, class Agg>
   [[nodiscard]] Tensor<T> reduce(Op op, const DistributedVariable<T, Sync, Agg, DeviceType>& variable) {
+    static_assert(!detail::is_on_shard<Sync>, "an OnShard variable has one value for each element: read it");
     static_assert(
         std::same_as<Sync, OnRead> || detail::is_idempotent<Op>,
         "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "
@@ -441,16 +442,13 @@ class StrategyInterface {
 
 namespace detail {
 
-template <class Policy>
-concept SynchronizationPolicy = std::same_as<Policy, OnWrite> || std::same_as<Policy, OnRead>;
-
 /// The synchronization and the aggregation among `Policies`, in any order.
 template <class... Policies>
 struct VariablePolicies {
   using Synchronization = OnWrite;
   using Aggregation = None;
 };
-template <SynchronizationPolicy Sync>
+template <Synchronization Sync>
 struct VariablePolicies<Sync> {
   using Synchronization = Sync;
   using Aggregation = None;
@@ -462,8 +460,8 @@ struct VariablePolicies<Agg> {
 };
 template <class First, class Second>
 struct VariablePolicies<First, Second> {
-  static constexpr bool in_order = SynchronizationPolicy<First>;
-  static_assert(in_order != SynchronizationPolicy<Second>,
+  static constexpr bool in_order = dist::Synchronization<First>;
+  static_assert(in_order != dist::Synchronization<Second>,
                 "a variable has one synchronization, OnWrite or OnRead, and one aggregation: None, Sum, Mean or "
                 "OnlyFirstReplica");
   using Synchronization = std::conditional_t<in_order, First, Second>;

@@ -22,6 +22,8 @@
 #include <dist/variable/read.hpp>
 #include <dist/variable/scatter.hpp>
 #include <dist/variable/slice.hpp>
+#include <dist/variable/store/owner.hpp>
+#include <dist/variable/whole.hpp>
 #include <dist/variable/write.hpp>
 
 namespace dist {
@@ -48,6 +50,7 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 /// | OnRead, Mean | own copy | mean of the copies | own copy only | every copy |
 /// | OnRead, OnlyFirstReplica | own copy | copy 0 | own copy only | every copy |
 /// | OnRead, None | own copy | refused | own copy only | every copy |
+/// | OnShard, None | own elements | all elements, of their owners | by component only | assign: of each element its owner |
 ///
 /// In the function of `strategy.update` every operation acts on that one copy, without aggregation (spec B06).
 ///
@@ -139,6 +142,8 @@ class DistributedVariable {
       return context.read(*this);
     } else if constexpr (!detail::VariableContext<Context>) {
       return TensorView<const T>{};  // refused above
+    } else if constexpr (InCrossReplica<Context> && is_on_shard) {
+      return whole(context);
     } else if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
       require_same_strategy(context);
       Tensor<T> aggregated{shape_};
@@ -161,6 +166,7 @@ class DistributedVariable {
       const std::span<T> copy = near_copy(context);
       require_one_element();
       T value = copy[0];
+      if constexpr (InCrossReplica<Context> && is_on_shard) value = whole(context)[0];
       if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
         detail::aggregate_copies(*this, context, std::span<T>{&value, 1});
       return value;
@@ -172,7 +178,9 @@ class DistributedVariable {
   template <class Context>
   [[nodiscard]] auto synchronized_read(const Context& replica) const {
     require_replica<Context>();
-    if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
+    if constexpr (InReplica<Context> && is_on_shard) {
+      return OwnerStore::gathered(*this, replica);
+    } else if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
       const std::span<const T> mine = near_copy(replica);
       Tensor<T> aggregated{shape_};
       std::copy(mine.begin(), mine.end(), aggregated.data());
@@ -190,6 +198,27 @@ class DistributedVariable {
     if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
       detail::aggregate_over_replicas(*this, replica, std::span<T>{&aggregated, 1});
     return aggregated;
+  }
+
+  /// All that outlives a run, outside replica functions: what a checkpoint keeps. Under any strategy, with any number of
+  /// replicas, `restore` of it makes a variable that has the same `whole` again. A collective call of the processes,
+  /// unless copies are kept equal.
+  ///
+  /// | Sync, Agg | whole | restore |
+  /// |---|---|---|
+  /// | OnWrite, and all where replicas share copies | copy 0 | every copy |
+  /// | OnRead, Sum | sum of the copies | replica 0's copy; the others are zero |
+  /// | OnRead, Mean | mean of the copies | every copy |
+  /// | OnRead, OnlyFirstReplica; None | replica 0's copy | every copy |
+  /// | OnShard, None | of each element its owner's | of each element its owner's |
+  [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& context) const {
+    require_same_strategy(context);
+    return detail::whole(*this, context);
+  }
+  /// Its inverse. Throws ShapeMismatch for values of another shape.
+  void restore(const InCrossReplica auto& context, TensorView<const T> values) {
+    require_same_strategy(context);
+    detail::restore(*this, context, detail::given_to(*this, values));
   }
 
   template <class Context, class Value>
@@ -270,6 +299,8 @@ class DistributedVariable {
   }
 
  private:
+  static constexpr bool is_on_shard = detail::is_on_shard<Sync>;
+
   template <class Context>
   static constexpr void require_context() {
     static_assert(detail::VariableContext<Context> || detail::is_cached_reads<Context>,
@@ -288,7 +319,15 @@ class DistributedVariable {
     require_context<Context>();
     static_assert(!detail::is_cached_reads<Context>,
                   "a write goes to the store: give it the context that the CachedReads were made from");
-    if constexpr (detail::VariableContext<Context>) detail::write_value(*this, context, value, Update{});
+    if constexpr (is_on_shard) {
+      constexpr bool assigned_outside = InCrossReplica<Context> && std::same_as<Update, detail::Assign>;
+      static_assert(assigned_outside,
+                    "an OnShard variable is changed by the owners of its elements: in a replica function change "
+                    "component(replica) in reduce_and_apply or update_shards, outside assign it whole");
+      if constexpr (assigned_outside) detail::restore(*this, context, detail::given_to(*this, value));
+    } else if constexpr (detail::VariableContext<Context>) {
+      detail::write_value(*this, context, value, Update{});
+    }
   }
   template <class Update, class Context, class Slices>
   void scatter(const Context& context, const Slices& slices) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <span>
 #include <string_view>
 
 #include <dist/core/config.hpp>
@@ -18,6 +20,19 @@ struct OnWrite {
 struct OnRead {
   static constexpr std::string_view name = "OnRead";
 };
+/// Synchronization: each element belongs to one replica, which alone keeps and changes it, as the slots of an optimizer
+/// do. Which one it is, the strategy's `update_shards` and `reduce_and_apply` say for arrays of that size; a type derived
+/// from this one may say it otherwise, by its own `update_shards`. With aggregation None.
+struct OnShard {
+  static constexpr std::string_view name = "OnShard";
+
+  /// Calls `update(first, mine)` with the blocks of `values` that this replica owns, and gives them to the others. A
+  /// collective call.
+  template <class T>
+  static void update_shards(const auto& replica, std::span<T> values, auto&& update) {
+    replica.update_shards(values, update);
+  }
+};
 /// The synchronization of a variable that does not ask for one (spec G01).
 using Auto = OnWrite;
 
@@ -32,7 +47,7 @@ struct OnlyFirstReplica {
 };
 
 template <class S>
-concept Synchronization = std::same_as<S, OnWrite> || std::same_as<S, OnRead>;
+concept Synchronization = std::same_as<S, OnWrite> || std::same_as<S, OnRead> || std::derived_from<S, OnShard>;
 
 template <class A>
 concept Aggregation =
@@ -47,6 +62,9 @@ enum class Trainable {
 };
 
 namespace detail {
+
+template <class Sync>
+inline constexpr bool is_on_shard = std::derived_from<Sync, OnShard>;
 
 /// One sentence for each way in which `DistributedVariable<T, Sync, Agg>` cannot be.
 template <class T, class Sync, class Agg>
@@ -65,6 +83,9 @@ constexpr void require_variable_policies() {
   static_assert(!std::same_as<Agg, Mean> || Floating<T> || std::same_as<T, bool>,
                 "a variable with aggregation Mean must have a floating-point type: an integer mean would round; use "
                 "another aggregation or another type");
+  static_assert(!is_on_shard<Sync> || std::same_as<Agg, None>,
+                "an OnShard variable has the aggregation None: each element belongs to one replica, and nothing is "
+                "combined");
 }
 
 }  // namespace detail

@@ -28,6 +28,8 @@ namespace dist::detail {
 template <class Variable, class Context, class Update>
 constexpr void require_scatter() {
   using Agg = typename Variable::Aggregation;
+  static_assert(!is_on_shard<typename Variable::Synchronization>,
+                "an OnShard variable takes no scatter operations: its owners change component(replica)");
   static_assert(!copies_may_differ<Variable, Context>,
                 "an OnRead variable takes no scatter operations: make it OnWrite, or change component(replica)");
   constexpr bool replaces =

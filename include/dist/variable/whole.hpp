@@ -1,0 +1,81 @@
+/// The two verbs of what outlives a run: all that a variable is, as one tensor, and a variable made of one again.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/read.hpp>
+#include <dist/variable/store/owner.hpp>
+#include <dist/variable/write.hpp>
+
+namespace dist::detail {
+
+/// What rounding took the mean of the copies out of, it goes back to: the mean of equal copies is their value.
+template <class Variable, InCrossReplica Context, class T>
+void clamp_to_copies(const Variable& variable, const Context& context, std::span<T> means) {
+  const auto bound = [&](auto op) {
+    Tensor<T> bounds{variable.shape()};
+    for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
+      const std::span<const T> elements = variable.copy(context, copy);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        bounds[i] = copy == 0 ? elements[i] : op(bounds[i], elements[i]);
+    }
+    context.strategy().workers().all_reduce(op, bounds.elements());
+    return bounds;
+  };
+  const Tensor<T> least = bound(min);
+  const Tensor<T> most = bound(max);
+  for (std::size_t i = 0; i < means.size(); ++i) means[i] = std::clamp(means[i], least[i], most[i]);
+}
+
+/// See DistributedVariable::whole.
+template <class Variable, InCrossReplica Context>
+[[nodiscard]] auto whole(const Variable& variable, const Context& context) {
+  using T = typename Variable::Element;
+  using Agg = typename Variable::Aggregation;
+  if constexpr (is_on_shard<typename Variable::Synchronization>) {
+    return OwnerStore::whole(variable, context);
+  } else {
+    const std::span<const T> first = variable.component(context, 0);
+    Tensor<T> all{variable.shape()};
+    std::copy_n(first.data(), first.size(), all.data());
+    if constexpr (std::same_as<Agg, None>) {
+      context.strategy().workers().broadcast(0, all.elements());
+    } else if constexpr (copies_may_differ<Variable, Context>) {
+      aggregate_copies(variable, context, all.elements());
+      if constexpr (std::same_as<Agg, Mean>) clamp_to_copies(variable, context, all.elements());
+    }
+    return all;
+  }
+}
+
+/// See DistributedVariable::restore.
+template <class Variable, InCrossReplica Context, class Values>
+void restore(Variable& variable, const Context& context, const Values& given) {
+  if constexpr (is_on_shard<typename Variable::Synchronization>) {
+    OwnerStore::restore(variable, context, given);
+  } else if constexpr (copies_may_differ<Variable, Context> && std::same_as<typename Variable::Aggregation, Sum>) {
+    // A sum that is shared out would not always add up to itself.
+    using T = typename Variable::Element;
+    for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
+      const std::span<T> elements = variable.copy(context, copy);
+      if (copy == 0 && context.strategy().first_local_replica() == 0)
+        for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = given[i];
+      else
+        std::fill(elements.begin(), elements.end(), T{});
+    }
+  } else {
+    update_every_copy(variable, context, IndexRange{0, variable.size()}, given, Assign{});
+  }
+}
+
+}  // namespace dist::detail
