@@ -8,6 +8,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
+#include <dist/comm/messages/message_collectives.hpp>
 #include <dist/comm/messages/message_ring.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
@@ -56,9 +57,9 @@ struct RingAllReduce {
 
   template <class C>
     requires(PassesMessages<C> && !SharesMemory<C>)
-  class On<C> : public detail::MessageRing<C> {
+  class On<C> : public detail::MessageCollectives<C, detail::MessageRing<C>> {
    public:
-    using detail::MessageRing<C>::MessageRing;
+    using detail::MessageCollectives<C, detail::MessageRing<C>>::MessageCollectives;
 
     /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
 #include <dist/comm/messages/message_costs.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -146,6 +148,100 @@ TEST_CASE("a ring takes the time of the model, and its sums are right") {
     const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
     const double seconds = all_reduce_seconds<dist::RingAllReduce>(ranks, bytes);
     CHECK(seconds == doctest::Approx(ring_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("halving and doubling take the time of the model between any number of members, and their sums are right") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
+    const double seconds = all_reduce_seconds<dist::HalvingDoublingAllReduce>(ranks, bytes);
+    CHECK(seconds == doctest::Approx(halving_doubling_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("a tree takes the time of the model, and its sums are right") {
+  for (const std::size_t ranks : some_ranks) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{10'000}}) {
+      CAPTURE(ranks);
+      CAPTURE(bytes);
+      const double seconds = all_reduce_seconds<dist::TreeAllReduce>(ranks, bytes);
+      CHECK(seconds == doctest::Approx(tree_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+    }
+  }
+}
+
+TEST_CASE("few bytes between many members take one way of doubling") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    const double seconds = all_reduce_seconds<dist::HalvingDoublingAllReduce>(ranks, 16);
+    const double bytes = static_cast<double>(16 * (ranks - 1));
+    CHECK(seconds == doctest::Approx(static_cast<double>(dist::detail::doubling_rounds(ranks)) * ethernet.latency +
+                                     bytes * (ethernet.per_byte + ethernet.per_reduced_byte))
+                         .epsilon(0.05));
+  }
+}
+
+namespace {
+
+/// Whether every operation gives every rank what it must, with counts that divide evenly and others.
+template <class Policy>
+void check_all_operations(std::size_t ranks) {
+  CAPTURE(Policy::name);
+  CAPTURE(ranks);
+  SimulatedNetwork network{ranks, ethernet};
+  std::size_t wrong = 0;
+  std::size_t reduced = 0;  // in shards of all ranks
+  static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+    const typename Policy::template On<SimulatedNetwork::Communicator> ops{comm};
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{700}, std::size_t{40'003}}) {
+      std::vector<Byte> values(count);
+      const auto start = [&] {
+        for (std::size_t i = 0; i < count; ++i) values[i] = value_of(comm.rank(), i);
+      };
+      start();
+      ops.all_reduce(dist::sum, std::span{values});
+      for (std::size_t i = 0; i < count; ++i) wrong += values[i] != sum_of(ranks, i);
+      for (const std::size_t root : {std::size_t{0}, ranks / 2, ranks - 1}) {
+        start();
+        ops.broadcast(root, std::span{values});
+        for (std::size_t i = 0; i < count; ++i) wrong += values[i] != value_of(root, i);
+      }
+      start();
+      ops.reduce_scatter(dist::sum, std::span<const Byte>{values}, [&](std::size_t first, std::span<const Byte> sums) {
+        for (std::size_t i = 0; i < sums.size(); ++i) wrong += sums[i] != sum_of(ranks, first + i);
+        reduced += sums.size();
+      });
+      for (std::size_t i = 0; i < count; ++i) wrong += values[i] != value_of(comm.rank(), i);
+    }
+    // Parts of different sizes, of which some are empty.
+    std::vector<std::size_t> counts(ranks);
+    std::size_t total = 0;
+    std::size_t first = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      if (rank == comm.rank()) first = total;
+      total += counts[rank] = rank % 3 * 100;
+    }
+    std::vector<std::size_t> all(total);
+    for (std::size_t i = 0; i < counts[comm.rank()]; ++i) all[first + i] = first + i + 1;
+    ops.all_gather(std::span<const std::size_t>{all}.subspan(first, counts[comm.rank()]),
+                   std::span<const std::size_t>{counts}, std::span{all});
+    for (std::size_t i = 0; i < total; ++i) wrong += all[i] != i + 1;
+    std::vector<std::size_t> of_all(ranks);
+    ops.exchange("ranks", comm.rank(), std::span{of_all});
+    for (std::size_t rank = 0; rank < ranks; ++rank) wrong += of_all[rank] != rank;
+  }));
+  CHECK(wrong == 0);
+  CHECK(reduced == 1 + 700 + 40'003);
+}
+
+}  // namespace
+
+TEST_CASE("all operations are right between any number of members") {
+  for (std::size_t ranks = 1; ranks <= 17; ++ranks) {
+    check_all_operations<dist::RingAllReduce>(ranks);
+    check_all_operations<dist::TreeAllReduce>(ranks);
+    check_all_operations<dist::HalvingDoublingAllReduce>(ranks);
   }
 }
 

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/membership.hpp>
+#include <dist/comm/messages/sharded_reduction.hpp>
+#include <dist/comm/messages/transfers.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/function_ref.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/vectors.hpp>
+
+namespace dist::detail {
+
+/// In the place of what an algorithm has to be told.
+struct NoSettings {};
+
+/// The collectives of members that pass messages: each announces what it is about to do, and `Algorithm{communicator}`
+/// or, where it has `Settings`, `Algorithm{communicator, settings}` moves the values of several members:
+/// - `broadcast(root, values)`;
+/// - `gather(all, part)`: each member's part, `part(rank)`, goes to all; parts are in rank order and fill `all`;
+/// - `reduce_scatter(op, values, use)`: calls `use(first, reduced)` with blocks of the reduction of this member's
+///   `message_shard`;
+/// - `all_reduce(op, values)`: all members get the same bits.
+template <PassesMessages C, class Algorithm, class Settings = NoSettings>
+class MessageCollectives : public Membership<C> {
+ public:
+  explicit MessageCollectives(C communicator, Settings settings = {})
+      : Membership<C>(std::move(communicator)), settings_(settings) {}
+
+  /// Replaces the values of every member by their reduction. A collective call.
+  template <class T, ReduceOp<T> Op>
+  void all_reduce(Op op, std::span<T> values) const {
+    comm_.announce(
+        {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>});
+    if (comm_.size() > 1) algorithm().all_reduce(op, values);
+  }
+
+  /// Gives every member the values of member `root`. A collective call.
+  template <class T>
+  void broadcast(std::size_t root, std::span<T> values) const {
+    DIST_EXPECT(root < comm_.size());
+    comm_.announce({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
+    if (comm_.size() > 1) algorithm().broadcast(root, Elements{values});
+  }
+
+  /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that member's.
+  /// `mine` may be this member's part of `all`. A collective call.
+  template <class T>
+  void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
+    DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
+    DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
+    comm_.announce(
+        {.operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = checksum_of(counts)});
+    const auto part = [&](std::size_t rank) {
+      const std::size_t first =
+          std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
+      return IndexRange{first, first + counts[rank]};
+    };
+    if (T* const place = all.data() + part(comm_.rank()).begin; mine.data() != place)
+      std::copy(mine.begin(), mine.end(), place);
+    gather(Elements{all}, part);
+  }
+
+  /// Gives every member one small value of each, `of_all[rank]`. A collective call.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
+    DIST_EXPECT(of_all.size() == comm_.size());
+    comm_.announce({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
+    of_all[comm_.rank()] = mine;
+    gather(Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
+  }
+
+  /// Reduces the gradients and applies them: of its shard of the reduced gradients each member calls `update(first,
+  /// mirror, reduced)`, which changes the member's own elements from `first` on, and the results go to all. Leaves the
+  /// gradients as they were. A collective call.
+  template <class T, ReduceOp<T> Op, class Update>
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    comm_.announce(
+        {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>});
+    reduce_shard(op, std::span<const T>{gradient}, [&](std::size_t first, std::span<const T> reduced) {
+      update(first, mirror.subspan(first, reduced.size()), reduced);
+    });
+    comm_.announce({.operation = "end of reduce_and_apply"});  // unless an update threw
+    gather_shards(mirror);
+  }
+
+  /// The first half of `reduce_and_apply`: of its shard, `use(first, reduced)` sees the reduction of the members'
+  /// elements block by block. Leaves the operands as they were. A collective call.
+  template <class T, ReduceOp<T> Op, class Use>
+  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+    comm_.announce(
+        {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>});
+    reduce_shard(op, values, use);
+  }
+
+  /// The second half: of the same shard, `update(first, mine)` changes the member's own elements from `first` on, and
+  /// the results go to all. A collective call.
+  template <class T, class Update>
+  void update_shards(std::span<T> mirror, Update&& update) const {
+    const IndexRange mine = shard(mirror.size(), comm_.rank());
+    if (mine.size() != 0)
+      with_widest_vectors([&]<std::size_t>()
+                              DIST_INLINE_LAMBDA { update(mine.begin, mirror.subspan(mine.begin, mine.size())); });
+    comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
+    gather_shards(mirror);
+  }
+
+ protected:
+  using Membership<C>::comm_;
+
+  [[no_unique_address]] Settings settings_;
+
+ private:
+  [[nodiscard]] Algorithm algorithm() const {
+    if constexpr (std::same_as<Settings, NoSettings>)
+      return Algorithm{comm_};
+    else
+      return Algorithm{comm_, settings_};
+  }
+  void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
+    if (comm_.size() > 1) algorithm().gather(all, part);
+  }
+  template <class T>
+  void gather_shards(std::span<T> mirror) const {
+    gather(Elements{mirror}, [&](std::size_t rank) { return shard(mirror.size(), rank); });
+  }
+  [[nodiscard]] IndexRange shard(std::size_t elements, std::size_t rank) const noexcept {
+    return message_shard(elements, rank, comm_.size());
+  }
+
+  template <class T, class Op, class Use>
+  void reduce_shard(Op op, std::span<const T> values, Use&& use) const {
+    if (comm_.size() > 1)
+      algorithm().reduce_scatter(op, values, use);
+    else if (!values.empty())
+      with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { use(std::size_t{0}, values); });
+  }
+};
+
+}  // namespace dist::detail
