@@ -63,13 +63,17 @@ dist_look_for(MPI DistMPI)
 dist_found(MPI MPI "${DistMPI_FOUND}" "${DistMPI_VERSION}"
            "apt install libopenmpi-dev openmpi-bin" "no workers in several processes")
 
-if(DIST_CUDA)
-  find_program(DIST_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
-  mark_as_advanced(DIST_NVCC)
+dist_look_for(CUDA CUDAHeaders 12)
+dist_found(CUDA "CUDA runtime" "${CUDAHeaders_FOUND}" "${CUDAHeaders_VERSION}"
+           "cmake -DFOLDER=<folder> -P cmake/fetch_cuda_headers.cmake, and CUDAHeaders_ROOT=<folder>" "no code for GPUs")
+
+if(DIST_NVCC)
+  find_program(NVCC_PROGRAM nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  mark_as_advanced(NVCC_PROGRAM)
 endif()
 set(nvcc_found FALSE)
-if(DIST_NVCC)
-  execute_process(COMMAND "${DIST_NVCC}" --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+if(NVCC_PROGRAM)
+  execute_process(COMMAND "${NVCC_PROGRAM}" --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
   if(nvcc_version MATCHES "release [0-9.]+, V([0-9.]+)")
     set(nvcc_version ${CMAKE_MATCH_1})
     if(nvcc_version VERSION_GREATER_EQUAL 12)  # the first with C++20
@@ -77,7 +81,7 @@ if(DIST_NVCC)
     endif()
   endif()
 endif()
-dist_found(CUDA nvcc "${nvcc_found}" "${nvcc_version}" "NVIDIA's package cuda-toolkit-13-0"
+dist_found(NVCC nvcc "${nvcc_found}" "${nvcc_version}" "NVIDIA's package cuda-toolkit-13-0"
            "headers are not compiled for CUDA")
 
 dist_look_for(TESTS doctest CONFIG)

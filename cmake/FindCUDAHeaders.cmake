@@ -1,0 +1,18 @@
+# Finds the headers of the CUDA runtime, of a toolkit or of PyPI's wheels, as CUDAHeaders::CUDAHeaders, and sets
+# CUDAHeaders_FOUND and CUDAHeaders_VERSION. nvcc links the runtime itself; nothing here does.
+find_path(CUDAHeaders_INCLUDE_DIR cuda_runtime_api.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+          PATH_SUFFIXES include)
+mark_as_advanced(CUDAHeaders_INCLUDE_DIR)
+if(CUDAHeaders_INCLUDE_DIR)
+  file(STRINGS "${CUDAHeaders_INCLUDE_DIR}/cuda_runtime_api.h" line REGEX "^#define CUDART_VERSION +[0-9]+")
+  string(REGEX REPLACE ".* ([0-9]+)[0-9][0-9][0-9].*" "\\1" major "${line}")
+  string(REGEX REPLACE ".*[0-9]([0-9])[0-9].*" "\\1" minor "${line}")
+  set(CUDAHeaders_VERSION "${major}.${minor}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CUDAHeaders REQUIRED_VARS CUDAHeaders_INCLUDE_DIR VERSION_VAR CUDAHeaders_VERSION)
+if(CUDAHeaders_FOUND AND NOT TARGET CUDAHeaders::CUDAHeaders)
+  add_library(CUDAHeaders::CUDAHeaders INTERFACE IMPORTED)
+  set_target_properties(CUDAHeaders::CUDAHeaders PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CUDAHeaders_INCLUDE_DIR}")
+endif()

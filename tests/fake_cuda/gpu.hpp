@@ -1,0 +1,83 @@
+/// The runtime in the words of the tests of the fake GPU: every call must succeed.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <support/fake_cuda/machine.hpp>
+
+namespace gpu {
+
+inline cudaStream_t stream(int device = 0) {
+  cudaStream_t made = nullptr;
+  REQUIRE(cudaSetDevice(device) == cudaSuccess);
+  REQUIRE(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking) == cudaSuccess);
+  return made;
+}
+inline cudaEvent_t event(int device = 0) {
+  cudaEvent_t made = nullptr;
+  REQUIRE(cudaSetDevice(device) == cudaSuccess);
+  REQUIRE(cudaEventCreateWithFlags(&made, cudaEventDisableTiming) == cudaSuccess);
+  return made;
+}
+
+template <class T>
+T* memory(std::size_t count, int device = 0) {
+  void* first = nullptr;
+  REQUIRE(cudaSetDevice(device) == cudaSuccess);
+  REQUIRE(cudaMalloc(&first, count * sizeof(T)) == cudaSuccess);
+  return static_cast<T*>(first);
+}
+template <class T>
+T* pinned(std::size_t count) {
+  void* first = nullptr;
+  REQUIRE(cudaMallocHost(&first, count * sizeof(T)) == cudaSuccess);
+  return static_cast<T*>(first);
+}
+
+template <class T>
+void copy(T* to, const T* from, std::size_t count, cudaStream_t stream) {
+  REQUIRE(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDefault, stream) == cudaSuccess);
+}
+
+inline void record(cudaEvent_t event, cudaStream_t stream) { REQUIRE(cudaEventRecord(event, stream) == cudaSuccess); }
+inline void wait_for(cudaEvent_t event, cudaStream_t stream) {
+  REQUIRE(cudaStreamWaitEvent(stream, event, 0) == cudaSuccess);
+}
+inline void synchronize(cudaStream_t stream) { REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess); }
+
+template <class... Expected, class... Given>
+cudaError_t try_launch(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Expected...), Given&&... given) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Given>(given)...);
+}
+template <class... Expected, class... Given>
+void launch(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Expected...), Given&&... given) {
+  REQUIRE(try_launch(stream, grid, block, kernel, std::forward<Given>(given)...) == cudaSuccess);
+}
+
+/// Copies a value to the host after all that was put on the stream.
+template <class T>
+T value(const T* at, cudaStream_t stream) {
+  T* const to = pinned<T>(1);
+  copy(to, at, 1, stream);
+  synchronize(stream);
+  const T result = *to;
+  REQUIRE(cudaFreeHost(to) == cudaSuccess);
+  return result;
+}
+
+/// p[i] = value, by one thread each.
+template <class T>
+__global__ void set(T* p, std::size_t count, T value) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) p[i] = value;
+}
+
+}  // namespace gpu

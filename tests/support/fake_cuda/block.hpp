@@ -1,0 +1,13 @@
+/// The threads of a block: one after another on one stack, until one has to wait for others.
+#pragma once
+
+#include <vector_types.h>
+
+#include "kernel.hpp"
+
+namespace fake_cuda {
+
+/// A grid that runs, within its operation. Refuses a block whose threads wait for each other for ever.
+void run_grid(const KernelCall& kernel, dim3 grid, dim3 block);
+
+}  // namespace fake_cuda

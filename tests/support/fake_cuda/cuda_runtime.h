@@ -1,0 +1,119 @@
+/// Stands in for the toolkit's <cuda_runtime.h> where a compiler of the host compiles code for GPUs: kernels are plain
+/// functions, and a launch puts an operation on a fake stream. The runtime's declarations are the toolkit's own.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <vector_functions.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kernel.hpp"
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __constant__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __launch_bounds__(...)
+
+namespace fake_cuda {
+
+/// One number of the thread that runs: it is read where it is used.
+template <auto vector, auto component>
+struct Number {
+  operator unsigned() const { return (this_kernel_thread().*vector).*component; }
+};
+template <auto vector, class T>
+struct Numbers {
+  Number<vector, &T::x> x;
+  Number<vector, &T::y> y;
+  Number<vector, &T::z> z;
+};
+
+}  // namespace fake_cuda
+
+inline constexpr fake_cuda::Numbers<&fake_cuda::KernelThread::thread, uint3> threadIdx{};
+inline constexpr fake_cuda::Numbers<&fake_cuda::KernelThread::block, uint3> blockIdx{};
+inline constexpr fake_cuda::Numbers<&fake_cuda::KernelThread::block_dim, dim3> blockDim{};
+inline constexpr fake_cuda::Numbers<&fake_cuda::KernelThread::grid_dim, dim3> gridDim{};
+
+inline void __syncthreads() { fake_cuda::synchronize_block(); }
+inline void __syncwarp(unsigned = ~0U) { fake_cuda::synchronize_warp(); }
+
+// Shuffles of whole warps.
+template <class T>
+T __shfl_sync(unsigned, T value, int lane, int = 32) {
+  fake_cuda::exchange_in_warp(&value, sizeof value, static_cast<unsigned>(lane));
+  return value;
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned delta, int = 32) {
+  const unsigned lane = fake_cuda::this_kernel_thread().number % 32;
+  fake_cuda::exchange_in_warp(&value, sizeof value, lane + delta < 32 ? lane + delta : lane);
+  return value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
+  const unsigned lane = fake_cuda::this_kernel_thread().number % 32;
+  fake_cuda::exchange_in_warp(&value, sizeof value, lane ^ static_cast<unsigned>(mask));
+  return value;
+}
+
+namespace fake_cuda {
+
+template <class... Expected>
+class BoundKernel : public KernelCall {
+ public:
+  template <class... Given>
+  explicit BoundKernel(void (*kernel)(Expected...), Given&&... given)
+      : kernel_(kernel), arguments_{std::forward<Given>(given)...} {}
+  void operator()() const override { std::apply(kernel_, arguments_); }
+
+  /// The words in which addresses may stand. Padding is none of them, which may hold anything; nor is an argument with
+  /// padding, of a compiler that cannot clear it.
+  [[nodiscard]] std::vector<std::uintptr_t> words() const {
+    std::vector<std::uintptr_t> words;
+    std::apply([&](const auto&... argument) { (append(words, argument), ...); }, arguments_);
+    return words;
+  }
+
+ private:
+  template <class T>
+  static void append(std::vector<std::uintptr_t>& words, T argument) {
+#if defined(__clang__)
+    constexpr bool is_seen = std::has_unique_object_representations_v<T>;
+#else
+    constexpr bool is_seen = true;
+    __builtin_clear_padding(&argument);
+#endif
+    const std::size_t count = (sizeof argument + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t);
+    words.resize(words.size() + count);
+    if constexpr (is_seen) std::memcpy(&words[words.size() - count], &argument, sizeof argument);
+  }
+
+  void (*kernel_)(Expected...);
+  std::tuple<std::decay_t<Expected>...> arguments_;
+};
+
+}  // namespace fake_cuda
+
+template <class... Expected, class... Given>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...), Given&&... given) {
+  static_assert((std::is_trivially_copyable_v<std::decay_t<Expected>> && ...),
+                "arguments of kernels are copied byte by byte");
+  auto bound = std::make_unique<const fake_cuda::BoundKernel<Expected...>>(kernel, std::forward<Given>(given)...);
+  const std::vector<std::uintptr_t> words = bound->words();
+  return fake_cuda::launch(*config, __PRETTY_FUNCTION__, std::move(bound), words);
+}

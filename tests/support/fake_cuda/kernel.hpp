@@ -1,0 +1,52 @@
+/// Kernels as the compiler of the host sees them: functions that every thread of every block of a grid calls.
+#pragma once
+
+#include <driver_types.h>
+#include <vector_types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace fake_cuda {
+
+/// A CUDA thread.
+struct KernelThread {
+  uint3 thread{};
+  uint3 block{};
+  dim3 block_dim{};
+  dim3 grid_dim{};
+  unsigned number = 0;  // in its block
+};
+
+/// The one that calls.
+[[nodiscard]] const KernelThread& this_kernel_thread();
+
+/// Waits for all threads of the block.
+void synchronize_block();
+/// Waits for all threads of the warp.
+void synchronize_warp();
+/// Replaces `bytes` bytes at `value` by those that the thread of the same warp with the number `lane` brings to this call.
+void exchange_in_warp(void* value, std::size_t bytes, unsigned lane);
+/// The same memory of the block for all calls with the same `key`, which holds no values of other blocks.
+[[nodiscard]] void* shared_in_block(const void* key, std::size_t bytes);
+
+/// A kernel with its arguments.
+class KernelCall {
+ public:
+  KernelCall() = default;
+  KernelCall(const KernelCall&) = delete;
+  KernelCall& operator=(const KernelCall&) = delete;
+  virtual ~KernelCall() = default;
+  /// What one thread does.
+  virtual void operator()() const = 0;
+};
+
+/// What cudaLaunchKernelEx does. `signature` is the text of a function's signature in which the types of the kernel's
+/// parameters come after "Expected = "; `words` are what the arguments hold, as far as it may be addresses.
+cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
+                   std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words);
+
+}  // namespace fake_cuda

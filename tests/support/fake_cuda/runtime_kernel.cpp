@@ -1,0 +1,86 @@
+// Launches of kernels.
+#include <cuda_runtime_api.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "block.hpp"
+#include "call.hpp"
+#include "counts.hpp"
+#include "device_memory.hpp"
+#include "handles.hpp"
+#include "pinned_memory.hpp"
+
+namespace fake_cuda {
+namespace {
+
+constexpr std::uint64_t most_threads = 1024;
+
+/// Limits of the hardware.
+bool is_possible(dim3 grid, dim3 block) {
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  return threads >= 1 && threads <= most_threads && block.z <= 64 && grid.x >= 1 && grid.x <= 0x7fffffff &&
+         grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
+}
+
+/// "kernel (Saxpy, long unsigned int)", from what g++ or clang++ writes: "[with Expected = {Saxpy, long unsigned int};
+/// Given = ...", "[Expected = <Saxpy, unsigned long>, Given = ...".
+std::string name_of_kernel(std::string_view signature) {
+  constexpr std::string_view marker = "Expected = ";
+  signature.remove_prefix(signature.find(marker) + marker.size() + 1);
+  const std::size_t end = signature.find("Given = ") - std::string_view(">, ").size();
+  return "kernel (" + std::string(signature.substr(0, end)) + ")";
+}
+
+bool is_mapped(std::uintptr_t address) {
+  constexpr std::uintptr_t page = 4096;
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) == 0;
+}
+
+/// The addresses among the words of the arguments. Refuses those that no kernel reaches.
+std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, const std::string& kernel) {
+  std::vector<const void*> addresses;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    constexpr std::uintptr_t lowest = 1 << 16, end = std::uintptr_t{1} << 47;
+    if (words[i] < lowest || words[i] >= end) continue;
+    const void* const address = reinterpret_cast<const void*>(words[i]);
+    const std::string where = "word " + std::to_string(i) + " of the arguments of '" + kernel + "' is ";
+    const Allocation* const allocation = allocation_at(address);
+    if (allocation != nullptr && allocation->freed) refuse(where + "the address of " + place_of(address));
+    if (allocation == nullptr && !is_pinned_address(address)) {
+      if (is_mapped(words[i])) refuse(where + "an address of the host's memory, which no GPU reaches");
+      continue;  // a number like any other
+    }
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+}  // namespace
+
+cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
+                   std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words) {
+  return call("cudaLaunchKernelEx", [&] {
+    CUstream_st& on = handles().stream(config.stream, "cudaLaunchKernelEx");
+    if (!is_possible(config.gridDim, config.blockDim)) return cudaErrorInvalidConfiguration;
+    if (on.device != chosen_device()) return cudaErrorInvalidResourceHandle;
+    ++counter().kernels;
+    OperationRef operation = next_operation(on, name_of_kernel(signature));
+    operation->addresses = addresses_in(words, operation->name);
+    const std::shared_ptr<const KernelCall> shared{std::move(kernel)};
+    operation->work = std::make_shared<const std::function<void()>>(
+        [shared, grid = config.gridDim, block = config.blockDim] { run_grid(*shared, grid, block); });
+    put_on(on, std::move(operation));
+    return cudaSuccess;
+  });
+}
+
+}  // namespace fake_cuda

@@ -1,0 +1,147 @@
+// Streams and events of the runtime.
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+#include "call.hpp"
+#include "counts.hpp"
+#include "handles.hpp"
+#include "machine.hpp"
+
+using namespace fake_cuda;
+
+namespace {
+
+/// Waits that a capture cannot have: it holds no work that runs.
+cudaError_t spoil(Capture& capture) {
+  capture.is_invalid = true;
+  return cudaErrorStreamCaptureUnsupported;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return call("cudaStreamCreateWithFlags", [&] {
+    if (flags != cudaStreamNonBlocking) refuse("a stream that waits for the legacy stream: use cudaStreamNonBlocking");
+    *stream = handles().make_stream(chosen_device());
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return call("cudaStreamDestroy", [&] {
+    if (handles().stream(stream, "cudaStreamDestroy").capture != nullptr)
+      refuse("cudaStreamDestroy of a stream of a capture that goes on");
+    handles().destroy(stream);  // what was put on it goes on
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return call("cudaStreamSynchronize", [&] {
+    CUstream_st& on = handles().stream(stream, "cudaStreamSynchronize");
+    if (on.capture != nullptr) return spoil(*on.capture);
+    ++counter().host_waits;
+    wait_for(OperationRef{on.last});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return call("cudaStreamQuery", [&] {
+    CUstream_st& on = handles().stream(stream, "cudaStreamQuery");
+    if (on.capture != nullptr) return spoil(*on.capture);
+    return poll(on.last) ? cudaSuccess : cudaErrorNotReady;
+  });
+}
+cudaError_t cudaDeviceSynchronize() {
+  return call("cudaDeviceSynchronize", [&] {
+    if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
+    ++counter().host_waits;
+    for (CUstream_st* const stream : handles().streams())
+      if (stream->device == chosen_device()) wait_for(stream->last);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return call("cudaStreamWaitEvent", [&] {
+    CUstream_st& on = handles().stream(stream, "cudaStreamWaitEvent");
+    const CUevent_st& awaited = handles().event(event, "cudaStreamWaitEvent");
+    if (on.capture == nullptr && awaited.capture != nullptr) {  // it joins the capture
+      on.capture = awaited.capture;
+      on.capture->streams.push_back(&on);
+    } else if (on.capture != awaited.capture && (awaited.capture != nullptr || awaited.recorded != nullptr)) {
+      on.capture->is_invalid = true;
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (awaited.recorded == nullptr) return cudaSuccess;
+    OperationRef meeting = next_operation(on, "wait for an event");
+    meeting->is_meeting = true;
+    meeting->before.push_back(awaited.recorded);
+    put_on(on, std::move(meeting));
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return call("cudaLaunchHostFunc", [&] {
+    CUstream_st& on = handles().stream(stream, "cudaLaunchHostFunc");
+    OperationRef operation = next_operation(on, "host function");
+    operation->reach = Reach::none;
+    operation->work = std::make_shared<const std::function<void()>>([function, data] { function(data); });
+    put_on(on, std::move(operation));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return call("cudaEventCreateWithFlags", [&] {
+    *event = handles().make_event(chosen_device(), (flags & cudaEventDisableTiming) == 0);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call("cudaEventDestroy", [&] {
+    static_cast<void>(handles().event(event, "cudaEventDestroy"));
+    handles().destroy(event);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return call("cudaEventRecord", [&] {
+    const CUstream_st& on = handles().stream(stream, "cudaEventRecord");
+    CUevent_st& recorded = handles().event(event, "cudaEventRecord");
+    if (recorded.device != on.device) return cudaErrorInvalidResourceHandle;
+    recorded.recorded = on.capture != nullptr ? on.last_captured : on.last;
+    recorded.capture = on.capture;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call("cudaEventSynchronize", [&] {
+    const CUevent_st& awaited = handles().event(event, "cudaEventSynchronize");
+    if (awaited.capture != nullptr) return spoil(*awaited.capture);
+    ++counter().host_waits;
+    wait_for(OperationRef{awaited.recorded});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return call("cudaEventQuery", [&] {
+    const CUevent_st& awaited = handles().event(event, "cudaEventQuery");
+    if (awaited.capture != nullptr) return spoil(*awaited.capture);
+    return poll(OperationRef{awaited.recorded}) ? cudaSuccess : cudaErrorNotReady;
+  });
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return call("cudaEventElapsedTime", [&] {
+    for (const cudaEvent_t event : {start, end}) {
+      const CUevent_st& measured = handles().event(event, "cudaEventElapsedTime");
+      if (!measured.has_time) return cudaErrorInvalidResourceHandle;
+      if (!poll(measured.recorded)) return cudaErrorNotReady;
+    }
+    *milliseconds = 1;  // time means nothing here
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,209 @@
+#include "scheduler.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call.hpp"
+#include "device_memory.hpp"
+#include "fiber.hpp"
+#include "machine.hpp"
+#include "refusal.hpp"
+
+namespace fake_cuda {
+namespace {
+
+std::map<std::uint64_t, OperationRef> pending;  // by number: an order in which they may run
+std::uint64_t next_number = 0;
+std::size_t run_count = 0;
+std::mt19937_64 random_numbers;
+thread_local const Operation* running = nullptr;
+
+bool can_run(const Operation& operation) {
+  return operation.unfinished == 0 && (!operation.ready || operation.ready());
+}
+
+/// The calling execution comes after `operation`. One without work is a meeting of those before it, and no execution.
+void follow(const Operation& operation) {
+  if (operation.is_meeting)
+    for (const OperationRef& before : operation.before) follow(*before);
+  else
+    const_cast<Operation&>(operation).end.follow();
+}
+
+/// The host, within a call of the runtime, comes after `operation`.
+void follow_in_call(const Operation& operation) {
+  const SeenSync seen;
+  follow(operation);
+}
+
+/// On a stack of its own, where the work is a function of the program: the host's stack is the host's.
+void run_work(const Operation& operation) {
+  static Fiber fiber;
+  if (under_thread_sanitizer()) fiber.renew();
+  fiber.start([](void* work) { (*static_cast<const std::function<void()>*>(work))(); },
+              const_cast<std::function<void()>*>(operation.work.get()));
+}
+
+void execute(Operation& operation) {
+  const OpenedMemory opened{operation};
+  const Execution host = Execution::current();
+  Execution self{operation.name.c_str()};
+  running = &operation;
+  self.enter();
+  operation.put.follow();
+  if (operation.captured != nullptr) operation.captured->put.follow();
+  for (const OperationRef& before : operation.before) follow(*before);
+  run_work(operation);
+  operation.end.mark();
+  host.enter();
+  self.end();
+  running = nullptr;
+  operation.work = nullptr;
+  operation.captured = nullptr;
+  operation.before.clear();
+}
+
+void run(const OperationRef& operation) {
+  pending.erase(operation->number);
+  if (!operation->is_meeting) execute(*operation);
+  operation->done = true;
+  for (Operation* const next : std::exchange(operation->after, {})) --next->unfinished;
+  ++run_count;
+  machine_changed().notify_all();
+}
+
+/// Runs an operation, any that may run. Returns false where there is none.
+bool run_any() {
+  std::vector<OperationRef> candidates;
+  for (const auto& [number, operation] : pending) {
+    if (!can_run(*operation)) continue;
+    candidates.push_back(operation);
+    if (options().schedule != Schedule::random) break;
+  }
+  if (candidates.empty()) return false;
+  run(candidates[candidates.size() == 1 ? 0 : chance()() % candidates.size()]);
+  return true;
+}
+
+/// Of `operation` and what it needs, the first that may run.
+OperationRef first_needed(const OperationRef& operation) {
+  OperationRef first;
+  std::vector<Operation*> open{operation.get()};
+  std::set<const Operation*> seen;
+  while (!open.empty()) {
+    Operation* const each = open.back();
+    open.pop_back();
+    if (each->done || !seen.insert(each).second) continue;
+    if (can_run(*each) && (first == nullptr || each->number < first->number)) first = pending.at(each->number);
+    for (const OperationRef& before : each->before) open.push_back(before.get());
+  }
+  return first;
+}
+
+/// One operation that brings `operation` nearer. Returns false where none may run.
+bool advance(const OperationRef& operation) {
+  if (options().schedule == Schedule::lazy)
+    if (const OperationRef first = first_needed(operation); first != nullptr) {
+      run(first);
+      return true;
+    }
+  return run_any();  // it may wait for others' part in something
+}
+
+/// What each stream waits for.
+std::string deadlock_of(const Operation& waited) {
+  std::string text = "deadlock: the host waits for " + describe(waited) + ", and nothing can run";
+  std::set<std::pair<int, int>> streams;
+  for (const auto& [number, operation] : pending) {
+    if (!streams.insert({operation->device, operation->stream}).second) continue;
+    text += "\n  stream " + std::to_string(operation->stream) + " of GPU " + std::to_string(operation->device) + ": '" +
+            operation->name + "' waits for ";
+    if (operation->unfinished == 0) {
+      text += "its peers";
+      continue;
+    }
+    std::string separator;
+    for (const OperationRef& before : operation->before)
+      if (!before->done) text += std::exchange(separator, ", ") + describe(*before);
+  }
+  return text;
+}
+
+}  // namespace
+
+void put(const OperationRef& operation) {
+  operation->number = next_number++;
+  for (const OperationRef& before : operation->before)
+    if (!before->done) {
+      ++operation->unfinished;
+      before->after.push_back(operation.get());
+    }
+  {
+    const SeenSync seen;
+    operation->put.mark();
+  }
+  pending[operation->number] = operation;
+  machine_changed().notify_all();
+  switch (options().schedule) {
+    case Schedule::eager:
+      while (run_any()) {
+      }
+      break;
+    case Schedule::lazy:
+      break;
+    case Schedule::random:
+      for (auto runs = chance()() % 4; runs > 0 && run_any(); --runs) {
+      }
+      break;
+  }
+}
+
+void wait_for(const OperationRef& operation) {
+  if (operation == nullptr) return;
+  using Clock = std::chrono::steady_clock;
+  const auto patience = std::chrono::milliseconds{options().patience_ms};
+  for (auto since = Clock::now(); !operation->done;) {
+    if (advance(operation)) {
+      since = Clock::now();
+      continue;
+    }
+    if (Clock::now() - since > patience) refuse(deadlock_of(*operation));
+    machine_changed().wait_for(machine_mutex(), std::chrono::milliseconds{5});
+  }
+  follow_in_call(*operation);
+}
+
+bool poll(const OperationRef& operation) {
+  if (operation == nullptr) return true;
+  if (!operation->done && (options().schedule != Schedule::random || chance()() % 2 == 0)) advance(operation);
+  if (operation->done) follow_in_call(*operation);
+  return operation->done;
+}
+
+const Operation* pending_user(const void* first, const void* end) {
+  for (const auto& [number, operation] : pending)
+    for (const void* const address : operation->addresses)
+      if (address >= first && address < end) return operation.get();
+  return nullptr;
+}
+
+std::size_t operations_run() noexcept { return run_count; }
+
+std::mt19937_64& chance() noexcept { return random_numbers; }
+
+const Operation* running_operation() noexcept { return running; }
+
+void reset_scheduler(std::uint64_t seed) {
+  while (run_any()) {
+  }
+  for (const auto& [number, operation] : pending) operation->before.clear();
+  pending.clear();
+  random_numbers.seed(seed);
+  run_count = 0;
+}
+
+}  // namespace fake_cuda
