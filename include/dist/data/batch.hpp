@@ -7,6 +7,7 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 #include <dist/data/stack.hpp>
 
 namespace dist::data {
@@ -33,6 +34,12 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
           capacity_(dataset.first_capacity()),
           remainder_(dataset.remainder_) {}
 
+    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      upstream_.seek(position * batch_size_);
+      given_ = position;
+    }
+
     bool next(Element& batch) {
       if (!upstream_.next(row_)) return false;
       Rows::allocate(batch, row_, capacity_);
@@ -43,6 +50,7 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
       } while (rows < batch_size_ && upstream_.next(row_));
       if (rows < batch_size_ && remainder_ == Remainder::drop) return false;
       if (rows < capacity_) Rows::trim(batch, rows);
+      ++given_;
       return true;
     }
 
@@ -63,6 +71,7 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     std::size_t most_;
     std::size_t capacity_;  // of the batches to come
     Remainder remainder_;
+    std::uint64_t given_ = 0;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }

@@ -8,6 +8,7 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
@@ -38,6 +39,9 @@ class MapDataset : public DatasetRange<MapDataset<D, Function>> {
         if (rows_ == RowCount::kept) require_rows(row_count(element), row_count(argument_));
       return true;
     }
+
+    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return upstream_.position(); }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> { upstream_.seek(position); }
 
    private:
     static void require_rows(std::size_t rows, std::size_t expected) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/data/dataset.hpp>
 
@@ -28,6 +29,9 @@ class RangeDataset : public DatasetRange<RangeDataset> {
       ++index_;
       return true;
     }
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return index_; }
+    void seek(std::uint64_t position) { index_ = std::min(position, dataset_->count_); }
 
    private:
     const RangeDataset* dataset_;

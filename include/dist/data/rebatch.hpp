@@ -10,6 +10,7 @@
 #include <dist/data/batch.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/stack.hpp>
 
@@ -33,7 +34,24 @@ class RebatchDataset : public DatasetRange<RebatchDataset<D>> {
     Iterator(const RebatchDataset& dataset, std::uint64_t epoch)
         : upstream_(dataset.dataset_.iterate(epoch)),
           batch_size_(dataset.batch_size_),
+          upstream_size_(
+              partial_batches_of(dataset.dataset_) == PartialBatches::any ? 0 : known_batch_size(dataset.dataset_)),
           remainder_(dataset.remainder_) {}
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return batches_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      std::uint64_t rows = position * batch_size_;
+      const std::uint64_t whole_batches = upstream_size_ == 0 ? 0 : rows / upstream_size_;
+      upstream_.seek(whole_batches);
+      rows -= whole_batches * upstream_size_;
+      row_ = rows_ = 0;
+      while (rows > 0 && find_row()) {
+        const std::size_t skipped = std::min<std::uint64_t>(rows, rows_ - row_);
+        row_ += skipped;
+        rows -= skipped;
+      }
+      batches_ = position;
+    }
 
     bool next(Element& batch) {
       if (!find_row()) return false;
@@ -49,6 +67,7 @@ class RebatchDataset : public DatasetRange<RebatchDataset<D>> {
       } while (rows < batch_size_ && find_row());
       if (rows < batch_size_ && remainder_ == Remainder::drop) return false;
       if (rows < capacity) Rows::trim(batch, rows);
+      ++batches_;
       return true;
     }
 
@@ -67,7 +86,9 @@ class RebatchDataset : public DatasetRange<RebatchDataset<D>> {
     ElementOf<D> given_{};
     std::size_t row_ = 0;
     std::size_t rows_ = 0;
+    std::uint64_t batches_ = 0;  // given
     std::size_t batch_size_;
+    std::size_t upstream_size_;  // of all of its batches but the last; 0 where that is not known
     Remainder remainder_;
   };
 

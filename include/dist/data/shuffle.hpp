@@ -2,13 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/random.hpp>
 #include <dist/data/batch_size.hpp>
+#include <dist/data/cardinality.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 
@@ -35,7 +39,42 @@ class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
         : upstream_(dataset.dataset_.iterate(epoch)),
           random_(dataset.seed_, stream_of(dataset.reshuffle_ == Reshuffle::each_epoch ? epoch : 0)),
           capacity_(dataset.buffer_size_),
-          expected_(dataset.expected()) {}
+          expected_(dataset.expected()),
+          all_(dataset.cardinality()) {}
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return drawn_; }
+    /// Draws again what was drawn, by number; only the elements that are in the buffer then are read. Where the number of
+    /// elements is not known, all before are.
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      upstream_.seek(0);
+      buffer_.clear();
+      drawn_ = 0;
+      filled_ = exhausted_ = false;
+      if (all_ == Cardinality::unknown()) {
+        for (Element skipped{}; drawn_ < position && next(skipped);) continue;
+        return;
+      }
+      const std::uint64_t end = all_.is_known() ? all_.count() : std::numeric_limits<std::uint64_t>::max();
+      std::vector<std::uint64_t> numbers(static_cast<std::size_t>(std::min<std::uint64_t>(capacity_, end)));
+      std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
+      std::uint64_t read = numbers.size();
+      for (; drawn_ < position && !numbers.empty(); ++drawn_) {
+        std::uint64_t& pick = numbers[random_.below(numbers.size(), drawn_)];
+        if (read < end) {
+          pick = read++;
+        } else {
+          pick = numbers.back();
+          numbers.pop_back();
+        }
+      }
+      buffer_.resize(numbers.size());
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        upstream_.seek(numbers[i]);
+        static_cast<void>(upstream_.next(buffer_[i]));
+      }
+      upstream_.seek(read);
+      filled_ = true;
+    }
 
     bool next(Element& element) {
       if (!filled_) fill();
@@ -69,6 +108,7 @@ class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
     std::vector<Element> buffer_;
     std::size_t capacity_;
     std::size_t expected_;
+    Cardinality all_;
     std::uint64_t drawn_ = 0;
     bool filled_ = false;
     bool exhausted_ = false;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/dataset.hpp>
@@ -30,6 +31,11 @@ class TensorSlices : public DatasetRange<TensorSlices<Arrays>> {
       if (index_ == dataset_->count_) return false;
       element = row_of(*dataset_->arrays_, index_++);
       return true;
+    }
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return index_; }
+    void seek(std::uint64_t position) {
+      index_ = static_cast<std::size_t>(std::min<std::uint64_t>(position, dataset_->count_));
     }
 
    private:

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+namespace dist::data {
+
+/// A pass over a dataset that can be taken up again: `position()` is how many elements it has given, and `seek(position)`
+/// makes it go on as if it had given so many, of the same epoch, under whatever number of replicas. What lies before is
+/// not read again where that can be avoided.
+template <class I>
+concept Resumable = requires(I iterator, const I& pass, std::uint64_t position) {
+  { pass.position() } -> std::same_as<std::uint64_t>;
+  iterator.seek(position);
+};
+
+/// Where a program is in its passes over a dataset, to be kept with what else outlives a run.
+struct Position {
+  std::uint64_t epoch = 0;
+  std::uint64_t elements = 0;  ///< given in this epoch
+
+  void track(auto& visit) {
+    visit("epoch", epoch);
+    visit("elements", elements);
+  }
+};
+
+}  // namespace dist::data

@@ -1,0 +1,72 @@
+#include <dist/core/track.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+struct Inner {
+  int first = 1;
+  double second = 2.5;
+  void track(auto& visit) {
+    visit("first", first);
+    visit("second", second);
+  }
+};
+struct Outer {
+  Inner left;
+  Inner right;
+  int count = 7;
+  void track(auto& visit) {
+    visit("left", left);
+    visit("count", count);
+    visit("right", right);
+  }
+};
+struct Twice {
+  Inner inner;
+  int other = 0;
+  void track(auto& visit) {
+    visit("inner", inner);
+    visit("inner/first", other);
+  }
+};
+struct Untracked {};
+
+}  // namespace
+
+TEST_CASE("what names its parts is Trackable") {
+  static_assert(dist::Trackable<Inner> && dist::Trackable<Outer&>);
+  static_assert(!dist::Trackable<Untracked> && !dist::Trackable<int>);
+}
+
+TEST_CASE("a walk sees every leaf once, in order, with the names on the way to it") {
+  Outer outer;
+  std::vector<std::pair<std::string, double>> seen;
+  dist::walk(outer, [&](std::string_view key, const auto& leaf) { seen.emplace_back(key, static_cast<double>(leaf)); });
+  CHECK(seen == std::vector<std::pair<std::string, double>>{
+                    {"left/first", 1}, {"left/second", 2.5}, {"count", 7}, {"right/first", 1}, {"right/second", 2.5}});
+}
+
+TEST_CASE("a walk can change what it sees") {
+  Outer outer;
+  dist::walk(outer, [](std::string_view key, auto& leaf) {
+    if (key == "right/first") leaf = 40;
+  });
+  CHECK(outer.right.first == 40);
+  CHECK(outer.left.first == 1);
+}
+
+TEST_CASE("two leaves of one key are refused by name") {
+  Twice twice;
+  CHECK_THROWS_WITH_AS(dist::walk(twice, [](std::string_view, const auto&) {}),
+                       "Two parts of what is tracked are named 'inner/first' (one would take the place of the other). "
+                       "Give one of them another name.",
+                       dist::InvalidArgument);
+}
