@@ -3,7 +3,13 @@
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
 
+#include <cstddef>
+#include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <support/simulated_network.hpp>
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::AutoAllReduce);
 
@@ -28,4 +34,49 @@ struct OnlyShares {
 TEST_CASE("the choice follows from what members can do (spec A04, H16, H23)") {
   CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<dist::ThreadCommunicator>, dist::SharedMemoryAllReduce>);
   CHECK(std::is_same_v<dist::AutoAllReduce::Chosen<OnlyShares>, dist::RingAllReduce>);
+}
+
+TEST_CASE("between members that pass messages each call takes the way of its thresholds") {
+  using Network = support::SimulatedNetwork;
+  using Auto = dist::AutoAllReduce::On<Network::Communicator>;
+  constexpr std::size_t ranks = 8;
+  constexpr dist::AlgorithmThresholds thresholds{.tree_up_to = 100, .halving_doubling_up_to = 5000};
+  Network network{ranks, {}};
+  // A tree sends each value up and down its 7 edges; the others send from every rank, in 3 and in 7 steps each way.
+  for (const auto& [bytes, messages] : {std::pair{100, 2 * 7}, {5000, 2 * 3 * 8}, {5001, 2 * 7 * 8}}) {
+    CAPTURE(bytes);
+    static_cast<void>(network.run([&, bytes = static_cast<std::size_t>(bytes)](const Network::Communicator& comm) {
+      std::vector<unsigned char> values(bytes, 1);
+      Auto{comm, thresholds}.with_timeout(std::chrono::seconds{1}).all_reduce(dist::sum, std::span{values});
+      CHECK(values == std::vector<unsigned char>(bytes, ranks));
+    }));
+    CHECK(network.messages() == static_cast<std::size_t>(messages));
+  }
+  static_cast<void>(network.run([&](const Network::Communicator& comm) {
+    CHECK(Auto{comm}.thresholds() == thresholds_for(dist::usual_costs, ranks));
+  }));
+}
+
+TEST_CASE("the halves of an update may take different ways") {
+  using Network = support::SimulatedNetwork;
+  constexpr std::size_t count = 3000;
+  for (const dist::AlgorithmThresholds thresholds :
+       {dist::AlgorithmThresholds{}, {.tree_up_to = 6000, .halving_doubling_up_to = 0}, {0, 6000}}) {
+    Network network{5, {}};
+    static_cast<void>(network.run([&](const Network::Communicator& comm) {
+      const dist::AutoAllReduce::On<Network::Communicator> ops{comm, thresholds};
+      // 16-bit values are reduced, and values of 32 bits updated: other numbers of bytes, the same shards.
+      const std::vector<dist::BFloat16> gradients(count, dist::BFloat16{1.0f});
+      std::vector<float> sums(count);
+      ops.reduce_scatter(dist::sum, std::span{gradients},
+                         [&](std::size_t first, std::span<const dist::BFloat16> reduced) {
+                           for (std::size_t i = 0; i < reduced.size(); ++i) sums[first + i] = float{reduced[i]};
+                         });
+      std::vector<float> mirror(count);
+      ops.update_shards(std::span{mirror}, [&](std::size_t first, std::span<float> mine) {
+        for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = sums[first + i];
+      });
+      CHECK(mirror == std::vector<float>(count, 5.0f));
+    }));
+  }
 }

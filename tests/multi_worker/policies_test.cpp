@@ -7,6 +7,8 @@
 #include <string>
 
 #include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 
 #include <doctest/doctest.h>
@@ -42,4 +44,25 @@ TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H1
     for (std::size_t id = 0; id < replicas; ++id) CHECK(rows[id] == static_cast<float>(id) + of_ids);
     CHECK(strategy.reduce(dist::sum, found)[0] == of_ids + of_all * of_ids);
   }
+}
+
+TEST_CASE_TEMPLATE("every policy over messages joins workers that are nodes of their own", Ops, dist::AutoAllReduce,
+                   dist::TreeAllReduce, dist::HalvingDoublingAllReduce) {
+  dist::MultiWorkerOptions options;
+  options.replicas = 2;
+  options.hierarchical = false;
+  dist::MultiWorker<Ops> strategy{options};
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  constexpr std::size_t elements = 20'003;
+  const auto wrong = strategy.run([&](auto& replica) {
+    const auto id = static_cast<float>(replica.replica_id().index());
+    dist::Tensor<float> values{{elements}};
+    for (std::size_t i = 0; i < elements; ++i) values[i] = id + static_cast<float>(i % 7);
+    const auto sums = replica.all_reduce(dist::sum, values);
+    std::size_t mistakes = 0;
+    for (std::size_t i = 0; i < elements; ++i)
+      mistakes += sums[i] != static_cast<float>(replicas * (replicas - 1) / 2 + replicas * (i % 7));
+    return mistakes;
+  });
+  for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
 }

@@ -187,6 +187,11 @@ class SimulatedNetwork::Communicator {
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return network_->ranks_.size(); }
+  /// What this rank's clock shows, in seconds.
+  [[nodiscard]] double seconds() const {
+    network_->charge(me());
+    return me().clock;
+  }
 
   /// A failure ends the whole run, so that nobody is to be told, and nobody waits in vain.
   void begin_attempt() const noexcept {}

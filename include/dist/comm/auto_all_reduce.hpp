@@ -1,14 +1,38 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/messages/message_choice.hpp>
+#include <dist/comm/messages/message_collectives.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/core/duration.hpp>
 
 namespace dist {
 
 namespace detail {
+
+/// AutoAllReduce between members that pass messages.
+struct ByThresholds {
+  template <PassesMessages C>
+  class On : public MessageCollectives<C, MessageChoice<C>, AlgorithmThresholds> {
+    using Base = MessageCollectives<C, MessageChoice<C>, AlgorithmThresholds>;
+
+   public:
+    explicit On(C communicator) : On(communicator, thresholds_for(usual_costs, communicator.size())) {}
+    On(C communicator, AlgorithmThresholds thresholds) : Base(std::move(communicator), thresholds) {}
+
+    [[nodiscard]] const AlgorithmThresholds& thresholds() const noexcept { return this->settings_; }
+
+    /// The same collectives, which wait longer or shorter for other members (spec H13).
+    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
+      return On{this->comm_.with_timeout(timeout), thresholds()};
+    }
+  };
+};
 
 /// The choice for members that can only be asked for a ring.
 template <class C>
@@ -20,6 +44,11 @@ template <class C>
 struct ChosenOps<C> {
   using Type = SharedMemoryAllReduce;
 };
+template <class C>
+  requires(PassesMessages<C> && !SharesMemory<C>)
+struct ChosenOps<C> {
+  using Type = ByThresholds;
+};
 
 }  // namespace detail
 
@@ -27,6 +56,10 @@ struct ChosenOps<C> {
 /// each other's memory, else the ring. The choice is made at compile time and is the same for every element type and
 /// every call: the reasons for which tf.distribute falls back to one device call by call (32-bit integers, other
 /// destinations; spec A05, H25) do not exist here.
+///
+/// Between members that pass messages it chooses call by call, by the number of bytes and of members, among a tree,
+/// halving and doubling, and the ring (AlgorithmThresholds): by the thresholds that it is given, else by those that
+/// follow from the usual costs of messages. All members must have the same ones.
 struct AutoAllReduce {
   static constexpr std::string_view name = "AutoAllReduce";
 

@@ -82,8 +82,6 @@ struct BetweenNodes<MpiAllReduce> {
   static constexpr bool one_node_only = false;
 };
 template <>
-struct BetweenNodes<AutoAllReduce> : BetweenNodes<RingAllReduce> {};
-template <>
 struct BetweenNodes<NodeAllReduce> : BetweenNodes<RingAllReduce> {
   static constexpr bool one_node_only = true;
 };

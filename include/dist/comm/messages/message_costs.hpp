@@ -12,6 +12,7 @@ struct MessageCosts {
   double latency = 0;           ///< alpha: of a message
   double per_byte = 0;          ///< beta: of a byte of a message
   double per_reduced_byte = 0;  ///< gamma: of a byte that is combined with another one
+  double per_copied_byte = 0;   ///< kappa: of a byte that is copied in memory, which the formulas below leave out
 };
 
 namespace detail {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/message_ring.hpp>
+#include <dist/comm/messages/transfers.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
+#include <dist/core/function_ref.hpp>
+#include <dist/core/index_range.hpp>
+
+namespace dist::detail {
+
+/// An algorithm of MessageCollectives that leaves each call to one of three, by its bytes. All divide elements alike, so
+/// the halves of an update may take different ones.
+template <PassesMessages C>
+class MessageChoice {
+ public:
+  MessageChoice(const C& comm, const AlgorithmThresholds& thresholds) : comm_(comm), thresholds_(thresholds) {}
+
+  void broadcast(std::size_t root, Elements values) const {
+    with_chosen(values.count() * values.size(), [&](const auto& chosen) { chosen.broadcast(root, values); });
+  }
+  void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
+    with_chosen(all.count() * all.size(), [&](const auto& chosen) { chosen.gather(all, part); });
+  }
+  template <class T, class Op>
+  void all_reduce(Op op, std::span<T> values) const {
+    with_chosen(values.size_bytes(), [&](const auto& chosen) { chosen.all_reduce(op, values); });
+  }
+  template <class T, class Op, class Use>
+  void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
+    with_chosen(values.size_bytes(), [&](const auto& chosen) { chosen.reduce_scatter(op, values, use); });
+  }
+
+ private:
+  template <class Call>
+  void with_chosen(std::size_t bytes, Call&& call) const {
+    switch (thresholds_.choose(bytes)) {
+      case MessageAlgorithm::tree:
+        return call(MessageTree<C>{comm_});
+      case MessageAlgorithm::halving_doubling:
+        return call(MessageDoubling<C>{comm_});
+      case MessageAlgorithm::ring:
+        return call(MessageRing<C>{comm_});
+    }
+  }
+
+  const C& comm_;
+  const AlgorithmThresholds& thresholds_;
+};
+
+}  // namespace dist::detail
