@@ -1,18 +1,18 @@
 // Conjugate gradients for the Poisson equation on a square grid, for any strategy: examples 05 and 11. Each replica owns some
 // rows of the grid; dot products are all-reduces; the solver's loop runs inside one replica function.
 //
-// Replicas may be threads of one process or of many, so they share only what the strategy shares: here what they gather and
-// reduce. A vector that a replica function captures exists once in each process, which under MultiWorker is not once for all.
+// Replicas may be threads of one process or of many, so they share only what the strategy shares: here what they exchange with
+// their neighbours and reduce. A vector that a replica function captures exists once in each process, which under MultiWorker is not once for all.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
+#include <dist/comm/neighbor_message.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/tensor.hpp>
 
 namespace poisson {
 
@@ -41,15 +41,22 @@ struct Rows {
 };
 
 // [neighbours]
-/// Fetches the rows above and below those of this replica. Every replica gathers the first and the last row of all.
+/// Fetches the rows above and below those of this replica: its first row goes to the replica above, its last one to the
+/// replica below, and theirs come back.
 void fetch_neighbours(auto& replica, const Rows& rows, std::vector<double>& x) {
-  dist::Tensor<double> edges{dist::Shape{2, stride}};
-  std::copy_n(&x[rows.elements().begin], stride, edges.data());
-  std::copy_n(&x[rows.elements().end - stride], stride, edges.data() + stride);
-  const dist::Tensor<double> all = replica.all_gather(edges, 0);
-  const std::size_t mine = 2 * replica.replica_id().index();
-  if (mine > 0) std::copy_n(all.data() + (mine - 1) * stride, stride, &x[0]);
-  if (mine + 2 < all.rows()) std::copy_n(all.data() + (mine + 2) * stride, stride, &x[rows.elements().end]);
+  const std::size_t id = replica.replica_id().index();
+  const std::span<double> field{x};
+  std::vector<dist::SendTo> sends;
+  std::vector<dist::ReceiveFrom> receives;
+  if (rows.range.begin > 0) {
+    sends.emplace_back(id - 1, field.subspan(stride, stride));
+    receives.emplace_back(id - 1, field.first(stride));
+  }
+  if (rows.range.end < side) {
+    sends.emplace_back(id + 1, field.last(2 * stride).first(stride));
+    receives.emplace_back(id + 1, field.last(stride));
+  }
+  replica.neighbor_exchange(sends, receives);
 }
 // [/neighbours]
 

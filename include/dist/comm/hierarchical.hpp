@@ -69,6 +69,9 @@ template <class B>
 inline constexpr bool has_levels = false;
 template <class Lower, class Upper>
 inline constexpr bool has_levels<Hierarchical<Lower, Upper>> = true;
+
+template <class Ops>
+struct NeighborExchange;
 }  // namespace detail
 
 /// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
@@ -287,6 +290,9 @@ class Hierarchical {
   }
 
  private:
+  template <class Ops>
+  friend struct detail::NeighborExchange;
+
   [[nodiscard]] bool one_group() const noexcept { return layout_->groups() == 1; }
   /// Every group has one member: all decide alike, also where one group has more than another.
   [[nodiscard]] bool alone() const noexcept { return layout_->groups() == layout_->size(); }

@@ -18,6 +18,7 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/hierarchical.hpp>
+#include <dist/comm/hierarchical_neighbor_exchange.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>

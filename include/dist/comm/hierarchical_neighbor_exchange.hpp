@@ -1,0 +1,128 @@
+/// How the members of groups of groups exchange messages with their neighbours (Hierarchical).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/hierarchical.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/neighbor_exchange.hpp>
+#include <dist/comm/neighbor_message.hpp>
+#include <dist/core/algorithms.hpp>
+
+namespace dist::detail {
+
+/// Within a group members copy from each other's memory. Member 0 sees the messages of its whole group there, and
+/// exchanges those for other groups on the level above, straight from and into the memory of their owners.
+template <class Lower, class Upper>
+struct NeighborExchange<Hierarchical<Lower, Upper>> {
+  using Groups = Hierarchical<Lower, Upper>;
+
+  [[nodiscard]] static NeighborMismatch run(const Groups& ops, std::span<const SendTo> sends,
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
+    const GroupLayout& layout = ops.layout();
+    const auto relabelled = [&]<class Message>(std::span<const Message> messages, auto&& peer_of) {
+      std::vector<Message> changed;
+      for (const Message& message : messages) {
+        changed.push_back(with_ends(message, layout.rank()));
+        changed.back().peer = peer_of(place_of(layout, message.peer));
+      }
+      return changed;
+    };
+    if (ops.one_group()) {
+      const auto member = [](const Place& place) { return place.member; };
+      return NeighborExchange<Lower>::run(ops.lower_, relabelled(sends, member), relabelled(receives, member), found);
+    }
+    if (ops.alone()) {
+      const auto group = [](const Place& place) { return place.group; };
+      return NeighborExchange<Upper>::run(*ops.upper_, relabelled(sends, group), relabelled(receives, group), found);
+    }
+    NeighborMismatch mismatch;
+    ops.telling_failures([&] { mismatch = on_both_levels(ops, sends, receives, found); });
+    return mismatch;
+  }
+
+ private:
+  struct Place {
+    std::size_t group;
+    std::size_t member;
+  };
+  [[nodiscard]] static Place place_of(const GroupLayout& layout, std::size_t rank) {
+    Place place{0, rank};
+    if (!layout.in_order())
+      place.member = static_cast<std::size_t>(std::find(layout.ranks().begin(), layout.ranks().end(), rank) -
+                                              layout.ranks().begin());
+    for (; place.member >= layout.members(place.group).size(); ++place.group)
+      place.member -= layout.members(place.group).size();
+    return place;
+  }
+
+  [[nodiscard]] static NeighborMismatch on_both_levels(const Groups& ops, std::span<const SendTo> sends,
+                                                       std::span<const ReceiveFrom> receives,
+                                                       const NeighborMismatch& found) {
+    const GroupLayout& layout = ops.layout();
+    const auto& comm = ops.lower_.communicator();
+    const auto is_elsewhere = [&](const ReceiveFrom& receive) {
+      return place_of(layout, receive.peer).group != layout.group();
+    };
+    LentMessages<std::remove_cvref_t<decltype(comm)>> lent{comm, sends, receives, found, is_elsewhere};
+    const Loan loan{comm};
+    comm.publish({.operation = neighbor_exchange_name}, lent.table());
+    for (std::size_t at = 0; at < receives.size(); ++at) {
+      const Place place = place_of(layout, receives[at].peer);
+      if (place.group == layout.group())
+        receive_from_table(*comm.template peer<NeighborTable>(place.member, 0), receives, at, layout.rank());
+    }
+    NeighborMismatch mismatch;
+    if (ops.leads()) mismatch = exchange_between_groups(ops);
+    const auto& patient = ops.patient_.communicator();
+    patient.exchange(CollectiveCall{.operation = end_of_neighbor_exchange},
+                     std::span<const NeighborMismatch>{&mismatch, 1});
+    mismatch = *patient.template received<NeighborMismatch>(0);
+    lent.take();
+    return mismatch;
+  }
+
+  /// The messages of this group's members, as its member 0 sees them.
+  template <class Message>
+  struct Messages {
+    std::vector<Message> here;
+    std::vector<Message> elsewhere;
+
+    void add(const GroupLayout& layout, Message message, std::size_t rank) {
+      const std::size_t group = place_of(layout, message.peer).group;
+      message = with_ends(message, rank);
+      message.peer = group;
+      (group == layout.group() ? here : elsewhere).push_back(message);
+    }
+  };
+
+  [[nodiscard]] static NeighborMismatch exchange_between_groups(const Groups& ops) {
+    const GroupLayout& layout = ops.layout();
+    const auto& comm = ops.lower_.communicator();
+    NeighborMismatch mismatch;
+    Messages<SendTo> sends;
+    Messages<ReceiveFrom> receives;
+    for (std::size_t member = 0; member < comm.size(); ++member) {
+      const NeighborTable& table = *comm.template peer<NeighborTable>(member, 0);
+      const std::size_t rank = layout.members(layout.group())[member];
+      if (mismatch.is_there == 0) mismatch = table.found();
+      for (SendTo send : table.sends()) {
+        send.data = table.seen(send.data);
+        sends.add(layout, send, rank);
+      }
+      for (ReceiveFrom receive : table.receives()) {
+        receive.data = table.seen(receive.data);
+        receives.add(layout, receive, rank);
+      }
+    }
+    for (auto* messages : {&sends.here, &sends.elsewhere}) sort_messages(*messages);
+    for (auto* messages : {&receives.here, &receives.elsewhere}) sort_messages(*messages);
+    if (mismatch.is_there == 0) mismatch = first_mismatch(sends.here, receives.here);
+    return NeighborExchange<Upper>::run(*ops.upper_, sends.elsewhere, receives.elsewhere, mismatch);
+  }
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,359 @@
+/// Neighbours in any graph exchange elements, such as the halo of a domain that replicas divide.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/neighbor_message.hpp>
+#include <dist/comm/self.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+namespace detail {
+
+inline constexpr std::string_view neighbor_exchange_name = "neighbor_exchange";
+inline constexpr std::string_view end_of_neighbor_exchange = "end of neighbor_exchange";
+
+inline void copy_message(const std::byte* from, const ReceiveFrom& to) noexcept {
+  if (to.bytes() != 0) std::memmove(to.data, from, to.bytes());
+}
+
+/// What a member lends to its peers: where its messages are, and what it knows to be wrong.
+class NeighborTable {
+ public:
+  NeighborTable(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives, const NeighborMismatch& found)
+      : self_(this),
+        sends_(sends.data()),
+        send_count_(sends.size()),
+        receives_(receives.data()),
+        receive_count_(receives.size()),
+        found_(found) {}
+  NeighborTable(const NeighborTable&) = delete;
+  NeighborTable& operator=(const NeighborTable&) = delete;
+
+  /// Where memory of the owner is for whoever reads this table: processes map all that a member lends as one piece.
+  template <class T>
+  [[nodiscard]] T* seen(T* place) const noexcept {
+    const auto distance = reinterpret_cast<std::uintptr_t>(place) - reinterpret_cast<std::uintptr_t>(self_);
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(this) + distance);
+  }
+  [[nodiscard]] std::span<const SendTo> sends() const noexcept { return {seen(sends_), send_count_}; }
+  [[nodiscard]] std::span<const ReceiveFrom> receives() const noexcept { return {seen(receives_), receive_count_}; }
+  [[nodiscard]] const NeighborMismatch& found() const noexcept { return found_; }
+
+ private:
+  const NeighborTable* self_;
+  const SendTo* sends_;
+  std::size_t send_count_;
+  const ReceiveFrom* receives_;
+  std::size_t receive_count_;
+  NeighborMismatch found_;
+};
+
+/// A member's messages, where its peers can reach them: in place between threads, in the window between processes. Of the
+/// latter, `take` fetches from the window what a peer wrote there for this member: the messages of which
+/// `written_by_peer(receive)` says so.
+template <class C>
+class LentMessages {
+ public:
+  template <class WrittenByPeer>
+  LentMessages(const C&, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
+               const NeighborMismatch& found, WrittenByPeer&&)
+      : table_(sends, receives, found) {}
+
+  [[nodiscard]] NeighborTable* table() noexcept { return &table_; }
+  void take() const noexcept {}
+
+ private:
+  NeighborTable table_;
+};
+
+template <SharesWindow C>
+class LentMessages<C> {
+ public:
+  template <class WrittenByPeer>
+  LentMessages(const C& comm, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
+               const NeighborMismatch& found, WrittenByPeer&& written_by_peer)
+      : receives_(receives) {
+    const auto is_copied = [&](const auto& message) { return !comm.holds(message.data, message.bytes()); };
+    std::size_t bytes =
+        room_for(sizeof(NeighborTable)) + room_for(sends.size_bytes()) + room_for(receives.size_bytes());
+    for (const SendTo& send : sends)
+      if (is_copied(send)) bytes += room_for(send.bytes());
+    for (const ReceiveFrom& receive : receives)
+      if (written_by_peer(receive) && is_copied(receive)) bytes += room_for(receive.bytes());
+
+    std::byte* free = comm.template stage<std::byte>(0, bytes).data();
+    const auto take_room = [&](std::size_t size) { return std::exchange(free, free + room_for(size)); };
+    std::byte* const table = take_room(sizeof(NeighborTable));
+    auto* const lent_sends = reinterpret_cast<SendTo*>(take_room(sends.size_bytes()));
+    auto* const lent_receives = reinterpret_cast<ReceiveFrom*>(take_room(receives.size_bytes()));
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      SendTo* const lent = new (lent_sends + i) SendTo{sends[i]};
+      if (sends[i].bytes() == 0 || !is_copied(sends[i])) continue;
+      std::byte* const copy = take_room(sends[i].bytes());
+      std::memcpy(copy, sends[i].data, sends[i].bytes());
+      lent->data = copy;
+    }
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      ReceiveFrom* const lent = new (lent_receives + i) ReceiveFrom{receives[i]};
+      if (written_by_peer(receives[i]) && is_copied(receives[i])) lent->data = take_room(receives[i].bytes());
+    }
+    lent_receives_ = lent_receives;
+    table_ = new (table) NeighborTable{{lent_sends, sends.size()}, {lent_receives, receives.size()}, found};
+  }
+
+  [[nodiscard]] NeighborTable* table() noexcept { return table_; }
+  void take() const noexcept {
+    for (std::size_t i = 0; i < receives_.size(); ++i)
+      if (lent_receives_[i].data != receives_[i].data) copy_message(lent_receives_[i].data, receives_[i]);
+  }
+
+ private:
+  [[nodiscard]] static constexpr std::size_t room_for(std::size_t bytes) noexcept {
+    return (bytes + cache_line - 1) / cache_line * cache_line;
+  }
+
+  std::span<const ReceiveFrom> receives_;
+  const ReceiveFrom* lent_receives_ = nullptr;
+  NeighborTable* table_ = nullptr;
+};
+
+/// Copies the message for `receives[at]` from the table of `peer`, in which this member is number `me`, if it fits.
+inline bool receive_from_table(const NeighborTable& table, std::span<const ReceiveFrom> receives, std::size_t at,
+                               std::size_t me) noexcept {
+  const ReceiveFrom& receive = receives[at];
+  const SendTo* const send = nth_with(table.sends(), me, number_of(receives, at));
+  if (send == nullptr || !fits_into(*send, receive) || send->owner != receive.other || send->other != receive.owner)
+    return false;
+  copy_message(table.seen(send->data), receive);
+  return true;
+}
+
+/// How the members of a group that has the collectives `Ops` exchange messages: `run(ops, sends, receives, found)`
+/// returns on all members what does not fit, which may be what one of them has `found` before. Then what arrived is not
+/// to be used.
+///
+/// Members that share memory copy from each other's, after one meeting; in a second one they count whether what all
+/// sent is what all received. Members that pass messages compare them by a sum over all, before any travels.
+template <class Ops>
+struct NeighborExchange {
+  using C = CommunicatorOf<Ops>;
+
+  [[nodiscard]] static NeighborMismatch run(const Ops& ops, std::span<const SendTo> sends,
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
+    constexpr bool in_memory = SharesMemory<C> && ExchangesSmall<C>;
+    static_assert(in_memory || PassesMessages<C>,
+                  "neighbor_exchange needs members that share memory or pass messages: see the concepts "
+                  "dist::SharesMemory and dist::PassesMessages");
+    if constexpr (in_memory)
+      return in_one_memory(ops.communicator(), sends, receives, found);
+    else if constexpr (PassesMessages<C>)
+      return by_messages(ops, sends, receives, found);
+    else
+      return {};
+  }
+
+ private:
+  struct Counts {
+    std::uint64_t sent;
+    std::uint64_t received;
+    std::uint64_t wrong;
+  };
+
+  [[nodiscard]] static NeighborMismatch in_one_memory(const C& comm, std::span<const SendTo> sends,
+                                                      std::span<const ReceiveFrom> receives,
+                                                      const NeighborMismatch& found) {
+    const CollectiveCall call{.operation = neighbor_exchange_name};
+    LentMessages<C> lent{comm, sends, receives, found, [](const ReceiveFrom&) { return false; }};
+    const Loan loan{comm};
+    comm.publish(call, lent.table());
+    Counts mine{sends.size(), 0, found.is_there};
+    for (std::size_t at = 0; at < receives.size(); ++at) {
+      const NeighborTable& theirs = *comm.template peer<NeighborTable>(receives[at].peer, 0);
+      if (receive_from_table(theirs, receives, at, comm.rank())) ++mine.received;
+    }
+    mine.wrong += receives.size() - mine.received;
+    comm.exchange(CollectiveCall{.operation = end_of_neighbor_exchange}, std::span<const Counts>{&mine, 1});
+    Counts all{};
+    for (std::size_t rank = 0; rank < comm.size(); ++rank) {
+      const Counts& theirs = *comm.template received<Counts>(rank);
+      all.sent += theirs.sent;
+      all.received += theirs.received;
+      all.wrong += theirs.wrong;
+    }
+    if (all.sent == all.received && all.wrong == 0) [[likely]]
+      return {};
+    comm.publish(call, lent.table());  // again: all look for what does not fit, and find the same
+    const NeighborMismatch mismatch = look_for_mismatch(comm);
+    comm.barrier();
+    return mismatch;
+  }
+  [[nodiscard]] static NeighborMismatch look_for_mismatch(const C& comm) {
+    std::vector<SendTo> sends;
+    std::vector<ReceiveFrom> receives;
+    for (std::size_t rank = 0; rank < comm.size(); ++rank) {
+      const NeighborTable& table = *comm.template peer<NeighborTable>(rank, 0);
+      if (table.found().is_there != 0) return table.found();
+      for (const SendTo& send : table.sends()) sends.push_back(with_ends(send, rank));
+      for (const ReceiveFrom& receive : table.receives()) receives.push_back(with_ends(receive, rank));
+    }
+    sort_messages(sends);
+    sort_messages(receives);
+    return first_mismatch(sends, receives);
+  }
+
+  /// MPI counts in int: so many bytes at a time.
+  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+  [[nodiscard]] static NeighborMismatch by_messages(const Ops& ops, std::span<const SendTo> sends,
+                                                    std::span<const ReceiveFrom> receives,
+                                                    const NeighborMismatch& found) {
+    const auto& comm = ops.communicator();
+    std::vector<SendTo> sorted_sends;
+    std::vector<ReceiveFrom> sorted_receives;
+    for (const SendTo& send : sends) sorted_sends.push_back(with_ends(send, comm.rank()));
+    for (const ReceiveFrom& receive : receives) sorted_receives.push_back(with_ends(receive, comm.rank()));
+    sort_messages(sorted_sends);
+    sort_messages(sorted_receives);
+    {
+      const PartOfExchange part{comm};
+      std::array<std::uint64_t, 2> sums{found.is_there, balance_of(sorted_sends, sorted_receives)};
+      ops.all_reduce(sum, std::span<std::uint64_t>{sums});
+      if (sums[0] != 0 || sums[1] != 0) return gather_mismatch(ops, sorted_sends, sorted_receives, found);
+    }
+    std::vector<typename C::Transfer> transfers;
+    const auto for_each_piece = [](std::size_t bytes, auto&& use) {
+      for (std::size_t first = 0; first < bytes; first += most_bytes) use(first, std::min(most_bytes, bytes - first));
+    };
+    for (const ReceiveFrom& receive : receives)
+      if (receive.peer != comm.rank())
+        for_each_piece(receive.bytes(), [&](std::size_t first, std::size_t count) {
+          transfers.push_back(comm.start_receive({receive.data + first, count}, receive.peer));
+        });
+    for (const SendTo& send : sends)
+      if (send.peer != comm.rank())
+        for_each_piece(send.bytes(), [&](std::size_t first, std::size_t count) {
+          transfers.push_back(comm.start_send({send.data + first, count}, send.peer));
+        });
+    for (std::size_t at = 0; at < receives.size(); ++at)
+      if (receives[at].peer == comm.rank())
+        copy_message(nth_with(sends, comm.rank(), number_of(receives, at))->data, receives[at]);
+    for (typename C::Transfer& transfer : transfers) comm.finish(transfer);
+    return {};
+  }
+  /// While it lives, calls are parts of a neighbour exchange: they do not fit other calls of the same kind.
+  class PartOfExchange {
+   public:
+    explicit PartOfExchange(const C& comm) : comm_(comm) { comm_.set_structure(hash_of(neighbor_exchange_name)); }
+    PartOfExchange(const PartOfExchange&) = delete;
+    PartOfExchange& operator=(const PartOfExchange&) = delete;
+    ~PartOfExchange() { comm_.set_structure(0); }
+
+   private:
+    const C& comm_;
+  };
+
+  /// Every member gathers the messages of all, and finds the same.
+  [[nodiscard]] static NeighborMismatch gather_mismatch(const Ops& ops, std::span<const SendTo> sends,
+                                                        std::span<const ReceiveFrom> receives,
+                                                        const NeighborMismatch& found) {
+    struct Summary {
+      std::uint64_t sends;
+      std::uint64_t receives;
+      NeighborMismatch found;
+    };
+    const std::size_t members = ops.communicator().size();
+    std::vector<Summary> of_all(members);
+    ops.exchange(neighbor_exchange_name, Summary{sends.size(), receives.size(), found}, std::span<Summary>{of_all});
+    for (const Summary& summary : of_all)
+      if (summary.found.is_there != 0) return summary.found;
+
+    static_assert(sizeof(SendTo) == sizeof(ReceiveFrom) && sizeof(SendTo) % sizeof(std::uint64_t) == 0);
+    constexpr std::size_t words = sizeof(SendTo) / sizeof(std::uint64_t);
+    std::vector<std::uint64_t> mine((sends.size() + receives.size()) * words);
+    if (!sends.empty()) std::memcpy(mine.data(), sends.data(), sends.size_bytes());
+    if (!receives.empty()) std::memcpy(mine.data() + sends.size() * words, receives.data(), receives.size_bytes());
+    std::vector<std::size_t> counts;
+    std::size_t total = 0;
+    for (const Summary& summary : of_all) total += counts.emplace_back((summary.sends + summary.receives) * words);
+    std::vector<std::uint64_t> all(total);
+    ops.all_gather(std::span<const std::uint64_t>{mine}, std::span<const std::size_t>{counts},
+                   std::span<std::uint64_t>{all});
+    std::vector<SendTo> all_sends;
+    std::vector<ReceiveFrom> all_receives;
+    const std::uint64_t* next = all.data();
+    for (const Summary& summary : of_all) {
+      const auto take = [&](auto& messages, std::uint64_t count) {
+        messages.resize(messages.size() + count);
+        void* const place = messages.data() + messages.size() - count;
+        if (count != 0) std::memcpy(place, next, count * sizeof(SendTo));
+        next += count * words;
+      };
+      take(all_sends, summary.sends);
+      take(all_receives, summary.receives);
+    }
+    sort_messages(all_sends);
+    sort_messages(all_receives);
+    return first_mismatch(all_sends, all_receives);
+  }
+};
+
+/// A group of one has messages for itself only.
+template <>
+struct NeighborExchange<SelfCollectives> {
+  [[nodiscard]] static NeighborMismatch run(const SelfCollectives&, std::span<const SendTo> sends,
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch&) {
+    bool fits = sends.size() == receives.size();
+    for (std::size_t at = 0; fits && at < sends.size(); ++at) {
+      fits = fits_into(sends[at], receives[at]);
+      if (fits) copy_message(sends[at].data, receives[at]);
+    }
+    if (fits) [[likely]]
+      return {};
+    return mismatch_alone(sends, receives);
+  }
+};
+
+}  // namespace detail
+
+/// Lets neighbours exchange elements, in any graph. What a member sends to another one as its n-th message for that one
+/// arrives where the other one receives its n-th message from it; `sends` and `receives` are in orders of their own, so
+/// that in a ring of two or one, where both neighbours are the same, each message has its place: sends to the left and the
+/// right, receives from the right and the left. Members may send to themselves, and have no neighbours at all. What is
+/// sent and what is written must not overlap, on any member.
+///
+/// Throws on all members, naming both ends of a message, ShapeMismatch where one end has more elements than the other or
+/// elements of another type, CollectiveMismatch where one end has no such message: what arrived is then not to be used.
+/// Throws InvalidArgument for a member that there is not. A collective call.
+template <class Ops>
+void neighbor_exchange(const Ops& ops, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives) {
+  const std::size_t size = ops.communicator().size();
+  for (const SendTo& send : sends)
+    if (send.peer >= size) [[unlikely]]
+      detail::refuse_neighbor(send.peer, size);
+  for (const ReceiveFrom& receive : receives)
+    if (receive.peer >= size) [[unlikely]]
+      detail::refuse_neighbor(receive.peer, size);
+  const detail::NeighborMismatch mismatch = detail::NeighborExchange<Ops>::run(ops, sends, receives, {});
+  if (mismatch.is_there != 0) [[unlikely]]
+    mismatch.raise();
+}
+
+}  // namespace dist

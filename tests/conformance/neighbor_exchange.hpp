@@ -1,0 +1,307 @@
+// How the replicas of every strategy exchange with their neighbours. A strategy joins with one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<TheStrategy, 2>);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dist/comm/neighbor_message.hpp>
+#include <dist/core/error.hpp>
+
+#include <doctest/doctest.h>
+
+namespace conformance {
+
+namespace neighbors {
+
+/// Element `i` of what replica `from` has for replica `to`: whole numbers, different for all.
+inline double value(std::size_t from, std::size_t to, std::size_t i) {
+  return static_cast<double>((from * 64 + to) * 1'000'000 + i);
+}
+inline std::vector<double> values(std::size_t from, std::size_t to, std::size_t count) {
+  std::vector<double> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = value(from, to, i);
+  return all;
+}
+
+/// How many elements replica `from` sends to replica `to` in an irregular graph: to some nothing, to itself sometimes.
+inline std::size_t count_between(std::size_t from, std::size_t to) {
+  const std::size_t kind = (5 * from + 3 * to) % 7;
+  return kind < 3 ? 0 : kind == 3 ? 1 : kind == 6 ? 40'000 + from : 100 * kind + to;
+}
+
+/// The type and the text of the error of an exchange; each replica goes on after it.
+template <class Exchange>
+std::string error_of(Exchange&& exchange) {
+  try {
+    exchange();
+  } catch (const dist::ShapeMismatch& error) {
+    return dist::text("ShapeMismatch: ", error.what());
+  } catch (const dist::CollectiveMismatch& error) {
+    return dist::text("CollectiveMismatch: ", error.what());
+  }
+  return "no error";
+}
+
+/// What `body(replica)` counted wrong on the replicas of this process.
+template <class S, class Body>
+void require_right(S& strategy, Body&& body) {
+  const auto wrong = strategy.run(body);
+  for (const std::size_t mistakes : strategy.local_results(wrong)) CHECK(mistakes == 0);
+}
+
+/// All replicas of this process saw an error that starts with `type` and holds each of `parts`.
+template <class S, class Body>
+void require_error(S& strategy, const std::string& type, std::initializer_list<std::string> parts, Body&& body) {
+  const auto said = strategy.run([&](auto& replica) { return error_of([&] { body(replica); }); });
+  for (const std::string& text : strategy.local_results(said)) {
+    CAPTURE(text);
+    CHECK(text.find(type + ": ") == 0);
+    for (const std::string& part : parts) CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+}  // namespace neighbors
+
+}  // namespace conformance
+
+TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrategy, neighbor_exchanges) {
+  namespace neighbors = conformance::neighbors;
+  using neighbors::value;
+  using neighbors::values;
+  const auto owner = MakeStrategy::make();
+  auto& strategy = *owner;
+  const std::size_t size = strategy.num_replicas_in_sync();
+  CAPTURE(size);
+
+  SUBCASE("the halo of a ring, several times") {
+    // Rings of two and of one as well, where both neighbours are the same.
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t left = (id + size - 1) % size;
+      const std::size_t right = (id + 1) % size;
+      std::size_t wrong = 0;
+      for (std::size_t step = 0; step < 20; ++step) {
+        std::vector<double> row(6);  // a halo of one on either side
+        for (std::size_t i = 1; i < 5; ++i) row[i] = value(id, step, i);
+        replica.neighbor_exchange({{left, std::span{row}.subspan(1, 1)}, {right, std::span{row}.subspan(4, 1)}},
+                                  {{right, std::span{row}.subspan(5, 1)}, {left, std::span{row}.subspan(0, 1)}});
+        wrong += row[0] != value(left, step, 4);
+        wrong += row[5] != value(right, step, 1);
+        for (std::size_t i = 1; i < 5; ++i) wrong += row[i] != value(id, step, i);
+      }
+      return wrong;
+    });
+  }
+
+  SUBCASE("the halo of a line, whose ends have one neighbour or none") {
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      std::vector<float> below(3), above(3);
+      const std::vector<float> mine(3, static_cast<float>(id + 1));
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id > 0) {
+        sends.emplace_back(id - 1, mine);
+        receives.emplace_back(id - 1, above);
+      }
+      if (id + 1 < size) {
+        sends.emplace_back(id + 1, mine);
+        receives.emplace_back(id + 1, below);
+      }
+      replica.neighbor_exchange(sends, receives);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < 3; ++i) {
+        wrong += above[i] != static_cast<float>(id);
+        wrong += below[i] != (id + 1 < size ? static_cast<float>(id + 2) : 0.0f);
+      }
+      return wrong;
+    });
+  }
+
+  SUBCASE("the halo of a torus with rows and packed columns") {
+    const std::size_t columns = size % 2 == 0 ? 2 : 1;
+    const std::size_t rows = size / columns;
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t row = id / columns;
+      const std::size_t column = id % columns;
+      const auto at = [&](std::size_t r, std::size_t c) { return (r % rows) * columns + c % columns; };
+      const std::size_t up = at(row + rows - 1, column), down = at(row + 1, column);
+      const std::size_t left = at(row, column + columns - 1), right = at(row, column + 1);
+      constexpr std::size_t side = 5;
+      std::array<std::vector<double>, 4> out, in;  // up, down, left, right
+      for (std::size_t edge = 0; edge < 4; ++edge) {
+        out[edge] = values(id, edge, side);
+        in[edge].resize(side);
+      }
+      replica.neighbor_exchange({{up, out[0]}, {down, out[1]}, {left, out[2]}, {right, out[3]}},
+                                {{down, in[1]}, {up, in[0]}, {right, in[3]}, {left, in[2]}});
+      std::size_t wrong = 0;
+      wrong += in[1] != values(down, 0, side);  // what the one below sent upwards
+      wrong += in[0] != values(up, 1, side);
+      wrong += in[3] != values(right, 2, side);
+      wrong += in[2] != values(left, 3, side);
+      return wrong;
+    });
+  }
+
+  SUBCASE("an irregular graph with large and small messages, and with messages of a replica for itself") {
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      std::vector<std::vector<double>> out, in;
+      for (std::size_t peer = 0; peer < size; ++peer) {
+        out.push_back(values(id, peer, neighbors::count_between(id, peer)));
+        in.emplace_back(neighbors::count_between(peer, id));
+      }
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      for (std::size_t step = 0; step < size; ++step) {
+        const std::size_t to = (id + step) % size;
+        const std::size_t from = (id + size - step) % size;
+        if (!out[to].empty()) sends.emplace_back(to, out[to]);
+        if (!in[from].empty()) receives.emplace_back(from, in[from]);
+      }
+      replica.neighbor_exchange(sends, receives);
+      std::size_t wrong = 0;
+      for (std::size_t peer = 0; peer < size; ++peer)
+        wrong += in[peer] != values(peer, id, neighbors::count_between(peer, id));
+      return wrong;
+    });
+  }
+
+  SUBCASE("several messages between two replicas arrive in their order, of different types and without elements") {
+    struct Point {
+      std::int32_t x;
+      double y;
+    };
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t next = (id + 1) % size;
+      const std::size_t last = (id + size - 1) % size;
+      const std::array<int, 3> numbers{1, 2, static_cast<int>(id)};
+      const Point point{static_cast<std::int32_t>(id), 0.5};
+      const std::vector<float> nothing;
+      std::array<int, 3> numbers_in{};
+      Point point_in{};
+      std::vector<float> nothing_in;
+      replica.neighbor_exchange({{next, numbers}, {next, nothing}, {next, std::span{&point, 1}}},
+                                {{last, numbers_in}, {last, nothing_in}, {last, std::span{&point_in, 1}}});
+      return std::size_t{numbers_in != std::array<int, 3>{1, 2, static_cast<int>(last)}} +
+             std::size_t{point_in.x != static_cast<std::int32_t>(last) || point_in.y != 0.5};
+    });
+  }
+
+  SUBCASE("nobody has neighbours") {
+    strategy.run([](auto& replica) { replica.neighbor_exchange({}, {}); });
+  }
+
+  SUBCASE("what lies in the strategy's memory is exchanged in place") {
+    const auto field = strategy.template buffer<double>({1002});
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t next = (id + 1) % size;
+      const std::size_t last = (id + size - 1) % size;
+      const std::span<double> mine{field.component(replica)};
+      for (std::size_t i = 0; i < 501; ++i) mine[i] = value(id, next, i);
+      replica.neighbor_exchange({{next, mine.first(501)}}, {{last, mine.last(501)}});
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < 501; ++i) wrong += mine[501 + i] != value(last, id, i);
+      return wrong;
+    });
+  }
+
+  SUBCASE("both ends of a message that differ are named on all replicas, which go on together") {
+    const std::size_t last = size - 1;
+    // The last replica sends three elements to the first one, which expects four.
+    const auto other_count = [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::vector<double> out(3);
+      std::vector<double> in(4);
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id == last) sends.emplace_back(0, out);
+      if (id == 0) receives.emplace_back(last, in);
+      replica.neighbor_exchange(sends, receives);
+    };
+    const auto other_type = [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::vector<float> out(3);
+      std::vector<std::int32_t> in(3);
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id == last) sends.emplace_back(0, out);
+      if (id == 0) receives.emplace_back(last, in);
+      replica.neighbor_exchange(sends, receives);
+    };
+    const auto not_received = [&](auto& replica) {
+      const std::vector<double> out(3);
+      std::vector<dist::SendTo> sends;
+      if (replica.replica_id().index() == 0) sends.emplace_back(last, out);
+      replica.neighbor_exchange(sends, {});
+    };
+    const auto not_sent = [&](auto& replica) {
+      std::vector<double> in(1);
+      std::vector<dist::ReceiveFrom> receives;
+      if (replica.replica_id().index() == last) receives.emplace_back(0, in);
+      replica.neighbor_exchange({}, receives);
+    };
+    const auto swapped = [&](auto& replica) {  // the same elements in another order
+      const std::size_t id = replica.replica_id().index();
+      const std::vector<double> two(2), five(5);
+      std::vector<double> two_in(2), five_in(5);
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id == last) {
+        sends.emplace_back(0, two);
+        sends.emplace_back(0, five);
+      }
+      if (id == 0) {
+        receives.emplace_back(last, five_in);
+        receives.emplace_back(last, two_in);
+      }
+      replica.neighbor_exchange(sends, receives);
+    };
+    const std::string from_last = dist::text("message 0 from replica ", last, " to replica 0");
+    const std::string to_last = dist::text("message 0 from replica 0 to replica ", last);
+    neighbors::require_error(strategy, "ShapeMismatch", {from_last, "3 elements of 8 bytes", "4 elements of 8 bytes"},
+                             other_count);
+    neighbors::require_error(strategy, "ShapeMismatch", {from_last, "3 elements of 4 bytes, of another type"},
+                             other_type);
+    neighbors::require_error(strategy, "CollectiveMismatch",
+                             {to_last, "3 elements of 8 bytes", dist::text("replica ", last, " does not receive")},
+                             not_received);
+    neighbors::require_error(strategy, "CollectiveMismatch", {to_last, "1 element of 8 bytes", "does not send"},
+                             not_sent);
+    neighbors::require_error(strategy, "ShapeMismatch", {from_last, "2 elements of 8 bytes", "5 elements of 8 bytes"},
+                             swapped);
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t next = (id + 1) % size;
+      const std::size_t before = (id + size - 1) % size;
+      const std::vector<double> out = values(id, next, 10);
+      std::vector<double> in(10);
+      replica.neighbor_exchange({{next, out}}, {{before, in}});
+      return std::size_t{in != values(before, id, 10)};
+    });
+  }
+
+  SUBCASE("a replica that there is not is an invalid argument") {
+    const auto said = strategy.run([&](auto& replica) {
+      const std::vector<double> out(3);
+      try {
+        replica.neighbor_exchange({{size, out}}, {});
+      } catch (const dist::InvalidArgument& error) {
+        return std::string{error.what()};
+      }
+      return std::string{"no error"};
+    });
+    for (const std::string& text : strategy.local_results(said))
+      CHECK(text.find(dist::text("replica ", size, " of ", size)) != std::string::npos);
+  }
+}
