@@ -9,6 +9,8 @@
 #include <dist/cluster.hpp>
 #include <dist/cluster/mpi/world_host.hpp>
 #include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>

@@ -43,14 +43,18 @@ TEST_CASE("between members that pass messages each call takes the way of its thr
   constexpr dist::AlgorithmThresholds thresholds{.tree_up_to = 100, .halving_doubling_up_to = 5000};
   Network network{ranks, {}};
   // A tree sends each value up and down its 7 edges; the others send from every rank, in 3 and in 7 steps each way.
-  for (const auto& [bytes, messages] : {std::pair{100, 2 * 7}, {5000, 2 * 3 * 8}, {5001, 2 * 7 * 8}}) {
-    CAPTURE(bytes);
-    static_cast<void>(network.run([&, bytes = static_cast<std::size_t>(bytes)](const Network::Communicator& comm) {
-      std::vector<unsigned char> values(bytes, 1);
+  struct Expected {
+    std::size_t bytes;
+    std::size_t messages;
+  };
+  for (const Expected& expected : {Expected{100, 2 * 7}, {5000, 2 * 3 * 8}, {5001, 2 * 7 * 8}}) {
+    CAPTURE(expected.bytes);
+    static_cast<void>(network.run([&](const Network::Communicator& comm) {
+      std::vector<unsigned char> values(expected.bytes, 1);
       Auto{comm, thresholds}.with_timeout(std::chrono::seconds{1}).all_reduce(dist::sum, std::span{values});
-      CHECK(values == std::vector<unsigned char>(bytes, ranks));
+      CHECK(values == std::vector<unsigned char>(expected.bytes, ranks));
     }));
-    CHECK(network.messages() == static_cast<std::size_t>(messages));
+    CHECK(network.messages() == expected.messages);
   }
   static_cast<void>(network.run([&](const Network::Communicator& comm) {
     CHECK(Auto{comm}.thresholds() == thresholds_for(dist::usual_costs, ranks));
