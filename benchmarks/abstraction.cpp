@@ -83,9 +83,8 @@ __attribute__((noinline)) Result with(Strategy& strategy, const Data& data, int 
     for (std::size_t f = 0; f < features; ++f)
       g[f] = replica.transform_reduce(dist::sum, dist::IndexRange{0, batch},
                                       [&](std::size_t n) { return e[n] * data.x[f * batch + n]; });
-    replica.reduce_and_apply(dist::sum, g, w, [&](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-      replica.for_each(mine.size(), [&](std::size_t i) { mine[i] -= rate * reduced[i]; });
-    });
+    replica.reduce_and_apply(dist::sum, g, w,
+                             [](std::size_t, float weight, float gradient) { return weight - rate * gradient; });
     total_loss.assign_add(replica, replica.all_reduce(dist::sum, loss));
   };
   for (int i = 0; i < steps; ++i) strategy.run(step);

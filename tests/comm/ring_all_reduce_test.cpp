@@ -58,18 +58,15 @@ TEST_CASE("tensors in two parts are reduced like others (spec H18)") {
     for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i % 1000 + replica.local_index());
     std::vector<float> mirror(elements, 1.0f);
     replica.collectives().reduce_and_apply(dist::sum, std::span<float>{values}, std::span<float>{mirror},
-                                           [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                                             for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += reduced[i];
-                                           });
+                                           [](std::size_t, float weight, float reduced) { return weight + reduced; });
     std::vector<float> sums(elements);
     std::vector<float> halves(elements);
     replica.collectives().reduce_scatter(dist::sum, std::span<const float>{values},
                                          [&](std::size_t first, std::span<const float> reduced) {
                                            std::copy(reduced.begin(), reduced.end(), sums.data() + first);
                                          });
-    replica.collectives().update_shards(std::span<float>{halves}, [&](std::size_t first, std::span<float> mine) {
-      std::copy_n(sums.data() + first, mine.size(), mine.data());
-    });
+    replica.collectives().update_shards(std::span<const float>{sums}, std::span<float>{halves},
+                                        [](std::size_t, float, float reduced) { return reduced; });
     replica.collectives().all_reduce(dist::sum, std::span<float>{values});
     std::size_t mistakes = 0;
     for (std::size_t i = 0; i < elements; ++i) {

@@ -35,20 +35,17 @@ TEST_CASE("the collectives of a group of one are identities (spec H03)") {
   CHECK(values == before);
 }
 
-TEST_CASE("reduce_and_apply is one call of the update with everything") {
+TEST_CASE("reduce_and_apply updates every element once, by the gradients themselves") {
   std::array<float, 4> gradient{1, 2, 3, 4};
   std::array<float, 4> mirror{10, 20, 30, 40};
-  int calls = 0;
-  dist::SelfCollectives::reduce_and_apply(
-      dist::mean, std::span<float>{gradient}, std::span<float>{mirror},
-      [&](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
-        ++calls;
-        CHECK(first == 0);
-        REQUIRE(mine.size() == 4);
-        REQUIRE(reduced.size() == 4);
-        for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= reduced[i];
-      });
-  CHECK(calls == 1);
+  std::array<int, 4> calls{};
+  dist::SelfCollectives::reduce_and_apply(dist::mean, std::span<float>{gradient}, std::span<float>{mirror},
+                                          [&](std::size_t i, float weight, float reduced) {
+                                            ++calls[i];
+                                            CHECK(reduced == gradient[i]);
+                                            return weight - reduced;
+                                          });
+  CHECK(calls == std::array<int, 4>{1, 1, 1, 1});
   CHECK(mirror == std::array<float, 4>{9, 18, 27, 36});
   CHECK(gradient == std::array<float, 4>{1, 2, 3, 4});
 }
@@ -63,23 +60,27 @@ TEST_CASE("the halves of reduce_and_apply see the values themselves") {
                                           CHECK(reduced.data() == values.data());
                                           CHECK(reduced.size() == 3);
                                         });
-  dist::SelfCollectives::update_shards(std::span<float>{values}, [&](std::size_t first, std::span<float> mine) {
-    ++calls;
-    CHECK(first == 0);
-    CHECK(mine.data() == values.data());
-    REQUIRE(mine.size() == 3);
-    mine[1] = 7;
-  });
-  CHECK(calls == 2);
+  const std::array<float, 3> gradients{4, 5, 6};
+  dist::SelfCollectives::update_shards(std::span<const float>{gradients}, std::span<float>{values},
+                                       [&](std::size_t i, float weight, float gradient) {
+                                         ++calls;
+                                         CHECK(weight == values[i]);
+                                         CHECK(gradient == gradients[i]);
+                                         return i == 1 ? 7.0f : weight;
+                                       });
+  CHECK(calls == 4);
   CHECK(values == std::array<float, 3>{1, 7, 3});
 }
 
 TEST_CASE("nothing is called where there are no elements") {
   const std::span<float> none;
   int calls = 0;
-  const auto call = [&](auto...) { ++calls; };
-  dist::SelfCollectives::reduce_and_apply(dist::sum, none, none, call);
-  dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{none}, call);
-  dist::SelfCollectives::update_shards(none, call);
+  const auto update = [&](std::size_t, float weight, float) {
+    ++calls;
+    return weight;
+  };
+  dist::SelfCollectives::reduce_and_apply(dist::sum, none, none, update);
+  dist::SelfCollectives::reduce_scatter(dist::sum, std::span<const float>{none}, [&](auto...) { ++calls; });
+  dist::SelfCollectives::update_shards(std::span<const float>{none}, none, update);
   CHECK(calls == 0);
 }

@@ -1,4 +1,4 @@
-// expect: this policy lacks update_shards(values, update)
+// expect: this policy lacks update_shards(gradients, mirror, update)
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 

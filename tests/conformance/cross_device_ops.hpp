@@ -337,15 +337,12 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
       result.gradient[i] = static_cast<float>(small_number(replica.replica_id().index(), i));
       result.mirror[i] = static_cast<float>(i % 10);
     }
-    replica.collectives().reduce_and_apply(
-        dist::sum, std::span<float>{result.gradient}, std::span<float>{result.mirror},
-        [&](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
-          if (mine.empty()) throw std::logic_error("an update of no elements");
-          for (std::size_t i = 0; i < mine.size(); ++i) {
-            updates[first + i].fetch_add(1);
-            mine[i] -= 2 * reduced[i];
-          }
-        });
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{result.gradient},
+                                           std::span<float>{result.mirror},
+                                           [&](std::size_t i, float weight, float reduced) {
+                                             updates[i].fetch_add(1);
+                                             return weight - 2 * reduced;
+                                           });
     return result;
   });
   CAPTURE(count);
@@ -399,15 +396,13 @@ void check_halves(S& strategy, Op op, std::size_t count) {
       }
     });
     next = 0;
-    replica.collectives().update_shards(result.mirror.elements(), [&](std::size_t first, std::span<T> mine) {
-      result.wrong += first < next || mine.empty();
-      next = first + mine.size();
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        take(updaters, first + i);
-        result.wrong += mine[i] != static_cast<T>((first + i) % 2);
-        mine[i] = expected_reduction<T, Op>(replicas, first + i);
-      }
-    });
+    replica.collectives().update_shards(
+        operands.elements(), result.mirror.elements(), [&](std::size_t i, T weight, T gradient) {
+          result.wrong += i < next || gradient != element<T>(rank, i) || weight != static_cast<T>(i % 2);
+          next = i + 1;
+          take(updaters, i);
+          return expected_reduction<T, Op>(replicas, i);
+        });
     return result;
   });
   CAPTURE(dist::dtype_name<T>);
@@ -442,17 +437,13 @@ void check_halves_are_the_whole(S& strategy, std::size_t count) {
   const auto same = strategy.run([&](auto& replica) {
     std::vector<float> gradient(count), whole(count), halves(count), sums(count);
     for (std::size_t i = 0; i < count; ++i) gradient[i] = awkward_number(replica.replica_id().index(), i);
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{whole},
-                                           [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                                             std::ranges::copy(reduced, mine.begin());
-                                           });
+    const auto take = [](std::size_t, float, float reduced) { return reduced; };
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{whole}, take);
     replica.collectives().reduce_scatter(dist::sum, std::span<const float>{gradient},
                                          [&](std::size_t first, std::span<const float> reduced) {
                                            std::ranges::copy(reduced, std::span{sums}.subspan(first).begin());
                                          });
-    replica.collectives().update_shards(std::span<float>{halves}, [&](std::size_t first, std::span<float> mine) {
-      std::ranges::copy(std::span{sums}.subspan(first, mine.size()), mine.begin());
-    });
+    replica.collectives().update_shards(std::span<const float>{sums}, std::span<float>{halves}, take);
     return std::memcmp(whole.data(), halves.data(), count * sizeof(float)) == 0;
   });
   for (const bool equal : same) CHECK(equal);
@@ -562,10 +553,10 @@ void check_mismatches(S& strategy) {
   check_mismatch(strategy, "called shapes of 8 exchanged bytes", "called flags of 8 exchanged bytes",
                  exchange_of("shapes"), exchange_of("flags"));
   const auto barrier = [](auto& replica) { replica.barrier(); };
-  const auto apply = [](auto& replica) {
+  const auto keep = [](std::size_t, float weight, float) { return weight; };
+  const auto apply = [keep](auto& replica) {
     std::vector<float> gradient(1000), mirror(1000);
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                                           [](std::size_t, std::span<float>, std::span<const float>) {});
+    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror}, keep);
   };
   check_mismatch(strategy, "called all_reduce(sum) of 4 f32", "called all_reduce(max) of 4 f32",
                  all_reduce_of<float>(dist::sum, 4), all_reduce_of<float>(dist::max, 4));
@@ -589,10 +580,10 @@ void check_mismatches(S& strategy) {
                                            [](std::size_t, std::span<const float>) {});
     };
   };
-  const auto update_shards = [](std::size_t count) {
-    return [count](auto& replica) {
+  const auto update_shards = [keep](std::size_t count) {
+    return [count, keep](auto& replica) {
       std::vector<float> mirror(count);
-      replica.collectives().update_shards(std::span<float>{mirror}, [](std::size_t, std::span<float>) {});
+      replica.collectives().update_shards(std::span<const float>{mirror}, std::span<float>{mirror}, keep);
     };
   };
   check_mismatch(strategy, "called reduce_scatter(sum) of 1000 f32", "called reduce_scatter(max) of 1000 f32",
@@ -718,9 +709,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
             std::vector<float> gradient(mirror.size(), static_cast<float>(replica.local_index() + 1));
             replica.collectives().reduce_and_apply(
                 dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += reduced[i];
-                });
+                [](std::size_t, float weight, float reduced) { return weight + reduced; });
           });
         const auto expected = 1 + 3 * static_cast<float>(replicas * (replicas + 1) / 2);
         CHECK(std::count(mirror.begin(), mirror.end(), expected) == 5000);
@@ -762,9 +751,8 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
           for (int round = 0; round < 20; ++round) {
             const float before = std::ldexp(1.0f, round);
             mistakes += static_cast<std::size_t>(5000 - std::count(mirror.begin(), mirror.end(), before));
-            replica.collectives().update_shards(std::span<float>{mirror}, [](std::size_t, std::span<float> mine) {
-              for (float& value : mine) value *= 2;
-            });
+            replica.collectives().update_shards(std::span<const float>{mirror}, std::span<float>{mirror},
+                                                [](std::size_t, float value, float) { return 2 * value; });
           }
           return mistakes;
         });
@@ -827,9 +815,10 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     const std::string message = stopped_by(0, strategy, [](auto& replica) {
       std::vector<float> gradient(3000), mirror(3000);
       replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                               [&](std::size_t, std::span<float>, std::span<const float>) {
+                               [&](std::size_t i, float weight, float) {
                                  if (replica.replica_id().index() == 0) throw std::runtime_error("the step is NaN");
-                                 std::this_thread::sleep_for(30ms);
+                                 if (i % 500 == 0) std::this_thread::sleep_for(30ms);
+                                 return weight;
                                });
     });
     CAPTURE(message);
@@ -854,7 +843,10 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     check_all_reduce<float>(strategy, dist::sum, 1000);
     const std::string of_update = stopped_by(0, strategy, [&](auto& replica) {
       std::vector<float> mirror(3000);
-      replica.update_shards(std::span{mirror}, [&](std::size_t, std::span<float>) { throws_on_first(replica); });
+      replica.update_shards(std::span{mirror}, std::span{mirror}, [&](std::size_t i, float weight, float) {
+        if (replica.replica_id().index() == 0 || i % 500 == 0) throws_on_first(replica);
+        return weight;
+      });
       if constexpr (has_workers<Subject>) replica.barrier();
     });
     CAPTURE(of_update);
@@ -893,12 +885,11 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 20ms}}};
       const auto mirrors = strategy.run([&](auto& replica) {
         std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
-        replica.collectives().reduce_and_apply(
-            dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-            [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
-              if (first == 0) std::this_thread::sleep_for(100ms);
-              for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= reduced[i];
-            });
+        replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
+                                               [](std::size_t i, float weight, float reduced) {
+                                                 if (i == 0) std::this_thread::sleep_for(100ms);
+                                                 return weight - reduced;
+                                               });
         return mirror;
       });
       for (const std::vector<float>& mirror : mirrors) CHECK(mirror == std::vector<float>(1000, 2.0f));

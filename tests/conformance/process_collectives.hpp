@@ -228,11 +228,9 @@ void check_reduce_and_apply(const Ops& ops, Op op, std::size_t count, Findings& 
   Values<T> gradient(comm.rank(), count);
   const Values<T> before(comm.rank(), count);
   Values<T> mirror(0, count);
-  ops.reduce_and_apply(op, gradient.span(), mirror.span(),
-                       [](std::size_t first, std::span<T> mine, std::span<const T> reduced) {
-                         for (std::size_t i = 0; i < mine.size(); ++i)
-                           mine[i] = static_cast<T>(mine[i] + reduced[i] + static_cast<T>((first + i) % 3));
-                       });
+  ops.reduce_and_apply(op, gradient.span(), mirror.span(), [](std::size_t i, T weight, T reduced) {
+    return static_cast<T>(weight + reduced + static_cast<T>(i % 3));
+  });
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i)
     wrong += mirror.view()[i] !=
@@ -259,12 +257,10 @@ void check_halves(const Ops& ops, Op op, std::size_t count, Findings& found) {
   const std::vector<std::uint8_t> mine = seen;
   Values<T> mirror(0, count);
   std::size_t elsewhere = 0;
-  ops.update_shards(mirror.span(), [&](std::size_t first, std::span<T> shard) {
-    elsewhere += shard.empty();
-    for (std::size_t i = 0; i < shard.size(); ++i) {
-      elsewhere += mine[first + i] != 1;
-      shard[i] = element<T>(1, first + i);
-    }
+  ops.update_shards(values.view(), mirror.span(), [&](std::size_t i, T, T gradient) {
+    elsewhere += mine[i] != 1;
+    wrong += gradient != element<T>(comm.rank(), i);
+    return element<T>(1, i);
   });
   ops.all_reduce(dist::sum, std::span<std::uint8_t>{seen});
   const auto once = static_cast<std::size_t>(std::count(seen.begin(), seen.end(), std::uint8_t{1}));
@@ -461,8 +457,9 @@ void check_update_that_throws(const Ops& ops, Findings& found) {
   std::vector<float> gradient(3000), mirror(3000);
   const auto apply = [&] {
     ops.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                         [&](std::size_t, std::span<float>, std::span<const float>) {
+                         [&](std::size_t, float weight, float) {
                            if (comm.rank() == 0) throw std::runtime_error("the step is NaN");
+                           return weight;
                          });
   };
   if (comm.rank() == 0) {

@@ -315,9 +315,7 @@ void check_strategies(S& strategy) {
             const float loss = replica.all_reduce(dist::sum, 2.0f);
             replica.all_reduce(dist::mean, gradient.elements());
             replica.reduce_and_apply(dist::mean, gradient.elements(), weights.component(replica),
-                                     [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                                       for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= reduced[i];
-                                     });
+                                     [](std::size_t, float weight, float reduced) { return weight - reduced; });
             total.assign_add(replica, loss);
             steps.assign_add(replica, 1);
             return loss;

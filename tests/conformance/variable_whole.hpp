@@ -162,8 +162,9 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
         mistakes += !same_elements(all, values);
         std::vector<char> owned(size);
         replica.reduce_and_apply(dist::sum, gradients.component(replica), weights.component(replica),
-                                 [&](std::size_t first, std::span<float> block, std::span<const float>) {
-                                   for (std::size_t i = first; i < first + block.size(); ++i) owned[i] = 1;
+                                 [&](std::size_t i, float weight, float) {
+                                   owned[i] = 1;
+                                   return weight;
                                  });
         for (std::size_t i = 0; i < size; ++i)
           if (owned[i] || !S::Store::shared) mistakes += mine[i] != (owned[i] ? values[i] : 0.0f);

@@ -185,11 +185,9 @@ TEST_CASE("reduce_and_apply gives every mirror the same update of the reduced gr
       strategy.run([&](auto& context) {
         const std::size_t me = context.local_index();
         for (std::size_t i = 0; i < count; ++i) gradients[me][i] = static_cast<float>(me + 1);
-        context.reduce_and_apply(dist::sum, std::span<float>(gradients[me]), std::span<float>(mirrors[me]),
-                                 [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
-                                   for (std::size_t i = 0; i < mine.size(); ++i)
-                                     mine[i] += reduced[i] * static_cast<float>(first + i);
-                                 });
+        context.reduce_and_apply(
+            dist::sum, std::span<float>(gradients[me]), std::span<float>(mirrors[me]),
+            [](std::size_t i, float weight, float reduced) { return weight + reduced * static_cast<float>(i); });
       });
       const std::size_t total = replicas * (replicas + 1) / 2;
       std::size_t wrong = 0;
@@ -213,8 +211,8 @@ TEST_CASE("the halves of reduce_and_apply share out the elements alike, and one 
           if (replicas == 1) mistakes += static_cast<std::size_t>(reduced.data() != values.data() + first);
           std::copy(reduced.begin(), reduced.end(), sums.data() + first);
         });
-        context.update_shards(std::span(mirror), [&](std::size_t first, std::span<float> mine) {
-          for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += sums[first + i] * static_cast<float>(first + i);
+        context.update_shards(std::span(sums), std::span(mirror), [](std::size_t i, float weight, float reduced) {
+          return weight + reduced * static_cast<float>(i);
         });
         const auto total = static_cast<float>(replicas * (replicas + 1) / 2);
         for (std::size_t i = 0; i < count; ++i)
@@ -264,12 +262,10 @@ TEST_CASE("under one replica the size is a constant and collectives are identiti
     context.all_reduce(dist::prod, std::span<float>(values));
     CHECK(values == std::array<float, 3>{1, 2, 3});
     std::array<float, 3> mirror{10, 10, 10};
-    context.reduce_and_apply(dist::sum, std::span<float>(values), std::span<float>(mirror),
-                             [](std::size_t first, std::span<float> mine, std::span<const float> reduced) {
-                               for (std::size_t i = 0; i < mine.size(); ++i)
-                                 mine[i] -= reduced[i] * static_cast<float>(first + 1);
-                             });
-    CHECK(mirror == std::array<float, 3>{9, 8, 7});
+    context.reduce_and_apply(
+        dist::sum, std::span<float>(values), std::span<float>(mirror),
+        [](std::size_t i, float weight, float reduced) { return weight - reduced * static_cast<float>(i + 1); });
+    CHECK(mirror == std::array<float, 3>{9, 6, 1});
     int calls = 0;
     context.for_each(IndexRange{2, 5}, [&](std::size_t) { ++calls; });
     CHECK(calls == 3);
@@ -283,18 +279,26 @@ TEST_CASE("a gradient of another length than what it is applied to is refused, a
     const auto refused = strategy.run([](auto& replica) {
       std::array<float, 3> gradient{1, 1, 1};
       std::array<float, 2> mirror{5, 6};
-      const std::string expected = dist::text(
-          "The gradient of replica ", replica.replica_id().index(),
-          " does not fit what it is applied to (3 elements for 2). Give reduce_and_apply one gradient element "
-          "for each element to change.");
-      std::string message;
-      try {
-        replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                                 [](std::size_t, std::span<float> mine, std::span<const float>) { mine[0] = 0; });
-      } catch (const dist::ShapeMismatch& error) {
-        message = error.what();
-      }
-      return message == expected && mirror == std::array<float, 2>{5, 6};
+      const auto zero = [](std::size_t, float, float) { return 0.0f; };
+      const auto message_of = [](const auto& call) -> std::string {
+        try {
+          call();
+        } catch (const dist::ShapeMismatch& error) {
+          return error.what();
+        }
+        return {};
+      };
+      const auto expected = [&](std::string_view operation) {
+        return dist::text("The gradient of replica ", replica.replica_id().index(),
+                          " does not fit what it is applied to (3 elements for 2). Give ", operation,
+                          " one gradient element for each element to change.");
+      };
+      return message_of([&] {
+               replica.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror}, zero);
+             }) == expected("reduce_and_apply") &&
+             message_of([&] { replica.update_shards(std::span<float>{gradient}, std::span<float>{mirror}, zero); }) ==
+                 expected("update_shards") &&
+             mirror == std::array<float, 2>{5, 6};
     });
     for (const bool each : strategy.local_results(refused)) CHECK(each);
   };
@@ -309,6 +313,7 @@ TEST_CASE("every collective waits as long as its call's options say (spec H13)")
   auto variable = strategy.variable<float, dist::OnRead, dist::Sum>({2});
   const dist::CommunicationOptions soon{.timeout = std::chrono::milliseconds{5}};
   const auto nothing = [](auto&&...) {};
+  const auto keep = [](std::size_t, float weight, float) { return weight; };
   const auto calls = std::tuple{
       [&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, 1.0f, soon)); },
       [&](auto& replica) {
@@ -327,7 +332,7 @@ TEST_CASE("every collective waits as long as its call's options say (spec H13)")
       [&](auto& replica) { static_cast<void>(replica.broadcast(1, 1, soon)); },
       [&](auto& replica) {
         std::vector<float> values(100);
-        replica.reduce_and_apply(dist::sum, std::span{values}, std::span{values}, nothing, soon);
+        replica.reduce_and_apply(dist::sum, std::span{values}, std::span{values}, keep, soon);
       },
       [&](auto& replica) {
         std::vector<float> values(100);
@@ -335,7 +340,7 @@ TEST_CASE("every collective waits as long as its call's options say (spec H13)")
       },
       [&](auto& replica) {
         std::vector<float> values(100);
-        replica.update_shards(std::span{values}, nothing, soon);
+        replica.update_shards(std::span{values}, std::span{values}, keep, soon);
       },
       [&](auto& replica) {
         int mine = 0;

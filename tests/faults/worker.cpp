@@ -263,9 +263,7 @@ void train(const Plan& plan, const Fault& fault) {
       for (float& gradient : gradients.component(replica)) gradient = static_cast<float>(step % 4);
       const Fault::Kill soon{fault.happens("kill_inside") && step >= Fault::step};
       replica.reduce_and_apply(dist::mean, gradients.component(replica), weights.component(replica),
-                               [](std::size_t, std::span<float> mine, std::span<const float> mean) {
-                                 for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += mean[i];
-                               });
+                               [](std::size_t, float weight, float mean) { return weight + mean; });
     });
     expected += static_cast<float>(step % 4);
   }

@@ -286,9 +286,9 @@ TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's grad
   std::vector<int> visits(net.padded_count);
   strategy.run([&](auto& replica) {
     pass(replica);
-    net.reduce_and_apply(replica, [&](std::size_t first, std::span<double> mine, std::span<const double> reduced) {
-      REQUIRE(mine.size() == reduced.size());
-      for (std::size_t i = 0; i < mine.size(); ++i) ++visits[first + i];
+    net.reduce_and_apply(replica, [&](std::size_t i, double weight, double) {
+      ++visits[i];
+      return weight;
     });
   });
   for (const nn::Parameter& parameter : net.layout())
@@ -296,8 +296,9 @@ TEST_CASE_TEMPLATE("reduce_and_apply of a network applies every parameter's grad
   for (int attempt = 0; attempt < 20; ++attempt)
     CHECK_THROWS_AS(strategy.run([&](auto& replica) {
       pass(replica);
-      net.reduce_and_apply(replica, [&](std::size_t, std::span<double>, std::span<const double>) {
+      net.reduce_and_apply(replica, [&](std::size_t, double weight, double) {
         if (replica.replica_id().index() == 1) throw std::runtime_error("out of ink");
+        return weight;
       });
     }),
                     dist::ReplicaError);

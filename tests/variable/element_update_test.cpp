@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <dist/comm/element_update.hpp>
 #include <dist/core/bfloat16.hpp>
 
 #include <doctest/doctest.h>
@@ -21,6 +22,11 @@ TEST_CASE("an update makes the new element from the old one and the one given") 
   CHECK(Minimum{}(2.0f, 7.0f) == 2.0f);
   CHECK(Maximum{}(7.0f, 2.0f) == 7.0f);
   CHECK(Maximum{}(2.0f, 7.0f) == 7.0f);
+}
+
+TEST_CASE("a write is an update of any element") {
+  static_assert(dist::ElementUpdate<WriteElement<Add>, std::int8_t>);
+  CHECK(WriteElement<Subtract>{}(3, 7.0f, 2.0f) == 5.0f);
 }
 
 TEST_CASE("minimum and maximum with a NaN are NaN") {

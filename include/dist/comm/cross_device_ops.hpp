@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -16,14 +17,14 @@ namespace detail {
 /// In the place of a policy that was not named.
 struct NoOps {};
 
-struct ApplyNothing {
-  void operator()(std::size_t, std::span<float>, std::span<const float>) const {}
+struct KeepWeight {
+  template <class T>
+  T operator()(std::size_t, T weight, T) const {
+    return weight;
+  }
 };
 struct UseNothing {
   void operator()(std::size_t, std::span<const float>) const {}
-};
-struct UpdateNothing {
-  void operator()(std::size_t, std::span<float>) const {}
 };
 }  // namespace detail
 
@@ -64,21 +65,23 @@ concept HasReduceScatter = requires(const B ops, std::span<const T> values, deta
 };
 /// Each member changes its shard of what all get.
 template <class B, class T>
-concept HasUpdateShards = requires(const B ops, std::span<T> mirror, detail::UpdateNothing update) {
-  ops.update_shards(mirror, update);
+concept HasUpdateShards = requires(const B ops, std::span<const T> gradients, std::span<T> mirror,
+                                   detail::KeepWeight update) {
+  ops.update_shards(gradients, mirror, update);
 };
 /// Reduces, changes the shards and gives them to all, in one pass.
 template <class B, class T, class Op>
-concept FusesUpdate = requires(const B ops, std::span<T> values, detail::ApplyNothing apply) {
-  ops.reduce_and_apply(Op{}, values, values, apply);
+concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWeight update) {
+  ops.reduce_and_apply(Op{}, values, values, update);
 };
 
 /// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
 /// values of one of them (`broadcast`), or those of all, concatenated (`all_gather`, and `exchange` of one small
-/// value), and gradients are reduced and applied in one pass (`reduce_and_apply`). For what must be known of all
-/// reduced values before they are applied, such as their norm, the pass has two halves with the same division of the
-/// elements among the replicas: each sees the reduction of its shard (`reduce_scatter`), and each changes its shard of
-/// what all get (`update_shards`). Nothing is called for a shard without elements.
+/// value), and gradients are reduced and applied in one pass, element by element (`reduce_and_apply`, ElementUpdate). For
+/// what must be known of all reduced values before they are applied, such as their norm, the pass has two halves with
+/// the same division of the elements among the replicas: each sees the reduction of its shard, span by span
+/// (`reduce_scatter`), and each updates its shard of what all get by gradients that it has kept (`update_shards`).
+/// Nothing is called for a shard without elements.
 template <class B>
 concept Collectives = Communicator<CommunicatorOf<B>> && TellsFailures<B> && HasAllReduce<B, float, Sum> &&
     HasBroadcast<B, float> && HasAllGather<B, float> && HasExchange<B, bool> && FusesUpdate<B, float, Sum> &&
@@ -128,7 +131,8 @@ template <class On>
                 "dist::Collectives");
   static_assert(scatters,
                 "this policy lacks reduce_scatter(reduction, values, use): see the concept dist::Collectives");
-  static_assert(updates, "this policy lacks update_shards(values, update): see the concept dist::Collectives");
+  static_assert(updates,
+                "this policy lacks update_shards(gradients, mirror, update): see the concept dist::Collectives");
   return tells && all_reduces && broadcasts && gathers && exchanges && applies && scatters && updates;
 }
 

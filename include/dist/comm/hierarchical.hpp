@@ -16,6 +16,7 @@
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
 #include <dist/core/algorithms.hpp>
@@ -221,29 +222,20 @@ class Hierarchical {
                          std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(of_all));
   }
 
-  /// Reduces the gradients and applies them: on member 0 of each group `update(first, mirror, reduced)` is called for a
-  /// share of the elements, and all mirrors get the result. Leaves the gradients as they were. A collective call.
-  template <class T, ReduceOp<T> Op, class Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+  /// Reduces the gradients and applies them: member 0 of each group updates a share of the elements, and all mirrors get
+  /// the result. Leaves the gradients as they were. A collective call.
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
     if (one_group()) return lower_.reduce_and_apply(op, gradient, mirror, update);
     if (alone()) return upper_->reduce_and_apply(op, gradient, mirror, update);
     telling_failures([&] {
       reduce_group<T>("reduce_and_apply", op, gradient, [&]<class W>(std::span<W> sums) {
         if constexpr (std::same_as<W, T>) {
           upper_->reduce_and_apply(detail::Unfinished<Op>{}, sums, mirror,
-                                   [&](std::size_t first, std::span<T> mine, std::span<const T> combined) {
-                                     finish_blocks<T, Op>(combined, [&](std::size_t at, std::span<const T> reduced) {
-                                       update(first + at, mine.subspan(at, reduced.size()), reduced);
-                                     });
-                                   });
+                                   detail::FinishingUpdate<Op, Update>{update, layout_->size()});
         } else {
-          upper_->all_reduce(detail::Unfinished<Op>{}, sums);
-          upper_->update_shards(mirror, [&](std::size_t first, std::span<T> mine) {
-            finish_blocks<T, Op>(std::span<const W>{sums.subspan(first, mine.size())},
-                                 [&](std::size_t at, std::span<const T> reduced) {
-                                   update(first + at, mine.subspan(at, reduced.size()), reduced);
-                                 });
-          });
+          const AlignedBuffer<T> reduced = reduce_across_groups<T, Op>(sums);
+          upper_->update_shards(std::span<const T>{reduced.data(), reduced.size()}, mirror, update);
         }
       });
       patient_.broadcast(0, mirror);
@@ -265,26 +257,22 @@ class Hierarchical {
               });
         } else {
           // Shares of wider elements would not be those of update_shards.
-          upper_->all_reduce(detail::Unfinished<Op>{}, sums);
-          AlignedBuffer<T> all(sums.size());
-          finish_blocks<T, Op>(std::span<const W>{sums}, [&](std::size_t at, std::span<const T> reduced) {
-            std::copy(reduced.begin(), reduced.end(), all.data() + at);
-          });
-          upper_->reduce_scatter(max, std::span<const T>{all.data(), all.size()}, use);
+          const AlignedBuffer<T> reduced = reduce_across_groups<T, Op>(sums);
+          upper_->reduce_scatter(max, std::span<const T>{reduced.data(), reduced.size()}, use);
         }
       });
       patient_.communicator().barrier();
     });
   }
-  /// The second half: member 0 of each group changes the same share of its mirror. A collective call.
-  template <class T, class Update>
-  void update_shards(std::span<T> mirror, Update&& update) const {
-    if (one_group()) return lower_.update_shards(mirror, update);
-    if (alone()) return upper_->update_shards(mirror, update);
+  /// The second half: member 0 of each group updates the same share of its mirror by its `gradients`. A collective call.
+  template <class T, ElementUpdate<T> Update>
+  void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
+    if (one_group()) return lower_.update_shards(gradients, mirror, update);
+    if (alone()) return upper_->update_shards(gradients, mirror, update);
     telling_failures([&] {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       lower_.communicator().publish(call, static_cast<T*>(nullptr));
-      if (leads()) upper_->update_shards(mirror, update);
+      if (leads()) upper_->update_shards(gradients, mirror, update);
       patient_.broadcast(0, mirror);
     });
   }
@@ -395,6 +383,15 @@ class Hierarchical {
                             });
     }
     if (leads()) use(sums);
+  }
+
+  /// The reduction of the groups' wider sums, finished and rounded.
+  template <class T, class Op, class W>
+  [[nodiscard]] AlignedBuffer<T> reduce_across_groups(std::span<W> sums) const {
+    upper_->all_reduce(detail::Unfinished<Op>{}, sums);
+    AlignedBuffer<T> all(sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) all.data()[i] = static_cast<T>(Op::finish(sums[i], layout_->size()));
+    return all;
   }
 
   /// Calls `use(at, reduced)` for blocks of `combined`, finished and rounded.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/messages/message_collectives.hpp>
@@ -96,11 +97,11 @@ struct RingAllReduce {
       }
     }
 
-    /// Reduces the gradients and applies them, in one pass: of its chunks of the reduced gradients each replica calls
-    /// `update(first, mirror, reduced)`, which changes the replica's own elements from `first` on, and the results go
-    /// round. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    /// Reduces the gradients and applies them, in one pass: each replica updates its own elements by its chunks of the
+    /// reduced gradients, and the results go round. All replicas may give the same memory as mirror. Leaves the
+    /// gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{
           .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
       AlignedBuffer<Accumulator<T>> work = widened(std::span<const T>{gradient});
@@ -108,7 +109,7 @@ struct RingAllReduce {
       const detail::Loan loan{comm_};
       reduce_chunks(call, op, wide, mirror);
       for_each_own_block<T>(wide, [&](std::size_t first, std::span<const T> reduced) {
-        update(first, mirror.subspan(first, reduced.size()), reduced);
+        detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
       });
       pass_round(call, wide, mirror, wide.size_bytes());
       comm_.barrier();
@@ -128,17 +129,18 @@ struct RingAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: of the same chunks, `update(first, mine)` changes the replica's own elements from `first` on,
-    /// and the results go round. All replicas may give the same memory as mirror. A collective call.
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    /// The second half: each replica updates its own elements of the same chunks by its `gradients`, and the results go
+    /// round. All replicas may give the same memory as mirror. A collective call.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       const std::size_t bytes_reduced = mirror.size() * sizeof(Accumulator<T>);
       const detail::Loan loan{comm_};
       publish(call, mirror, mirror);
       for_each_part(bytes_reduced, mirror.size(), [&](IndexRange part) {
         const IndexRange mine = chunk(part, comm_.rank() + 1);
-        if (mine.size() != 0) update(mine.begin, mirror.subspan(mine.begin, mine.size()));
+        detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
+                             gradients.subspan(mine.begin, mine.size()));
       });
       pass_round(call, mirror, mirror, bytes_reduced);
       comm_.barrier();

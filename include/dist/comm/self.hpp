@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/vectors.hpp>
 
 namespace dist {
 
@@ -68,11 +68,9 @@ class SelfCollectives {
     of_all[0] = mine;
   }
 
-  template <class T, ReduceOp<T> Op, class Update>
-  static void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, Update&& update) {
-    if (mirror.empty()) return;
-    detail::with_widest_vectors(
-        [&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror, std::span<const T>{gradient}); });
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+  static void reduce_and_apply(Op, std::span<T> gradient, std::span<T> mirror, const Update& update) {
+    update_shards(std::span<const T>{gradient}, mirror, update);
   }
 
   template <class T, ReduceOp<T> Op, class Use>
@@ -80,10 +78,9 @@ class SelfCollectives {
     if (!values.empty()) use(std::size_t{0}, values);
   }
 
-  template <class T, class Update>
-  static void update_shards(std::span<T> mirror, Update&& update) {
-    if (mirror.empty()) return;
-    detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update(std::size_t{0}, mirror); });
+  template <class T, ElementUpdate<T> Update>
+  static void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) {
+    detail::update_range(update, 0, mirror, gradients);
   }
 };
 

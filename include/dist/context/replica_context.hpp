@@ -12,6 +12,7 @@
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/neighbor_exchange.hpp>
 #include <dist/comm/neighbor_message.hpp>
@@ -328,21 +329,14 @@ class ReplicaContext {
   }
 
   /// Reduces `gradient` over the replicas and applies it to `mirror` in one pass over memory, each replica doing a
-  /// share.
-  ///
-  /// `update(first, mine, reduced)` is called with consecutive blocks: `mine` are this replica's elements from `first`
-  /// on, to be changed in place, `reduced` the reduced gradients for them. Every replica's `mirror` must hold the same
-  /// values before, and holds the same bits after. Throws ShapeMismatch when `gradient` and `mirror` differ in length.
-  /// A collective call.
+  /// share: `mirror[i] = update(i, mirror[i], reduced[i])`, for each element on one replica and in any order (see
+  /// ElementUpdate). Every replica's `mirror` must hold the same values before, and holds the same bits after. Leaves
+  /// `gradient` as it was. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A collective call.
   template <Reducible T, class Op, class Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update,
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update,
                         const CommunicationOptions& options = {}) const {
-    if constexpr (detail::require_reduce_op<Op, T>()) {
-      if (gradient.size() != mirror.size())
-        throw ShapeMismatch(
-            text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
-            text(gradient.size(), " elements for ", mirror.size()),
-            "Give reduce_and_apply one gradient element for each element to change");
+    if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
+      require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
       collective("reduce_and_apply", options,
                  [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
     }
@@ -352,8 +346,8 @@ class ReplicaContext {
   /// their norm. A collective call each, where there is more than one replica, with the same division of
   /// `values.size()` elements among the replicas.
   ///
-  /// Calls `use(first, reduced)` with consecutive blocks of this replica's share of the reduction; where there is one
-  /// replica, these are its `values` themselves. Leaves `values` as they were.
+  /// Calls `use(first, reduced)` with consecutive spans of this replica's share of the reduction, which lie where the
+  /// values do; where there is one replica, these are its `values` themselves. Leaves `values` as they were.
   template <class T, class Op, class Use>
     requires Reducible<std::remove_const_t<T>>
   void reduce_scatter(Op op, std::span<T> values, Use&& use, const CommunicationOptions& options = {}) const {
@@ -365,11 +359,18 @@ class ReplicaContext {
         collective("reduce_scatter", options, [&](const Collectives& ops) { ops.reduce_scatter(op, operands, use); });
     }
   }
-  /// Calls `update(first, mine)` with consecutive blocks of this replica's share of `mirror`, to be changed in place;
-  /// every replica's mirror then holds what the owners made of their shares. All replicas may give the same memory.
-  template <Reducible T, class Update>
-  void update_shards(std::span<T> mirror, Update&& update, const CommunicationOptions& options = {}) const {
-    collective("update_shards", options, [&](const Collectives& ops) { ops.update_shards(mirror, update); });
+  /// `mirror[i] = update(i, mirror[i], gradients[i])` for this replica's share of the elements; every replica's mirror
+  /// then holds what the owners made of their shares. Reads `gradients` of this share only; they may be the mirror
+  /// itself. All replicas may give the same memory as mirror. Throws ShapeMismatch when the two differ in length.
+  template <class G, Reducible T, class Update>
+    requires std::same_as<std::remove_const_t<G>, T>
+  void update_shards(std::span<G> gradients, std::span<T> mirror, const Update& update,
+                     const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_element_update<Update, T>()) {
+      require_gradient_for_each("update_shards", gradients.size(), mirror.size());
+      collective("update_shards", options,
+                 [&](const Collectives& ops) { ops.update_shards(std::span<const T>{gradients}, mirror, update); });
+    }
   }
 
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
@@ -436,6 +437,12 @@ class ReplicaContext {
   }
 
  private:
+  void require_gradient_for_each(std::string_view operation, std::size_t gradients, std::size_t elements) const {
+    if (gradients != elements)
+      throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
+                          text(gradients, " elements for ", elements),
+                          text("Give ", operation, " one gradient element for each element to change"));
+  }
   /// A context that was kept is not to be used after its run, nor in a thread that is no replica.
   [[nodiscard]] bool is_in_its_run() const noexcept {
     if constexpr (CollectivesOfOne<Collectives>)

@@ -31,6 +31,13 @@ template <class Layer>
   return false;
 }
 
+/// Whether a network stores its gradients; networks other than nn::Network do.
+template <class Network>
+inline constexpr bool stores_gradients = true;
+template <class Network>
+  requires requires { Network::stores_gradients; }
+inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
+
 }  // namespace detail
 
 /// Where a network's gradients are before they are applied: which layers store the gradient of their kernel.

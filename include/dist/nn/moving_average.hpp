@@ -14,6 +14,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -37,13 +38,15 @@ void require_value_of(const Variable& variable, TensorView<const T> value, float
   require_decay("assign_moving_average", "decay", decay);
 }
 
-/// What moves a variable's element towards a value: variable - (1 - decay) (variable - value).
+/// The ElementUpdate that moves a variable towards a value: variable - (1 - decay) (variable - value).
 template <class T>
 struct MoveTowards {
   T part;
 
   explicit MoveTowards(float decay) : part(static_cast<T>(1 - double{decay})) {}
-  [[nodiscard]] T operator()(T variable, T value) const { return static_cast<T>(variable - part * (variable - value)); }
+  [[nodiscard]] DIST_HD T operator()(std::size_t, T variable, T value) const {
+    return static_cast<T>(variable - part * (variable - value));
+  }
 };
 
 }  // namespace detail
@@ -64,9 +67,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
   if constexpr (kept_equal) {
     // reduce_and_apply takes a mutable span, but only reads the operand.
     const std::span<T> operand{const_cast<T*>(value.data()), value.size()};
-    replica.reduce_and_apply(mean, operand, copy, [&](std::size_t, std::span<T> elements, std::span<const T> means) {
-      for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = moved(elements[i], means[i]);
-    });
+    replica.reduce_and_apply(mean, operand, copy, moved);
   } else {
     constexpr std::size_t block = 1024;
     T means[block];
@@ -74,7 +75,7 @@ void assign_moving_average(const InReplica auto& replica, Variable& variable,
       const std::size_t count = std::min(block, copy.size() - first);
       std::copy_n(value.data() + first, count, means);
       replica.all_reduce(mean, std::span<T>{means, count});
-      for (std::size_t i = 0; i < count; ++i) copy[first + i] = moved(copy[first + i], means[i]);
+      for (std::size_t i = 0; i < count; ++i) copy[first + i] = moved(first + i, copy[first + i], means[i]);
     }
   }
 }
@@ -85,7 +86,7 @@ void assign_moving_average(const InUpdate auto& context, Variable& variable,
   detail::require_value_of(variable, value, decay);
   const detail::MoveTowards<typename Variable::Element> moved{decay};
   const auto copy = variable.component(context);
-  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = moved(copy[i], value[i]);
+  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = moved(i, copy[i], value[i]);
 }
 /// Outside replica functions: what `read` gives there, moved towards the one value, is assigned to every copy.
 template <class Variable>
@@ -96,7 +97,7 @@ void assign_moving_average(const InCrossReplica auto& context, Variable& variabl
   std::copy_n(value.data(), value.size(), next.data());
   const auto now = variable.read(context);
   const detail::MoveTowards<typename Variable::Element> moved{decay};
-  for (std::size_t i = 0; i < next.size(); ++i) next[i] = moved(now[i], next[i]);
+  for (std::size_t i = 0; i < next.size(); ++i) next[i] = moved(i, now[i], next[i]);
   variable.assign(context, next);
 }
 

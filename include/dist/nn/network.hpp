@@ -226,15 +226,16 @@ class Network {
   }
 
   /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters, as
-  /// `ReplicaContext::reduce_and_apply` does: `update(first, mine, reduced)` is called with consecutive blocks of this
-  /// replica's shares. A kernel gradient that is not stored is computed for the owner's share of the kernel, from the
-  /// activations of all replicas. A collective call. Throws InvalidArgument when such activations are gone, because a
-  /// `forward` followed the `backward`, or there was none.
+  /// `ReplicaContext::reduce_and_apply` does, by an ElementUpdate. A kernel gradient that is not stored is computed for
+  /// the owner's share of the kernel, from the activations of all replicas. A collective call. Throws InvalidArgument
+  /// when such activations are gone, because a `forward` followed the `backward`, or there was none.
   template <InReplica Replica, class Update>
-  void reduce_and_apply(const Replica& replica, Update&& update) {
-    const std::span<Element> parameters = parameters_.component(replica);
-    if constexpr (!stores_gradients) require_batches(replica);
-    apply_from<0, 0>(replica, gradients_.component(replica), parameters, update);
+  void reduce_and_apply(const Replica& replica, const Update& update) {
+    if constexpr (dist::detail::require_element_update<Update, Element>()) {
+      const std::span<Element> parameters = parameters_.component(replica);
+      if constexpr (!stores_gradients) require_batches(replica);
+      apply_from<0, 0>(replica, gradients_.component(replica), parameters, update);
+    }
   }
 
  private:
@@ -307,7 +308,8 @@ class Network {
 
   /// Applies the gradients from element `Begin` on, which lies in the parameters of layer `Layer` or of one before.
   template <std::size_t Layer, std::size_t Begin, class Replica, class Update>
-  void apply_from(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters, Update& update) {
+  void apply_from(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters,
+                  const Update& update) {
     if constexpr (Layer == Net::layer_count) {
       apply_stored<IndexRange{Begin, padded_count}>(replica, gradients, parameters, update);
     } else if constexpr (stores<Layer>) {
@@ -322,18 +324,17 @@ class Network {
   }
   template <IndexRange Range, class Replica, class Update>
   void apply_stored(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters,
-                    Update& update) {
+                    const Update& update) {
     if constexpr (Range.begin == 0 && Range.end == padded_count) {
       replica.reduce_and_apply(sum, gradients, parameters, update);
     } else if constexpr (Range.size() > 0) {
       replica.reduce_and_apply(sum, gradients.subspan(Range.begin, Range.size()),
                                parameters.subspan(Range.begin, Range.size()),
-                               [&](std::size_t first, std::span<Element> mine, std::span<const Element> reduced)
-                                   DIST_INLINE_LAMBDA { update(Range.begin + first, mine, reduced); });
+                               dist::detail::ShiftedUpdate<Update>{update, Range.begin});
     }
   }
   template <std::size_t Layer, std::size_t Offset, class Replica, class Update>
-  void apply_owned(const Replica& replica, std::span<Element> parameters, Update& update) {
+  void apply_owned(const Replica& replica, std::span<Element> parameters, const Update& update) {
     using Geometry = typename Net::template Layer<Layer>::Geometry;
     constexpr std::size_t granule = 16;  // of inputs that the kernel computes together: shards end where blocks do
     const std::size_t replicas = replica.num_replicas_in_sync();
@@ -348,7 +349,7 @@ class Network {
           shard_of(Geometry::inputs, replica.replica_id().index(), replicas, granule),
           [&](std::size_t first, std::span<const Element> reduced) DIST_INLINE_LAMBDA {
             const std::span<Element> weights{mine.kernel + first, reduced.size()};
-            update(Offset + first, weights, reduced);
+            dist::detail::update_block(update, Offset + first, weights, reduced);
             dist::detail::copy_to_others<Element>(
                 replicas, [&](std::size_t rank) { return peers(rank).kernel + first; }, weights, past_caches);
           },

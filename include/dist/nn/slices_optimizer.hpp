@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +22,9 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/optimizer_function.hpp>
+#include <dist/nn/optimizers/slot_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/scatter.hpp>  // and with it the collectives of indexed slices
@@ -94,7 +96,9 @@ class SlicesOptimizer {
       for (std::size_t rank = 0; rank < members; ++rank) scratch.add(slices_of(rank));
       std::sort(scratch.entries.begin(), scratch.entries.end());
       function_.template with_update<Element>(iteration, [&](const auto update) {
-        update_rows(replica, update, scratch, std::make_index_sequence<decltype(update)::slots.size()>{});
+        SlotUpdate<std::remove_const_t<decltype(update)>, Element> with_slots{update, {}};
+        for (std::size_t k = 0; k < slots_.size(); ++k) with_slots.slots[k] = slots_[k].component(replica).data();
+        update_rows(replica, with_slots, scratch);
       });
     });
     iterations_.assign(replica, same(iteration));
@@ -147,10 +151,9 @@ class SlicesOptimizer {
   };
 
   /// All named rows of this replica's copy; where others share it, a part of them.
-  template <class Replica, class Update, std::size_t... K>
-  void update_rows(const Replica& replica, const Update& update, Scratch& scratch, std::index_sequence<K...> indices) {
+  template <class Replica, class Update>
+  void update_rows(const Replica& replica, const Update& update, Scratch& scratch) {
     const std::span<Element> weights = variable_->component(replica);
-    [[maybe_unused]] const std::array<Element*, sizeof...(K)> slots{slots_[K].component(replica).data()...};
     const std::span<const Entry> entries{scratch.entries};
     const auto begins_row = [&](std::size_t i) { return i == 0 || entries[i].index != entries[i - 1].index; };
     std::size_t distinct = 0;
@@ -163,9 +166,8 @@ class SlicesOptimizer {
         while (end < entries.size() && !begins_row(end)) ++end;
         if (row >= mine.begin) {
           const std::size_t first = static_cast<std::size_t>(entries[begin].index) * scratch.row.size();
-          const std::array<Element*, sizeof...(K)> row_slots{(slots[K] + first)...};
-          detail::update_elements(update, weights.subspan(first, scratch.row.size()),
-                                  scratch.total(entries.subspan(begin, end - begin)), row_slots, indices);
+          dist::detail::update_block(update, first, weights.subspan(first, scratch.row.size()),
+                                     scratch.total(entries.subspan(begin, end - begin)));
         }
         begin = end;
       }

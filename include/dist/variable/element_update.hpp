@@ -2,35 +2,37 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist::detail {
 
 struct Assign {
   template <class T>
-  constexpr T operator()(T, T given) const {
+  DIST_HD constexpr T operator()(T, T given) const {
     return given;
   }
 };
 struct Add {
   template <class T>
-  constexpr T operator()(T old, T given) const {
+  DIST_HD constexpr T operator()(T old, T given) const {
     using Wide = Arithmetic<T>;  // in which integers wrap around
     return static_cast<T>(static_cast<Wide>(old) + static_cast<Wide>(given));
   }
 };
 struct Subtract {
   template <class T>
-  constexpr T operator()(T old, T given) const {
+  DIST_HD constexpr T operator()(T old, T given) const {
     using Wide = Arithmetic<T>;  // in which integers wrap around
     return static_cast<T>(static_cast<Wide>(old) - static_cast<Wide>(given));
   }
 };
 struct Multiply {
   template <class T>
-  constexpr T operator()(T old, T given) const {
+  DIST_HD constexpr T operator()(T old, T given) const {
     using Wide = Arithmetic<T>;  // in which integers wrap around
     return static_cast<T>(static_cast<Wide>(old) * static_cast<Wide>(given));
   }
@@ -38,7 +40,7 @@ struct Multiply {
 /// Of integers the quotient without its fraction. The caller makes sure that no integer is divided by zero.
 struct Divide {
   template <class T>
-  constexpr T operator()(T old, T given) const {
+  DIST_HD constexpr T operator()(T old, T given) const {
     if constexpr (std::signed_integral<T>) {
       // The least integer has no negative: like any other overflow of a copy it wraps, where the processor would trap.
       if (given == T{-1}) return static_cast<T>(0 - static_cast<unsigned long long>(old));
@@ -49,14 +51,25 @@ struct Divide {
 /// As the reductions Min and Max.
 struct Minimum {
   template <class T>
-  constexpr T operator()(T old, T given) const {
-    return min(old, given);
+  DIST_HD constexpr T operator()(T old, T given) const {
+    return Min{}(old, given);
   }
 };
 struct Maximum {
   template <class T>
-  constexpr T operator()(T old, T given) const {
-    return max(old, given);
+  DIST_HD constexpr T operator()(T old, T given) const {
+    return Max{}(old, given);
+  }
+};
+
+/// The same as an ElementUpdate, of any element.
+template <class Update>
+struct WriteElement {
+  Update update;
+
+  template <class T>
+  DIST_HD constexpr T operator()(std::size_t, T old, T given) const {
+    return update(old, given);
   }
 };
 

@@ -26,11 +26,11 @@ struct OnRead {
 struct OnShard {
   static constexpr std::string_view name = "OnShard";
 
-  /// Calls `update(first, mine)` with the blocks of `values` that this replica owns, and gives them to the others. A
+  /// `values[i] = update(i, values[i], given[i])` for the elements that this replica owns, which go to the others. A
   /// collective call.
   template <class T>
-  static void update_shards(const auto& replica, std::span<T> values, auto&& update) {
-    replica.update_shards(values, update);
+  static void update_shards(const auto& replica, std::span<const T> given, std::span<T> values, const auto& update) {
+    replica.update_shards(given, values, update);
   }
 };
 /// The synchronization of a variable that does not ask for one (spec G01).

@@ -128,9 +128,7 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
     // `publish` takes a mutable pointer, but the peers only read; it may be the copy itself.
     const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
     replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),
-                                           [&](std::size_t, std::span<T> elements, std::span<const T> aggregated) {
-                                             update_elements(elements, aggregated, update);
-                                           });
+                                           WriteElement<Update>{update});
   }
 }
 

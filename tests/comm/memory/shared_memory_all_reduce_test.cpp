@@ -43,12 +43,13 @@ TEST_CASE("operands that exceed the caches are reduced and applied alike (spec H
       std::vector<float> mirror(size, 1000);
       for (std::size_t i = 0; i < size; ++i) gradient[i] = gradient_of(rank, i);
       ops.reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
-                           [](std::size_t, std::span<float> mine, std::span<const float> reduced) {
-                             for (std::size_t i = 0; i < mine.size(); ++i) mine[i] -= reduced[i];
-                           });
-      ops.update_shards(std::span<float>{mirror}, [](std::size_t first, std::span<float> mine) {
-        for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += static_cast<float>((first + i) % 3);
-      });
+                           [](std::size_t, float weight, float reduced) { return weight - reduced; });
+      std::vector<float> terms(size);
+      for (std::size_t i = 0; i < size; ++i) terms[i] = static_cast<float>(i % 3);
+      ops.update_shards(std::span<const float>{terms}, std::span<float>{mirror},
+                        [](std::size_t i, float weight, float term) {
+                          return term == static_cast<float>(i % 3) ? weight + term : -1;
+                        });
       for (std::size_t i = 0; i < size; ++i)
         mistakes[rank] +=
             gradient[i] != gradient_of(rank, i) || mirror[i] != 1000 - sum_of_all(i) + static_cast<float>(i % 3);

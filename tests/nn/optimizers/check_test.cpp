@@ -1,6 +1,7 @@
 #include <dist/nn/optimizers/check.hpp>
 
 #include <cmath>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -26,6 +27,19 @@ TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
                        "ClipNorm.norm is out of range (it is 0). Give a finite number above 0.", dist::InvalidArgument);
   CHECK_THROWS_AS(require_positive("ClipNorm", "norm", INFINITY), dist::InvalidArgument);
   CHECK_THROWS_AS(require_positive("ClipNorm", "norm", NAN), dist::InvalidArgument);
+}
+
+TEST_CASE("a variable that is not trained is refused") {
+  struct Variable {
+    bool is_trained;
+    [[nodiscard]] bool trainable() const { return is_trained; }
+    [[nodiscard]] std::string name() const { return "counter"; }
+  };
+  CHECK_NOTHROW(dist::nn::detail::require_trainable(Variable{true}));
+  CHECK_THROWS_WITH_AS(dist::nn::detail::require_trainable(Variable{false}),
+                       "An optimizer was given variable 'counter', which is not trainable (it was made with "
+                       "Trainable::no, or OnRead). Make it with Trainable::yes to train it.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("tiny numbers are shown with their digits") {

@@ -32,24 +32,39 @@ struct WithLayout : WithoutLayout {
 
 TEST_CASE("a segment is a parameter and the padding behind it") {
   WithLayout network;
-  const std::vector<Segment> segments = segments_of(network);
+  std::string asked;
+  const auto is_kernel = [&](const std::string& name) {
+    asked += name + " ";
+    return name == "dense/kernel";
+  };
+  const std::vector<Segment> segments = segments_of(network, is_kernel);
   REQUIRE(segments.size() == 2);
-  CHECK(segments[0].name == "dense/kernel");
+  CHECK(asked == "dense/kernel dense/bias ");
   CHECK(segments[0].end == 32);
-  CHECK(segments[1].name == "dense/bias");
+  CHECK(segments[0].decays);
   CHECK(segments[1].end == 64);
+  CHECK(!segments[1].decays);
   WithoutLayout plain;
-  REQUIRE(segments_of(plain).size() == 1);
-  CHECK(segments_of(plain)[0].name == "all");
-  CHECK(segments_of(plain)[0].end == 64);
+  asked.clear();
+  const std::vector<Segment> one = segments_of(plain, is_kernel);
+  REQUIRE(one.size() == 1);
+  CHECK(asked == "all ");
+  CHECK(one[0].end == 64);
+  CHECK(!one[0].decays);
+}
+
+TEST_CASE("an element's segment is found") {
+  const std::vector<Segment> segments{{10}, {20}, {64}};
+  for (std::size_t i = 0; i < 64; ++i)
+    CHECK(dist::nn::detail::segment_at(segments.data(), segments.size(), i) == (i < 10 ? 0 : i < 20 ? 1 : 2));
 }
 
 TEST_CASE("a block is cut where segments end") {
-  const std::vector<Segment> segments{{"a", 10}, {"b", 20}, {"c", 64}};
+  const std::vector<Segment> segments{{10}, {20}, {64}};
   const auto cut = [&](std::size_t first, std::size_t count) {
     std::string all;
     for_each_segment(segments, first, count, [&](std::size_t which, dist::IndexRange range) {
-      all += segments[which].name + std::to_string(range.begin) + "-" + std::to_string(range.end) + " ";
+      all += std::string{"abc"[which]} + std::to_string(range.begin) + "-" + std::to_string(range.end) + " ";
     });
     return all;
   };

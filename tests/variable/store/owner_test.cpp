@@ -14,11 +14,12 @@ namespace {
 /// The replicas own the elements of the other end of the array first.
 struct Reversed : dist::OnShard {
   template <class T>
-  static void update_shards(const auto& replica, std::span<T> values, auto&& update) {
+  static void update_shards(const auto& replica, std::span<const T> given, std::span<T> values, const auto& update) {
     const std::size_t replicas = replica.num_replicas_in_sync();
     replica.share("reversed shards", values, [&](auto&& peers) {
       const dist::IndexRange mine = dist::shard_of(values.size(), replicas - 1 - replica.local_index(), replicas);
-      update(mine.begin, values.subspan(mine.begin, mine.size()));
+      dist::detail::update_range(update, mine.begin, values.subspan(mine.begin, mine.size()),
+                                 given.subspan(mine.begin, mine.size()));
       for (std::size_t rank = 0; rank < replicas; ++rank)
         if (rank != replica.local_index())
           for (std::size_t i = mine.begin; i < mine.end; ++i) peers(rank)[i] = values[i];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
@@ -63,16 +64,16 @@ struct HierarchicalCopyAllReduce {
       comm_.barrier();
     }
 
-    /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer:
-    /// `update(first, mirror, reduced)` changes the elements from `first` on; the other mirrors are copies. All
-    /// replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer; the
+    /// other mirrors are copies. All replicas may give the same memory as mirror. Leaves the gradients as they were. A
+    /// collective call.
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       AlignedBuffer<Accumulator<T>> sums;
       const detail::Loan loan{comm_};
       sums = reduce_in_groups<T>("reduce_and_apply", op, 0, gradient, mirror);
       on_first_replica<T>(across_groups<T>(op, 0, sums, mirror), [&](std::size_t first, std::span<const T> reduced) {
-        update(first, mirror.subspan(first, reduced.size()), reduced);
+        detail::update_range(update, first, mirror.subspan(first, reduced.size()), reduced);
       });
       this->broadcast(0, mirror);
     }
@@ -90,13 +91,13 @@ struct HierarchicalCopyAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
-    /// replicas may give the same memory as mirror. A collective call.
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    /// The second half: replica 0 updates its elements by its `gradients`; the other mirrors are copies. All replicas
+    /// may give the same memory as mirror. A collective call.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
       comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
-      if (comm_.rank() == 0 && !mirror.empty()) update(std::size_t{0}, mirror);
+      if (comm_.rank() == 0) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(0, mirror);
     }
 

@@ -5,10 +5,12 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
@@ -53,18 +55,19 @@ struct ReductionToOneDevice {
       this->broadcast(device, values);
     }
 
-    /// Reduces the gradients and applies them on replica 0: `update(first, mirror, reduced)` changes the elements from
-    /// `first` on; the other mirrors are copies. Leaves the gradients as they were. A collective call.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    /// Reduces the gradients and applies them on replica 0; the other mirrors are copies. Leaves the gradients as they
+    /// were. A collective call.
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
           gradient.data(), mirror.data());
       if (comm_.rank() == device)
-        detail::reduce_range<T>(op, comm_, {0, gradient.size()}, [&](std::size_t first, std::span<const T> reduced) {
-          update(first, mirror.subspan(first, reduced.size()), reduced);
-        });
+        detail::reduce_range<T>(op, comm_, {0, gradient.size()},
+                                [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+                                  detail::update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
+                                });
       this->broadcast(device, mirror);
     }
 
@@ -81,13 +84,13 @@ struct ReductionToOneDevice {
       comm_.barrier();
     }
 
-    /// The second half: on replica 0, `update(first, mine)` changes the elements; the other mirrors are copies. All
-    /// replicas may give the same memory as mirror. A collective call.
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    /// The second half: replica 0 updates its elements by its `gradients`; the other mirrors are copies. All replicas
+    /// may give the same memory as mirror. A collective call.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
       comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
-      if (comm_.rank() == device && !mirror.empty()) update(std::size_t{0}, mirror);
+      if (comm_.rank() == device) detail::update_range(update, 0, mirror, gradients);
       this->broadcast(device, mirror);
     }
 

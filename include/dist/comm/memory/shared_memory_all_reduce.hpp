@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
 #include <dist/comm/reduce_block.hpp>
@@ -57,12 +58,11 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// Reduces the gradients and applies them, in one pass: for each block of this replica's shard, `update(first,
-    /// mirror, reduced)` changes the replica's own elements from `first` on, and the result is copied into the mirrors
-    /// of the others. All replicas may give the same memory as mirror. Leaves the gradients as they were. A collective
-    /// call.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    /// Reduces the gradients and applies them, in one pass: each block of this replica's shard is reduced, updates the
+    /// replica's own elements while it is in the cache, and these are copied into the mirrors of the others. All
+    /// replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
       comm_.publish(
           {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>},
@@ -71,7 +71,7 @@ struct SharedMemoryAllReduce {
       detail::reduce_range<T>(op, comm_, my_shard<T>(gradient.size()),
                               [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                                 const std::span<T> mine = mirror.subspan(first, reduced.size());
-                                update(first, mine, reduced);
+                                detail::update_block(update, first, mine, reduced);
                                 give_to_others<T>(1, first, mine, past_caches);
                               });
       detail::finish_streams();
@@ -91,11 +91,11 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: for each block of the same shard, `update(first, mine)` changes the replica's own elements from
-    /// `first` on, and the result is copied into the mirrors of the others. All replicas may give the same memory as
-    /// mirror. A collective call.
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    /// The second half: the replica's own elements of the same shard are updated by its `gradients`, of which it reads
+    /// no others, and copied into the mirrors of the others. All replicas may give the same memory as mirror. A
+    /// collective call.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
       comm_.publish({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data());
       const IndexRange shard = my_shard<T>(mirror.size());
@@ -103,7 +103,7 @@ struct SharedMemoryAllReduce {
       detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
         for (std::size_t first = shard.begin; first < shard.end; first += detail::block_elements<T>) {
           const std::span<T> mine = mirror.subspan(first, std::min(detail::block_elements<T>, shard.end - first));
-          update(first, mine);
+          detail::update_block(update, first, mine, gradients.subspan(first, mine.size()));
           give_to_others<T>(0, first, mine, past_caches);
         }
       });

@@ -8,11 +8,13 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/membership.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/function_ref.hpp>
@@ -82,16 +84,17 @@ class MessageCollectives : public Membership<C> {
     gather(Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
   }
 
-  /// Reduces the gradients and applies them: of its shard of the reduced gradients each member calls `update(first,
-  /// mirror, reduced)`, which changes the member's own elements from `first` on, and the results go to all. Leaves the
-  /// gradients as they were. A collective call.
-  template <class T, ReduceOp<T> Op, class Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+  /// Reduces the gradients and applies them: each member updates its own elements by its shard of the reduced
+  /// gradients, block by block as these are complete, and the results go to all. Leaves the gradients as they were. A
+  /// collective call.
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
     comm_.announce(
         {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>});
-    reduce_shard(op, std::span<const T>{gradient}, [&](std::size_t first, std::span<const T> reduced) {
-      update(first, mirror.subspan(first, reduced.size()), reduced);
-    });
+    reduce_shard(op, std::span<const T>{gradient},
+                 [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+                   update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
+                 });
     comm_.announce({.operation = "end of reduce_and_apply"});  // unless an update threw
     gather_shards(mirror);
   }
@@ -105,14 +108,13 @@ class MessageCollectives : public Membership<C> {
     reduce_shard(op, values, use);
   }
 
-  /// The second half: of the same shard, `update(first, mine)` changes the member's own elements from `first` on, and
-  /// the results go to all. A collective call.
-  template <class T, class Update>
-  void update_shards(std::span<T> mirror, Update&& update) const {
+  /// The second half: each member updates its own elements of the same shard by its `gradients`, and the results go to
+  /// all. A collective call.
+  template <class T, ElementUpdate<T> Update>
+  void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
     const IndexRange mine = shard(mirror.size(), comm_.rank());
-    if (mine.size() != 0)
-      with_widest_vectors([&]<std::size_t>()
-                              DIST_INLINE_LAMBDA { update(mine.begin, mirror.subspan(mine.begin, mine.size())); });
+    update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
+                 gradients.subspan(mine.begin, mine.size()));
     comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
     gather_shards(mirror);
   }

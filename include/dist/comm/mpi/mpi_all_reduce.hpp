@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/membership.hpp>
 #include <dist/comm/mpi/api.hpp>
@@ -113,17 +114,17 @@ struct MpiAllReduce {
                  "MPI_Allgather");
     }
 
-    /// Reduces the gradients and applies them: of its shard of the reduced gradients each member calls `update(first,
-    /// mirror, reduced)`, which changes the member's own elements from `first` on, and the results go to all. Leaves
-    /// the gradients as they were. A collective call.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    /// Reduces the gradients and applies them: each member updates its own elements by its shard of the reduced
+    /// gradients, and the results go to all. Leaves the gradients as they were. A collective call.
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{
           .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
       announce(call);
-      reduce_shards(call, op, std::span<const T>{gradient}, [&](std::size_t first, std::span<const T> reduced) {
-        update(first, mirror.subspan(first, reduced.size()), reduced);
-      });
+      reduce_shards(call, op, std::span<const T>{gradient},
+                    [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+                      detail::update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
+                    });
       announce({.operation = "end of reduce_and_apply"});  // a member whose update threw does not come
       gather_shards(call, mirror);
     }
@@ -138,13 +139,14 @@ struct MpiAllReduce {
       reduce_shards(call, op, values, use);
     }
 
-    /// The second half: of the same shard, `update(first, mine)` changes the member's own elements from `first` on, and
-    /// the results go to all. A collective call.
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    /// The second half: each member updates its own elements of the same shard by its `gradients`, and the results go
+    /// to all. A collective call.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       for_each_piece(mirror.size(), [&](IndexRange piece) {
         const IndexRange mine = shard(piece, comm_.rank());
-        if (mine.size() != 0) update(mine.begin, mirror.subspan(mine.begin, mine.size()));
+        detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
+                             gradients.subspan(mine.begin, mine.size()));
       });
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
       announce(call);

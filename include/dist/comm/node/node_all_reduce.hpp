@@ -8,6 +8,7 @@
 #include <dist/comm/all_gather.hpp>
 #include <dist/comm/broadcast.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/element_update.hpp>
 #include <dist/comm/exchange.hpp>
 #include <dist/comm/membership.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
@@ -76,8 +77,8 @@ struct NodeAllReduce {
       }
     }
     /// As SharedMemoryAllReduce. A collective call, like the following.
-    template <class T, ReduceOp<T> Op, class Update>
-    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, Update&& update) const {
+    template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+    void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const Staged<T> gradients{comm_, 0, gradient};
       const Staged<T> mirrors{comm_, 1, mirror};
       in_window_.reduce_and_apply(op, gradients.elements(), mirrors.elements(), update);
@@ -88,10 +89,10 @@ struct NodeAllReduce {
       const Staged<const T> staged{comm_, 0, values};
       in_window_.reduce_scatter(op, staged.elements(), use);
     }
-    template <class T, class Update>
-    void update_shards(std::span<T> mirror, Update&& update) const {
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const Staged<T> staged{comm_, 0, mirror};
-      in_window_.update_shards(staged.elements(), update);
+      in_window_.update_shards(gradients, staged.elements(), update);
       staged.copy_back();
     }
 

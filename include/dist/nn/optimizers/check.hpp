@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist::nn::detail {
 
@@ -35,6 +36,14 @@ inline void require_decay(std::string_view optimizer, std::string_view field, fl
   if (!(value >= 0 && value < 1))
     throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
                           "Give a number from 0 to below 1");
+}
+
+/// Throws InvalidArgument for a variable that is not trained.
+template <class Variable>
+void require_trainable(const Variable& variable) {
+  if (!variable.trainable())
+    throw InvalidArgument(text("An optimizer was given variable '", variable.name(), "', which is not trainable"),
+                          "it was made with Trainable::no, or OnRead", "Make it with Trainable::yes to train it");
 }
 
 }  // namespace dist::nn::detail

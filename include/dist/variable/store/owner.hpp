@@ -5,7 +5,6 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
@@ -19,9 +18,8 @@ struct OwnerStore {
     using T = typename Variable::Element;
     Tensor<T> all{variable.shape()};
     const std::span<const T> mine = variable.component(replica);
-    Variable::Synchronization::update_shards(replica, all.elements(), [&](std::size_t first, std::span<T> owned) {
-      std::copy_n(mine.data() + first, owned.size(), owned.data());
-    });
+    Variable::Synchronization::update_shards(replica, mine, all.elements(),
+                                             [](std::size_t, T, T owned) { return owned; });
     return all;
   }
   /// The same outside, where all processes call it.
@@ -41,9 +39,12 @@ struct OwnerStore {
     context.strategy().run([&](auto& replica) {
       const std::span<T> mine = variable.component(replica);
       Tensor<T> passed{variable.shape()};  // what the owners tell the others, who have no use for it
-      Variable::Synchronization::update_shards(replica, passed.elements(), [&](std::size_t first, std::span<T> owned) {
-        for (std::size_t i = first; i < first + owned.size(); ++i) mine[i] = given[i];
-      });
+      const std::span<T> elements = passed.elements();
+      Variable::Synchronization::update_shards(replica, std::span<const T>{elements}, elements,
+                                               [&](std::size_t i, T element, T) {
+                                                 mine[i] = given[i];
+                                                 return element;
+                                               });
     });
   }
 };

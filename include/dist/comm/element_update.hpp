@@ -1,0 +1,172 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/vectors.hpp>
+
+namespace dist {
+
+/// What becomes of one element where gradients are applied: `update(i, weight, gradient)` returns the new value of
+/// element `i`. The loop belongs to whoever reduces: blocks of a shard between threads, a segment of a ring, a kernel.
+/// It calls the update once for each element, in any order, also at once, and copies it to where the elements are, so an
+/// update is trivially copyable: what it needs besides, such as the slots of an optimizer, it reaches through pointers.
+///
+///   replica.reduce_and_apply(dist::sum, gradient, weights, [rate](std::size_t, float weight, float slope) {
+///     return weight - rate * slope;
+///   });
+template <class U, class T>
+concept ElementUpdate = std::is_trivially_copyable_v<U> &&
+    requires(const U update, std::size_t i, T weight, T gradient) {
+  { update(i, weight, gradient) } -> std::same_as<T>;
+};
+
+/// So many elements that fill 16 bytes, which a kernel loads and stores at once.
+template <class T>
+inline constexpr std::size_t pack_elements = 16 / sizeof(T);
+
+/// Consecutive elements, the first of them at a multiple of 16 bytes.
+template <class T>
+struct alignas(16) Pack {
+  T element[pack_elements<T>];
+
+  [[nodiscard]] DIST_HD static Pack load(const T* from) {
+    Pack pack;
+    __builtin_memcpy(&pack, __builtin_assume_aligned(from, 16), sizeof(Pack));
+    return pack;
+  }
+  DIST_HD void store(T* to) const { __builtin_memcpy(__builtin_assume_aligned(to, 16), this, sizeof(Pack)); }
+};
+
+/// An update with a form of its own for the pack that begins at element `i`, which loads and stores what it needs
+/// besides at once too.
+template <class U, class T>
+concept PackUpdate = ElementUpdate<U, T> &&
+    requires(const U update, std::size_t i, Pack<T> weights, Pack<T> gradients) {
+  { update.pack(i, weights, gradients) } -> std::same_as<Pack<T>>;
+};
+
+/// The new values of the pack that begins at element `i`.
+template <class T, ElementUpdate<T> Update>
+[[nodiscard]] DIST_HD Pack<T> updated_pack(const Update& update, std::size_t i, Pack<T> weights, Pack<T> gradients) {
+  if constexpr (PackUpdate<Update, T>) {
+    return update.pack(i, weights, gradients);
+  } else {
+    for (std::size_t lane = 0; lane < pack_elements<T>; ++lane)
+      weights.element[lane] = update(i + lane, weights.element[lane], gradients.element[lane]);
+    return weights;
+  }
+}
+
+namespace detail {
+
+struct VisitNothing {
+  template <class Part>
+  void operator()(const Part&, IndexRange) const {}
+};
+
+}  // namespace detail
+
+/// An update that treats ranges of elements differently, such as the parameters of a network, and would look for the
+/// range at every element: `for_each_part(range, visit)` calls `visit(part, its_range)` in order, each part an
+/// ElementUpdate that needs not look.
+template <class U>
+concept UpdateOfParts = requires(const U update, IndexRange range, detail::VisitNothing visit) {
+  update.for_each_part(range, visit);
+};
+
+namespace detail {
+
+template <class Update, class Visit>
+DIST_ALWAYS_INLINE void for_each_part(const Update& update, IndexRange range, Visit&& visit) {
+  if constexpr (UpdateOfParts<Update>)
+    update.for_each_part(range, visit);
+  else
+    visit(update, range);
+}
+
+/// weights[i] = update(first + i, weights[i], gradients[i]): one vectorised loop, compiled for the vectors of the
+/// function that it is inlined into.
+template <class T, ElementUpdate<T> Update>
+DIST_ALWAYS_INLINE void update_block(const Update& update, std::size_t first, std::span<T> weights,
+                                     std::span<const T> gradients) {
+  const auto update_part = [&](const auto part, IndexRange range) DIST_INLINE_LAMBDA {  // a copy, in registers
+    T* const weight = weights.data() + (range.begin - first);
+    const T* const gradient = gradients.data() + (range.begin - first);
+    const std::size_t size = range.size();
+    DIST_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < size; ++i) weight[i] = part(range.begin + i, weight[i], gradient[i]);
+  };
+  for_each_part(update, {first, first + weights.size()}, update_part);
+}
+
+/// The same, compiled for the widest vectors that the processor has.
+template <class T, ElementUpdate<T> Update>
+void update_range(const Update& update, std::size_t first, std::span<T> weights, std::span<const T> gradients) {
+  with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update_block(update, first, weights, gradients); });
+}
+
+/// An update of elements that are counted from element `offset` of all.
+template <class Update>
+struct ShiftedUpdate {
+  Update update;
+  std::size_t offset;
+
+  template <class T>
+  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
+    return update(offset + i, weight, gradient);
+  }
+  template <class Visit>
+  DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
+    const auto visit_shifted = [&](const auto& part, IndexRange of_all) DIST_INLINE_LAMBDA {
+      visit(ShiftedUpdate<std::remove_cvref_t<decltype(part)>>{part, offset},
+            IndexRange{of_all.begin - offset, of_all.end - offset});
+    };
+    detail::for_each_part(update, {range.begin + offset, range.end + offset}, visit_shifted);
+  }
+};
+
+/// An update by gradients whose reduction is still to be finished, of so many members.
+template <class Op, class Update>
+struct FinishingUpdate {
+  Update update;
+  std::size_t members;
+
+  template <class T>
+  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T combined) const {
+    return update(i, weight, static_cast<T>(Op::finish(combined, members)));
+  }
+  template <class Visit>
+  DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
+    const auto visit_finishing = [&](const auto& part, IndexRange of_part) DIST_INLINE_LAMBDA {
+      visit(FinishingUpdate<Op, std::remove_cvref_t<decltype(part)>>{part, members}, of_part);
+    };
+    detail::for_each_part(update, range, visit_finishing);
+  }
+};
+
+/// Refuses, in a sentence, what is no update of elements of type T, and says whether it is one.
+template <class Update, class T>
+[[nodiscard]] constexpr bool require_element_update() {
+  constexpr bool copied = std::is_trivially_copyable_v<Update>;
+  constexpr bool updates = requires(const Update update, std::size_t i, T weight, T gradient) {
+    { update(i, weight, gradient) } -> std::same_as<T>;
+  };
+  static_assert(copied,
+                "an update is copied to where the elements are, so it must be trivially copyable: let it hold numbers, "
+                "pointers and views, not containers");
+  static_assert(
+      updates || !copied,
+      "an update is called as update(i, weight, gradient), with an index and two values of the elements' type, "
+      "and returns the new weight in just that type; see the concept dist::ElementUpdate");
+  return copied && updates;
+}
+
+}  // namespace detail
+
+}  // namespace dist

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist::nn {
+
+/// Adds up the gradients of several calls on each replica, without communication (nn::AccumulateGradients).
+template <class S, class T>
+class GradientAccumulation {
+ public:
+  /// Of so many elements, for an optimizer of that name. Throws OutOfMemory.
+  GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer)
+      : total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
+        calls_(strategy.template buffer<std::int64_t>(Shape{1}, text(optimizer, "/accumulated_calls"))) {}
+
+  /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
+  /// before that nothing.
+  [[nodiscard]] std::optional<std::span<T>> add(const InReplica auto& replica, std::span<T> gradient,
+                                                std::int64_t steps) const {
+    if (steps == 1) return gradient;
+    const std::span<T> total = total_.component(replica);
+    std::int64_t& calls = calls_.component(replica)[0];
+    if (calls == 0) {
+      std::copy(gradient.begin(), gradient.end(), total.begin());
+    } else {
+      const T parts = static_cast<T>(steps);
+      const std::span<const T> terms{gradient};
+      if (calls + 1 < steps)
+        dist::detail::update_range(Add{}, 0, total, terms);
+      else
+        dist::detail::update_range(AddAndDivide{parts}, 0, total, terms);
+    }
+    calls = (calls + 1) % steps;
+    if (calls != 0) return std::nullopt;
+    return total;
+  }
+
+ private:
+  struct Add {
+    DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const { return static_cast<T>(total + term); }
+  };
+  struct AddAndDivide {
+    T parts;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const {
+      return static_cast<T>(static_cast<T>(total + term) / parts);
+    }
+  };
+
+  template <class U>
+  using Buffer = decltype(std::declval<S&>().template buffer<U>(Shape{}, std::string{}));
+
+  Buffer<T> total_;
+  Buffer<std::int64_t> calls_;  // since the last mean
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+namespace dist::nn {
+
+namespace detail {
+
+struct IgnoreUpdate {
+  template <class Update>
+  void operator()(Update) const {}
+};
+
+}  // namespace detail
+
+/// The arithmetic of an optimizer: a struct of hyper-parameters, with `check()` for their ranges, whose
+/// `with_update<T>(iteration, apply)` calls `apply(update)` with the functor of this step.
+///
+/// The functor is trivially copyable; `update(weight, gradient, slots)` returns the new weight and changes
+/// the element's slots, all in registers, so that a CPU loop, a ring's pass and a kernel can inline the same
+/// one. `Update::slots` names the slots, and so says how many there are.
+template <class O>
+concept OptimizerFunction = std::copyable<O> &&
+    requires(O optimizer, std::int64_t iteration, detail::IgnoreUpdate apply) {
+  { O::name } -> std::convertible_to<std::string_view>;
+  { optimizer.learning_rate } -> std::same_as<float&>;
+  optimizer.check();
+  optimizer.template with_update<float>(iteration, apply);
+};
+
+}  // namespace dist::nn

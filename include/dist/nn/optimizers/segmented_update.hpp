@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/nn/optimizers/segments.hpp>
+
+namespace dist::nn {
+
+/// An update of an optimizer with options that looks up, in two tables, what they mean for an element's parameter:
+/// whether its weights decay, and by what its gradients are scaled.
+template <class Update>
+struct SegmentedUpdate {
+  Update update;
+  const detail::Segment* segments;
+  std::size_t segment_count;
+  const double* scales;  ///< of the segments, or null where the update has one for all
+
+  template <class T>
+  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
+    return of_segment(detail::segment_at(segments, segment_count, i))(i, weight, gradient);
+  }
+  /// Calls `visit(update, range)` for each parameter that has elements in `range`.
+  template <class Visit>
+  DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
+    detail::for_each_segment(std::span{segments, segment_count}, range.begin, range.size(),
+                             [&](std::size_t which, IndexRange part)
+                                 DIST_INLINE_LAMBDA { visit(of_segment(which), part); });
+  }
+
+ private:
+  DIST_HD DIST_ALWAYS_INLINE Update of_segment(std::size_t which) const {
+    Update changed = update;
+    if (!segments[which].decays) changed.functor.decay = 0;
+    if (scales != nullptr) changed.functor.scale = static_cast<decltype(changed.functor.scale)>(scales[which]);
+    return changed;
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,20 @@
+// expect: an update is copied to where the elements are, so it must be trivially copyable
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+int main() {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  strategy.run([](auto& replica) {
+    std::vector<float> values(10), rates(10);
+#ifdef CONTROL
+    const auto update = [&rates](std::size_t i, float weight, float gradient) { return weight - rates[i] * gradient; };
+#else
+    const auto update = [rates](std::size_t i, float weight, float gradient) { return weight - rates[i] * gradient; };
+#endif
+    replica.reduce_and_apply(dist::sum, std::span{values}, std::span{values}, update);
+  });
+}

@@ -1,0 +1,89 @@
+#include <dist/nn/optimizer_slots.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/dist.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using Slots = nn::OptimizerSlots<Mirrored, float>;
+
+namespace {
+
+constexpr std::array<std::string_view, 2> names{"momentum", "velocity"};
+constexpr std::size_t count = 70;
+
+}  // namespace
+
+TEST_CASE("slots have names, and the update of a functor has their memory") {
+  Mirrored strategy{2};
+  const Slots slots{strategy, "Adam", names, count};
+  REQUIRE(slots.all().size() == 2);
+  CHECK(slots.all()[0].name() == "Adam/momentum");
+  CHECK(&slots.named("velocity") == &slots.all()[1]);
+  CHECK_THROWS_WITH_AS(slots.named("speed"),
+                       "Optimizer Adam has no slot 'speed' (it has Adam/momentum, Adam/velocity). Use what follows "
+                       "Adam/ in one of these names.",
+                       dist::InvalidArgument);
+  strategy.run([&](auto& replica) {
+    const auto update = slots.update(replica, nn::Adam::Update<float, false>{0.1f, 0.1f, 0.1f, 1e-7f});
+    for (std::size_t k = 0; k < 2; ++k) CHECK(update.slots[k] == slots.all()[k].component(replica).data());
+  });
+}
+
+TEST_CASE("steps of one kind follow each other, of two kinds they are refused where there are several replicas") {
+  for (const bool aggregates : {true, false}) {
+    Mirrored strategy{2};
+    const Slots slots{strategy, "Adam", names, count};
+    CHECK(!slots.whole_on_each(strategy.scope()));
+    strategy.run([&](auto& replica) {
+      slots.require_kind(replica, aggregates);
+      slots.require_kind(replica, aggregates);
+      CHECK_THROWS_AS(slots.require_kind(replica, !aggregates), dist::InvalidArgument);
+    });
+    CHECK(slots.whole_on_each(strategy.scope()) == !aggregates);
+  }
+  Mirrored alone{1};
+  const Slots of_one{alone, "Adam", names, count};
+  Mirrored strategy{2};
+  const Slots none{strategy, "SGD", nn::SGD::Plain<float>::slots, count};
+  for (const bool aggregates : {true, false}) {
+    alone.run([&](auto& replica) { of_one.require_kind(replica, aggregates); });
+    strategy.run([&](auto& replica) { none.require_kind(replica, aggregates); });
+  }
+}
+
+TEST_CASE("elements are written to the replica that keeps them, or to all of them") {
+  std::vector<float> given(40);
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<float>(i + 1);
+  for (const bool aggregates : {true, false}) {
+    Mirrored strategy{2};
+    const Slots slots{strategy, "Adam", names, count};
+    const auto& slot = slots.named("momentum");
+    for (std::size_t local = 0; local < 2; ++local)
+      for (float& value : slot.component(strategy.scope(), local)) value = 100;
+    strategy.run([&](auto& replica) { slots.require_kind(replica, aggregates); });
+    slots.assign(strategy.scope(), slot, {20, 60}, std::span<const float>{given});
+    for (std::size_t i = 0; i < count; ++i) {
+      const float first = slot.component(strategy.scope(), 0)[i];
+      const float second = slot.component(strategy.scope(), 1)[i];
+      if (i < 20 || i >= 60) {
+        CHECK(first == 100);
+        CHECK(second == 100);
+      } else if (aggregates) {
+        CHECK(first + second == given[i - 20]);
+        CHECK(first * second == 0);
+      } else {
+        CHECK(first == given[i - 20]);
+        CHECK(second == first);
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+#include <dist/nn/optimizers/segmented_update.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/nn/optimizers/slot_update.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+/// As an optimizer with options: what is told for each parameter, decay and scale.
+struct Functor {
+  static constexpr std::array<std::string_view, 0> slots{};
+  float decay;
+  float scale;
+  float operator()(float weight, float gradient, float*) const { return weight - decay - gradient * scale; }
+};
+using Update = nn::SegmentedUpdate<nn::SlotUpdate<Functor, float>>;
+
+static_assert(dist::ElementUpdate<Update, float> && dist::UpdateOfParts<Update>);
+
+}  // namespace
+
+TEST_CASE("decay and scale are those of an element's parameter, in a loop of each and asked one by one") {
+  const std::array<nn::detail::Segment, 3> segments{{{10, true}, {20, false}, {40, true}}};
+  const std::array<double, 3> scales{2, 3, 4};
+  const auto expected = [](std::size_t i, bool own_scales) {
+    const float scale = !own_scales ? 1.0f : i < 10 ? 2.0f : i < 20 ? 3.0f : 4.0f;
+    return 100 - (i >= 10 && i < 20 ? 0.0f : 0.5f) - static_cast<float>(i) * scale;
+  };
+  for (const bool own_scales : {false, true}) {
+    CAPTURE(own_scales);
+    const Update update{{{0.5f, 1}, {}}, segments.data(), segments.size(), own_scales ? scales.data() : nullptr};
+    std::vector<float> weights(40, 100);
+    std::vector<float> gradients(40);
+    for (std::size_t i = 0; i < 40; ++i) gradients[i] = static_cast<float>(i);
+    dist::detail::update_range(update, 0, std::span{weights}.first(7), std::span<const float>{gradients}.first(7));
+    dist::detail::update_range(update, 7, std::span{weights}.subspan(7), std::span<const float>{gradients}.subspan(7));
+    for (std::size_t i = 0; i < 40; ++i) {
+      CHECK(weights[i] == expected(i, own_scales));
+      CHECK(update(i, 100.0f, gradients[i]) == expected(i, own_scales));
+    }
+  }
+}
