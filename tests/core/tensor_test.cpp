@@ -270,3 +270,33 @@ TEST_CASE("a tensor is printed row by row") {
   out << Tensor<int>{{1, 2}, {3, 4}} << " of shape " << Shape{1, 2};
   CHECK(out.str() == "[[3, 4]] of shape [1, 2]");
 }
+
+namespace {
+
+struct Elsewhere {
+  static constexpr bool host_accessible = false;
+};
+
+}  // namespace
+
+TEST_CASE("a view of memory that the host cannot touch has a shape, rows and an address") {
+  using View = dist::TensorView<float, Elsewhere>;
+  float elements[6] = {};
+  const View view{elements, dist::Shape{3, 2}};
+  CHECK(view.data() == elements);
+  CHECK(view.shape() == dist::Shape{3, 2});
+  CHECK(view.size() == 6);
+  CHECK(view.rows() == 3);
+  CHECK(view.row(2).data() == elements + 4);
+  CHECK(view.rows(1, 2).size() == 4);
+  CHECK(view.elements().size() == 6);
+  CHECK(std::is_same_v<decltype(view.elements()), dist::DeviceSpan<float, Elsewhere>>);
+  CHECK(View{view.elements(), dist::Shape{6}}.rows() == 6);
+  CHECK_THROWS_AS((View{view.elements(), dist::Shape{5}}), dist::ShapeMismatch);
+  CHECK(std::is_convertible_v<View, dist::TensorView<const float, Elsewhere>>);
+  CHECK(!std::is_convertible_v<View, dist::TensorView<float>>);
+  CHECK(!std::is_convertible_v<dist::TensorView<float>, View>);
+  CHECK(!std::is_convertible_v<dist::Tensor<float>&, View>);
+  CHECK(!View::is_host_accessible);
+  CHECK(dist::TensorView<float>::is_host_accessible);
+}

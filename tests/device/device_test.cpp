@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <span>
 
+#include <conformance/device.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/cpu.hpp>
 
 #include <doctest/doctest.h>
+#include <support/guarded_device.hpp>
 
 namespace {
 
@@ -33,6 +35,8 @@ struct QueueWithoutEvents {
 };
 
 }  // namespace
+
+TEST_CASE_TEMPLATE_INSTANTIATE(devices, testing::GuardedDevice);
 
 TEST_CASE("a device has all that replicas need, in memory of one place") {
   CHECK(dist::Device<dist::Cpu>);

@@ -201,8 +201,9 @@ class ReplicaContext {
   [[nodiscard]] Tensor<typename Variable::Element> all_reduce(Op op, const Variable& variable,
                                                               const CommunicationOptions& options = {}) const {
     Tensor<typename Variable::Element> values{variable.shape()};
-    const auto mine = variable.component(*this);
-    std::copy(mine.begin(), mine.end(), values.data());
+    const auto queue = variable.queue(*this);
+    queue.copy(variable.component(*this), values.elements());
+    queue.wait();
     return all_reduce(op, std::move(values), options);
   }
 

@@ -22,6 +22,16 @@ struct HostMemory {
   static constexpr bool host_accessible = true;
 };
 
+namespace detail {
+/// Refuses, in a sentence, code of the host that touches elements elsewhere.
+template <class Where>
+constexpr void require_host_access() {
+  static_assert(Where::host_accessible,
+                "this is memory of a device, which the host cannot touch: give the work to replica.for_each, or copy "
+                "the elements with replica.queue().copy and wait");
+}
+}  // namespace detail
+
 /// Elements one after another that the host may name but not touch: a std::span without what would read or write them.
 template <class T, Place Where>
 class DeviceSpan {
@@ -54,12 +64,10 @@ class DeviceSpan {
   }
   [[nodiscard]] constexpr DeviceSpan first(std::size_t count) const { return subspan(0, count); }
 
-  /// Refuses, in a sentence, what a std::span has.
+  /// Refuses what a std::span has.
   template <std::integral Index>
   T& operator[](Index) const {
-    static_assert(Where::host_accessible,
-                  "this is memory of a device, which the host cannot touch: give the work to replica.for_each, or copy "
-                  "the elements with replica.queue().copy and wait");
+    detail::require_host_access<Where>();
     return *data_;
   }
 

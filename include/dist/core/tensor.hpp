@@ -10,6 +10,7 @@
 
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 
@@ -18,33 +19,35 @@ namespace dist {
 template <class T>
 class Tensor;
 
-/// A typed, non-owning view of a dense row-major array: a pointer that knows its extents.
-template <class T>
+/// A typed, non-owning view of a dense row-major array in `Where`: a pointer that knows its extents. The host touches
+/// elements in host-accessible memory only.
+template <class T, Place Where = HostMemory>
 class TensorView {
  public:
   using Element = T;
+  static constexpr bool is_host_accessible = Where::host_accessible;
 
   TensorView() : shape_{0} {}
   /// `data` must point to `shape.elements()` elements that outlive the view.
   TensorView(T* data, Shape shape) : data_(data), shape_(shape) {}
   /// Throws ShapeMismatch when `elements` are not as many as `shape` says.
-  TensorView(std::span<T> elements, Shape shape) : data_(elements.data()), shape_(shape) {
+  TensorView(SpanIn<T, Where> elements, Shape shape) : data_(elements.data()), shape_(shape) {
     if (elements.size() != shape.elements()) detail::refuse_elements(elements.size(), shape);
   }
   /// A view of mutable elements is also a view of constant ones.
   template <class Mutable>
     requires(std::is_const_v<T>&& std::is_same_v<const Mutable, T>)
-  TensorView(TensorView<Mutable> other) : data_(other.data()), shape_(other.shape()) {}
+  TensorView(TensorView<Mutable, Where> other) : data_(other.data()), shape_(other.shape()) {}
 
   /// Every tensor is also a view of itself.
-  TensorView(Tensor<T>& tensor) : data_(tensor.data()), shape_(tensor.shape()) {}
-  TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires std::is_const_v<T> : data_(tensor.data()),
-                                                                                         shape_(tensor.shape()) {}
+  TensorView(Tensor<T>& tensor) requires Where::host_accessible : data_(tensor.data()), shape_(tensor.shape()) {}
+  TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires(std::is_const_v<T>&& Where::host_accessible)
+      : data_(tensor.data()), shape_(tensor.shape()) {}
 
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
-  [[nodiscard]] std::span<T> elements() const noexcept { return {data_, size()}; }
+  [[nodiscard]] SpanIn<T, Where> elements() const noexcept { return {data_, size()}; }
 
   /// The outermost extent: the batch size of a batch.
   [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
@@ -69,6 +72,7 @@ class TensorView {
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
   [[nodiscard]] T& operator()(Indices... indices) const {
+    detail::require_host_access<Where>();
     DIST_EXPECT_INNER(sizeof...(indices) == shape_.rank());
     std::size_t offset = 0;
     std::size_t axis = 0;
@@ -77,6 +81,7 @@ class TensorView {
     return data_[offset];
   }
   [[nodiscard]] T& operator[](std::size_t index) const {
+    detail::require_host_access<Where>();
     DIST_EXPECT_INNER(index < size());
     return data_[index];
   }

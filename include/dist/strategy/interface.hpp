@@ -24,6 +24,7 @@
 #include <dist/context/update_context.hpp>
 #include <dist/context/value_context.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/error.hpp>
@@ -34,6 +35,7 @@
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
 namespace dist {
@@ -167,13 +169,14 @@ class StrategyInterface {
         "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "
         "the value once for each copy");
     const CrossReplicaContext<Derived> context = scope();
+    const detail::HostCopies copies{variable, context};
     const std::size_t values = Derived::Store::shared ? 1 : variable.copies();  // shared copies have one value
     return together([&] {
       return detail::reduce_values(
           op,
           PerReplica<TensorView<const T>>(values,
                                           [&](std::size_t copy) {
-                                            return TensorView<const T>{variable.copy(context, copy), variable.shape()};
+                                            return TensorView<const T>{copies[copy], variable.shape()};
                                           }),
           1, derived().workers());
     });
@@ -329,38 +332,52 @@ class StrategyInterface {
   template <class Variable, class Initial>
   [[nodiscard]] Variable initialised(Variable made, Initial& initial) {
     using T = typename Variable::Element;
-    const Shape& shape = made.shape();
     const CrossReplicaContext<Derived> context{derived()};
-    const std::span<T> first = made.component(context, 0);
+    const auto first = made.component(context, 0);
+    const auto queue = made.queue(context, 0);
     require_same_on_all_workers(made);
     if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
       T element = detail::to_element<T>(initial, made.name());
       derived().workers().broadcast(0, std::span<T>{&element, 1});
       // Memory comes zeroed: leave its pages untouched. -0.0 equals zero, and has other bytes.
       if (const T zero{}; std::memcmp(&element, &zero, sizeof(T)) == 0) return made;
-      std::fill(first.begin(), first.end(), element);
-    } else if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
+      queue.fill(first, element);
+      queue.wait();
+    } else if constexpr (Variable::View::is_host_accessible) {
+      make_first(made, first, initial);
+    } else {
+      AlignedBuffer<T> staged(made.size());
+      const std::span<T> elements{staged.data(), staged.size()};
+      make_first(made, elements, initial);
+      detail::copy_and_wait(queue, elements, first);
+    }
+    Derived::Store::spread(derived(), made, derived().is_in_run());
+    return made;
+  }
+  /// The elements that `initial` says, those of the chief.
+  template <class Variable, class T, class Initial>
+  void make_first(const Variable& made, std::span<T> elements, Initial& initial) const {
+    const Shape& shape = made.shape();
+    if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
       const TensorView<const T> values = initial;
       if (values.shape() != shape)
         throw ShapeMismatch(
             text("The initial value does not fit variable '", made.name(), "'"),
             text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
             "Give an initial value of the variable's shape");
-      std::copy_n(values.data(), values.size(), first.data());
+      std::copy_n(values.data(), values.size(), elements.data());
     } else if constexpr (detail::NumbersFor<std::remove_cvref_t<Initial>, T>) {
       const auto values = detail::numbers_for(made.name(), shape, std::as_const(initial));
-      std::copy_n(values.data(), values.size(), first.data());
+      std::copy_n(values.data(), values.size(), elements.data());
     } else {
       constexpr bool fills = detail::is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
       static_assert(fills,
                     "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
                     "of numbers "
                     "of that type, or a function that fills a TensorView of it");
-      if constexpr (fills) initial(TensorView<T>{first, shape});
+      if constexpr (fills) initial(TensorView<T>{elements, shape});
     }
-    if constexpr (!Reducible<std::remove_cvref_t<Initial>>) derived().workers().broadcast(0, first);
-    Derived::Store::spread(derived(), made, derived().is_in_run());
-    return made;
+    derived().workers().broadcast(0, elements);
   }
 
   /// Returns what `call` returns, which the processes make together. A process that cannot make it tells the others,

@@ -19,6 +19,7 @@
 #include <dist/variable/cached_reads.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/read.hpp>
 #include <dist/variable/scatter.hpp>
 #include <dist/variable/slice.hpp>
@@ -77,6 +78,9 @@ class DistributedVariable {
   using Synchronization = Sync;
   using Aggregation = Agg;
   using Memory = typename Device::Memory;
+  /// Elements of a copy, where the device has them.
+  using Span = typename Device::template Span<T>;
+  using View = TensorView<const T, typename Device::Place>;
 
   DistributedVariable(std::shared_ptr<Memory> memory, Shape shape, std::string name,
                       Trainable trainable = Trainable::by_synchronization)
@@ -110,7 +114,7 @@ class DistributedVariable {
   /// The calling replica's own copy, to read and to change without communication. Where one copy serves all replicas it
   /// is that one, and to change the same element on two replicas is a data race.
   template <class Context>
-  [[nodiscard]] std::span<T> component(const Context& context) const {
+  [[nodiscard]] Span component(const Context& context) const {
     static_assert(
         InReplica<Context> || InUpdate<Context>,
         "component(context) is the copy of a replica function or of strategy.update; elsewhere name the copy: "
@@ -119,7 +123,7 @@ class DistributedVariable {
   }
   /// The copy of one replica of this process, in contexts that see all of them. Throws InvalidArgument when there is no
   /// such replica.
-  [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
+  [[nodiscard]] Span component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
     const std::size_t replicas = context.strategy().num_local_replicas();
     if (local_replica >= replicas)
@@ -129,12 +133,22 @@ class DistributedVariable {
     return slice_.on(StoreOf<decltype(context)>::copy_of(local_replica));
   }
   /// Copy `number` of those that there are in this process, whoever reads it.
-  [[nodiscard]] std::span<T> copy(const InCrossReplica auto& context, std::size_t number) const {
+  [[nodiscard]] Span copy(const InCrossReplica auto& context, std::size_t number) const {
     require_same_strategy(context);
     return slice_.on(number);
   }
 
-  /// A view of the copy that is near, or a new tensor where copies are aggregated.
+  /// The queue that works in the copy of `context`.
+  template <class Context>
+  [[nodiscard]] auto queue(const Context& context) const {
+    return detail::queue_of<Device>(context);
+  }
+  [[nodiscard]] auto queue(const InCrossReplica auto& context, std::size_t copy) const {
+    return detail::queue_of<Device>(context, copy);
+  }
+
+  /// A view of the copy that is near, or a new tensor where copies are aggregated, or outside replica functions where the
+  /// host cannot touch them.
   template <class Context>
   [[nodiscard]] auto read(const Context& context) const {
     require_context<Context>();
@@ -149,8 +163,12 @@ class DistributedVariable {
       Tensor<T> aggregated{shape_};
       detail::aggregate_copies(*this, context, aggregated.elements());
       return aggregated;
+    } else if constexpr (InCrossReplica<Context> && !Device::Place::host_accessible) {
+      Tensor<T> values{shape_};
+      detail::copy_and_wait(queue(context, 0), near_copy(context), values.elements());
+      return values;
     } else {
-      return TensorView<const T>{near_copy(context).data(), shape_};
+      return View{near_copy(context).data(), shape_};
     }
   }
   /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch
@@ -163,12 +181,17 @@ class DistributedVariable {
     } else if constexpr (!detail::VariableContext<Context>) {
       return T{};  // refused above
     } else {
-      const std::span<T> copy = near_copy(context);
+      const Span copy = near_copy(context);
       require_one_element();
-      T value = copy[0];
-      if constexpr (InCrossReplica<Context> && is_on_shard) value = whole(context)[0];
-      if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
+      T value{};
+      if constexpr (InCrossReplica<Context> && is_on_shard)
+        value = whole(context)[0];
+      else if constexpr (InCrossReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
         detail::aggregate_copies(*this, context, std::span<T>{&value, 1});
+      else if constexpr (InCrossReplica<Context>)
+        detail::copy_and_wait(queue(context, 0), copy, std::span<T>{&value, 1});
+      else
+        detail::copy_and_wait(queue(context), copy, std::span<T>{&value, 1});
       return value;
     }
   }
@@ -181,9 +204,8 @@ class DistributedVariable {
     if constexpr (InReplica<Context> && is_on_shard) {
       return OwnerStore::gathered(*this, replica);
     } else if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
-      const std::span<const T> mine = near_copy(replica);
       Tensor<T> aggregated{shape_};
-      std::copy(mine.begin(), mine.end(), aggregated.data());
+      detail::copy_and_wait(queue(replica), near_copy(replica), aggregated.elements());
       detail::aggregate_over_replicas(*this, replica, aggregated.elements());
       return aggregated;
     } else {
@@ -339,7 +361,7 @@ class DistributedVariable {
 
   /// The copy that `context` reads and writes; outside replica functions the first.
   template <class Context>
-  [[nodiscard]] std::span<T> near_copy(const Context& context) const {
+  [[nodiscard]] Span near_copy(const Context& context) const {
     require_same_strategy(context);
     if constexpr (InCrossReplica<Context>) {
       return slice_.on(0);
@@ -360,7 +382,7 @@ class DistributedVariable {
                           "Use read for variables with several elements");
   }
 
-  Slice<T, Memory> slice_;
+  Slice<T, Memory, typename Device::Place> slice_;
   Shape shape_;
   std::string name_;
   bool trainable_;

@@ -16,6 +16,15 @@ struct Assign {
     return given;
   }
 };
+/// One of `replicas` equal shares of what is given.
+template <class Wide>
+struct AssignShare {
+  Wide replicas;
+  template <class T>
+  DIST_HD constexpr T operator()(T, T total) const {
+    return static_cast<T>(static_cast<Wide>(total) / replicas);
+  }
+};
 struct Add {
   template <class T>
   DIST_HD constexpr T operator()(T old, T given) const {

@@ -10,6 +10,7 @@
 
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -70,7 +71,7 @@ inline constexpr bool is_same_value<Same<V>> = true;
 template <class T>
 struct Uniform {
   T number;
-  constexpr T operator[](std::size_t) const { return number; }
+  DIST_HD constexpr T operator[](std::size_t) const { return number; }
 };
 
 /// `number` as an element of the variable `name`. Kinds of numbers do not mix silently: a fraction is not cut off and a
@@ -96,6 +97,18 @@ template <class T, Reducible V>
   return element;
 }
 
+/// What shows elements in the memory of the variable's device.
+template <class V, class Variable>
+concept ViewFor = std::convertible_to<const V&, typename Variable::View>;
+
+template <class Variable>
+void require_shape(const Variable& variable, const Shape& given) {
+  if (given != variable.shape())
+    throw ShapeMismatch(text("A value does not fit variable '", variable.name(), "'"),
+                        text("the value has shape ", to_string(given), ", the variable ", to_string(variable.shape())),
+                        "Give a value of the variable's shape, or one number for all elements");
+}
+
 /// The value given to `variable`, to be indexed by element. Throws ShapeMismatch for a tensor of another shape.
 template <class Variable, class Value>
 [[nodiscard]] auto given_to(const Variable& variable, const Value& value) {
@@ -106,11 +119,11 @@ template <class Variable, class Value>
     return Uniform<T>{to_element<T>(value, variable.name())};
   } else if constexpr (std::convertible_to<const Value&, TensorView<const T>>) {
     const TensorView<const T> values = value;
-    if (values.shape() != variable.shape())
-      throw ShapeMismatch(
-          text("A value does not fit variable '", variable.name(), "'"),
-          text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(variable.shape())),
-          "Give a value of the variable's shape, or one number for all elements");
+    require_shape(variable, values.shape());
+    return values.elements();
+  } else if constexpr (ViewFor<Value, Variable>) {
+    const typename Variable::View values = value;
+    require_shape(variable, values.shape());
     return values.elements();
   } else if constexpr (NumbersFor<Value, T>) {
     return numbers_for(variable.name(), variable.shape(), value);

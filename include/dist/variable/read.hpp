@@ -14,6 +14,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist::detail {
 
@@ -37,11 +38,12 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
     constexpr std::size_t block = 256;
     Wide combined[block];
     const bool is_large = !one_process && aggregated.size() > block;
+    const HostCopies copies{variable, context};
     AlignedBuffer<Wide> of_process(is_large ? aggregated.size() : 0);
     for (std::size_t first = 0; first < aggregated.size(); first += block) {
       const std::size_t count = std::min(block, aggregated.size() - first);
       for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
-        const std::span<const T> elements = variable.copy(context, copy).subspan(first, count);
+        const std::span<const T> elements = copies[copy].subspan(first, count);
         for (std::size_t i = 0; i < count; ++i)
           combined[i] = copy == 0 ? Wide{elements[i]} : Agg{}(combined[i], Wide{elements[i]});
       }
@@ -58,8 +60,7 @@ void aggregate_copies(const Variable& variable, const Context& context, std::spa
         aggregated[i] = static_cast<T>(Agg::finish(sums[i], context.num_replicas_in_sync()));
     }
   } else {
-    const std::span<const T> first = variable.component(context, 0);
-    std::copy_n(first.begin(), aggregated.size(), aggregated.begin());
+    copy_and_wait(variable.queue(context, 0), variable.component(context, 0), aggregated);
     workers.broadcast(0, aggregated);
   }
 }

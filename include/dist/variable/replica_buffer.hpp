@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/slice.hpp>
 
 namespace dist {
@@ -23,6 +23,7 @@ class ReplicaBuffer {
  public:
   using Element = T;
   using Memory = typename Device::Memory;
+  using Span = typename Device::template Span<T>;
 
   /// Throws OutOfMemory.
   ReplicaBuffer(std::shared_ptr<Memory> memory, Shape shape, std::string name)
@@ -35,13 +36,16 @@ class ReplicaBuffer {
   /// The arena that owns the buffer; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
 
+  /// The queue that works in the calling replica's memory.
+  [[nodiscard]] auto queue(const InReplica auto& replica) const { return detail::queue_of<Device>(replica); }
+
   /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.
-  [[nodiscard]] std::span<T> component(const InReplica auto& replica) const {
+  [[nodiscard]] Span component(const InReplica auto& replica) const {
     require_same_strategy(replica);
     return slice_.on(replica.local_index());
   }
   /// The memory of one replica of this process, in contexts that see all of them.
-  [[nodiscard]] std::span<T> component(const InCrossReplica auto& context, std::size_t local_replica) const {
+  [[nodiscard]] Span component(const InCrossReplica auto& context, std::size_t local_replica) const {
     require_same_strategy(context);
     return slice_.on(local_replica);
   }
@@ -55,7 +59,7 @@ class ReplicaBuffer {
                           "Make the buffer with the strategy that runs the replica function");
   }
 
-  Slice<T, Memory> slice_;
+  Slice<T, Memory, typename Device::Place> slice_;
   Shape shape_;
   std::string name_;
 };

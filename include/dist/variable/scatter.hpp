@@ -67,11 +67,11 @@ template <class T>
   return {first, first + width};
 }
 
-template <class T, class Update>
-void update_rows(std::span<T> copy, const IndexedSlicesView<T>& slices, Update update) {
+template <class Q, class Copy, class T, class Update>
+void update_rows(const Q& queue, Copy copy, const IndexedSlicesView<T>& slices, Update update) {
   for (std::size_t row = 0; row < slices.rows(); ++row) {
     const IndexRange range = row_range(slices, row);
-    update_elements(copy.subspan(range.begin, range.size()), slices.values().row(row).data(), update);
+    update_elements(queue, copy.subspan(range.begin, range.size()), slices.values().row(row).data(), update);
   }
 }
 
@@ -99,7 +99,7 @@ void scatter_slices(Variable& variable, const Context& context, const IndexedSli
 /// In the function of `strategy.update`: that one copy.
 template <class Variable, InUpdate Context, class T, class Update>
 void scatter_slices(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
-  update_rows(variable.component(context), slices, update);
+  update_rows(variable.queue(context), variable.component(context), slices, update);
 }
 
 /// In a replica function: this replica's slices to its own copy, or those of all to every copy.
@@ -108,7 +108,7 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
   using Agg = typename Variable::Aggregation;
   require_aggregation_of_shared_write<Context, Agg>();
   if constexpr (std::same_as<Agg, None>) {
-    update_rows(variable.component(replica), slices, update);
+    update_rows(variable.queue(replica), variable.component(replica), slices, update);
   } else {
     // The others read the slices while copies change: those that show a copy are copied first.
     if (lie_in_a_copy(slices.values().elements(), variable, replica) ||
@@ -120,12 +120,14 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
       // Rows may be named twice, so that one reader of a copy changes all of it.
       StoreOf<Context>::share_out(replica, 1, [&](IndexRange copies) {
         if (copies.size() == 0) return;
-        const std::span<T> copy = variable.component(replica);
+        const auto copy = variable.component(replica);
+        const auto queue = variable.queue(replica);
         if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-          update_rows(copy, slices_of(0), update);
+          update_rows(queue, copy, slices_of(0), update);
         } else {
           const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
-          for (std::size_t rank = 0; rank < members; ++rank) update_rows(copy, slices_of(rank), update_aggregated);
+          for (std::size_t rank = 0; rank < members; ++rank)
+            update_rows(queue, copy, slices_of(rank), update_aggregated);
         }
       });
     });

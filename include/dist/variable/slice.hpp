@@ -1,16 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <utility>
 
+#include <dist/core/place.hpp>
 #include <dist/core/pointers.hpp>
 
 namespace dist {
 
-/// Owns one slice of a strategy's arena: the same `elements` elements of type T on every replica, zero at first. Keeps
-/// the arena alive. Moves, does not copy.
-template <class T, class Memory>
+/// Owns one slice of a strategy's memory, which lies in `Where`: the same `elements` elements of type T on every replica,
+/// zero at first. Keeps the memory alive. Moves, does not copy.
+template <class T, class Memory, Place Where = HostMemory>
 class Slice {
  public:
   /// Throws OutOfMemory.
@@ -30,7 +30,7 @@ class Slice {
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return memory_->replicas(); }
   [[nodiscard]] std::size_t size() const noexcept { return elements_; }
-  [[nodiscard]] std::span<T> on(std::size_t local_replica) const noexcept {
+  [[nodiscard]] SpanIn<T, Where> on(std::size_t local_replica) const noexcept {
     return {reinterpret_cast<T*>(memory_->at(local_replica, offset_)), elements_};
   }
 

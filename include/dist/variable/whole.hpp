@@ -13,6 +13,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/read.hpp>
 #include <dist/variable/store/owner.hpp>
 #include <dist/variable/write.hpp>
@@ -22,10 +23,11 @@ namespace dist::detail {
 /// What rounding took the mean of the copies out of, it goes back to: the mean of equal copies is their value.
 template <class Variable, InCrossReplica Context, class T>
 void clamp_to_copies(const Variable& variable, const Context& context, std::span<T> means) {
+  const HostCopies copies{variable, context};
   const auto bound = [&](auto op) {
     Tensor<T> bounds{variable.shape()};
     for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
-      const std::span<const T> elements = variable.copy(context, copy);
+      const std::span<const T> elements = copies[copy];
       for (std::size_t i = 0; i < elements.size(); ++i)
         bounds[i] = copy == 0 ? elements[i] : op(bounds[i], elements[i]);
     }
@@ -45,9 +47,8 @@ template <class Variable, InCrossReplica Context>
   if constexpr (is_on_shard<typename Variable::Synchronization>) {
     return OwnerStore::whole(variable, context);
   } else {
-    const std::span<const T> first = variable.component(context, 0);
     Tensor<T> all{variable.shape()};
-    std::copy_n(first.data(), first.size(), all.data());
+    copy_and_wait(variable.queue(context, 0), variable.component(context, 0), all.elements());
     if constexpr (std::same_as<Agg, None>) {
       context.strategy().workers().broadcast(0, all.elements());
     } else if constexpr (copies_may_differ<Variable, Context>) {
@@ -67,11 +68,12 @@ void restore(Variable& variable, const Context& context, const Values& given) {
     // A sum that is shared out would not always add up to itself.
     using T = typename Variable::Element;
     for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
-      const std::span<T> elements = variable.copy(context, copy);
+      const auto queue = variable.queue(context, copy);
       if (copy == 0 && context.strategy().first_local_replica() == 0)
-        for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = given[i];
+        update_elements(queue, variable.copy(context, copy), given, Assign{});
       else
-        std::fill(elements.begin(), elements.end(), T{});
+        queue.fill(variable.copy(context, copy), T{});
+      queue.wait();
     }
   } else {
     update_every_copy(variable, context, IndexRange{0, variable.size()}, given, Assign{});

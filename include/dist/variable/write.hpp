@@ -10,12 +10,16 @@
 #include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/read.hpp>
 
 namespace dist::detail {
@@ -29,23 +33,53 @@ constexpr void require_aggregation_of_shared_write() {
                 "outside replica functions");
 }
 
+/// One element after a write.
 template <class T, class Values, class Update>
-void update_elements(std::span<T> copy, const Values& given, Update update) {
-  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = update(copy[i], given[i]);
+struct UpdateElement {
+  T* copy;
+  Values given;
+  Update update;
+  DIST_HD void operator()(std::size_t i) const { copy[i] = update(copy[i], given[i]); }
+};
+
+/// Puts the write of a copy, or a part of one, into the queue of its device. Values that lie in the host's memory go
+/// there first where the device cannot reach them: the write is then done when this returns.
+template <class Q, class Copy, class Values, class Update>
+void update_elements(const Q& queue, Copy copy, const Values& given, Update update) {
+  using T = typename Copy::element_type;
+  if constexpr (Q::Place::host_accessible || std::same_as<Values, Uniform<T>>) {
+    queue.for_each({0, copy.size()}, UpdateElement<T, Values, Update>{copy.data(), given, update});
+  } else if constexpr (std::same_as<Values, SpanIn<const T, typename Q::Place>>) {
+    queue.for_each({0, copy.size()}, UpdateElement<T, const T*, Update>{copy.data(), given.data(), update});
+  } else {
+    AlignedBuffer<T> values(copy.size());
+    const std::span<T> elements{values.data(), values.size()};
+    if constexpr (!std::same_as<Update, Assign>) copy_and_wait(queue, copy, elements);
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = update(elements[i], given[i]);
+    copy_and_wait(queue, elements, copy);
+  }
 }
 
 /// The elements of `range` in all copies, a block of the given values at a time, so that these may be a view of a copy.
+/// Where the host cannot touch the copies they are no such view, and one block is all.
 template <class Variable, InCrossReplica Context, class Values, class Update>
 void update_every_copy(Variable& variable, const Context& context, IndexRange range, const Values& given,
                        Update update) {
   using T = typename Variable::Element;
+  if constexpr (!Variable::View::is_host_accessible) {
+    for (std::size_t copy = 0; copy < variable.copies(); ++copy)
+      update_elements(variable.queue(context, copy), variable.copy(context, copy).subspan(range.begin, range.size()),
+                      given, update);
+    return;
+  }
   constexpr std::size_t block = 256;
   T values[block];
   for (std::size_t first = 0; first < range.size(); first += block) {
     const std::size_t count = std::min(block, range.size() - first);
     for (std::size_t i = 0; i < count; ++i) values[i] = given[first + i];
     for (std::size_t copy = 0; copy < variable.copies(); ++copy)
-      update_elements(variable.copy(context, copy).subspan(range.begin + first, count), values, update);
+      update_elements(variable.queue(context, copy), variable.copy(context, copy).subspan(range.begin + first, count),
+                      static_cast<const T*>(values), update);
   }
 }
 
@@ -81,8 +115,7 @@ void write(Variable& variable, const Context& context, const Values& given, Upda
                                     std::conditional_t<std::signed_integral<T>, long long, unsigned long long>>;
     const auto replicas = static_cast<Wide>(context.num_replicas_in_sync());
     require_divisible<T>(given, variable, replicas);
-    update_every_copy(variable, context, all, given,
-                      [&](T, T total) { return static_cast<T>(static_cast<Wide>(total) / replicas); });
+    update_every_copy(variable, context, all, given, AssignShare<Wide>{replicas});
   } else {
     update_every_copy(variable, context, all, given, update);
   }
@@ -91,23 +124,33 @@ void write(Variable& variable, const Context& context, const Values& given, Upda
 /// In the function of `strategy.update`: that one copy.
 template <class Variable, InUpdate Context, class Values, class Update>
 void write(Variable& variable, const Context& context, const Values& given, Update update) {
-  update_elements(variable.component(context), given, update);
+  update_elements(variable.queue(context), variable.component(context), given, update);
 }
 
 /// In a replica function, a value that all replicas give alike.
 template <class Variable, InReplica Context, class Values, class Update>
 void write_same(Variable& variable, const Context& replica, const Values& given, Update update) {
-  StoreOf<Context>::once(replica, [&] { update_elements(variable.component(replica), given, update); });
+  StoreOf<Context>::once(replica,
+                         [&] { update_elements(variable.queue(replica), variable.component(replica), given, update); });
+}
+
+template <class T>
+[[nodiscard]] Uniform<T> part_of(const Uniform<T>& given, IndexRange) {
+  return given;
+}
+template <class T>
+[[nodiscard]] const T* part_of(T* given, IndexRange part) {
+  return given + part.begin;
 }
 
 /// In a replica function, the aggregate of `given` to every copy: of all elements, or of one number for them.
 template <class Variable, InReplica Context, class T, class Values, class Update>
 void write_aggregate_of(Variable& variable, const Context& replica, std::span<T> aggregated, const Values& given,
                         Update update) {
-  const std::span<T> mine = variable.component(replica);
+  const auto mine = variable.component(replica);
   replica.collectives().all_reduce(typename Variable::Aggregation{}, aggregated);
   StoreOf<Context>::share_out(replica, mine.size(), [&](IndexRange part) {
-    for (std::size_t i = part.begin; i < part.end; ++i) mine[i] = update(mine[i], given[i]);
+    update_elements(variable.queue(replica), mine.subspan(part.begin, part.size()), part_of(given, part), update);
   });
 }
 template <class Variable, InReplica Context, class T, class Update>
@@ -116,14 +159,21 @@ void write_aggregated(Variable& variable, const Context& replica, Uniform<T> giv
 }
 
 /// The same of the tensors that they give. Each replica combines a share of them, writes it to its copy and copies that
-/// to the others, so no memory is needed in between; a few elements are faster combined by everybody.
+/// to the others, so no memory is needed in between; a few elements are faster combined by everybody. So are tensors of
+/// the host for a device that does not reach them.
 template <class Variable, InReplica Context, class T, class Update>
 void write_aggregated(Variable& variable, const Context& replica, std::span<const T> given, Update update) {
   constexpr std::size_t few = 64;
   if (given.size() <= few) {
     T aggregated[few];
     std::copy(given.begin(), given.end(), aggregated);
-    write_aggregate_of(variable, replica, std::span<T>{aggregated, given.size()}, aggregated, update);
+    write_aggregate_of(variable, replica, std::span<T>{aggregated, given.size()}, static_cast<const T*>(aggregated),
+                       update);
+  } else if constexpr (!Variable::View::is_host_accessible) {
+    AlignedBuffer<T> aggregated(given.size());
+    std::copy(given.begin(), given.end(), aggregated.data());
+    write_aggregate_of(variable, replica, std::span<T>{aggregated.data(), aggregated.size()},
+                       static_cast<const T*>(aggregated.data()), update);
   } else {
     // `publish` takes a mutable pointer, but the peers only read; it may be the copy itself.
     const std::span<T> operand{const_cast<T*>(given.data()), given.size()};
@@ -132,16 +182,24 @@ void write_aggregated(Variable& variable, const Context& replica, std::span<cons
   }
 }
 
+/// The same of elements of the device's memory.
+template <class Variable, InReplica Context, class T, Place Where, class Update>
+void write_aggregated(Variable& variable, const Context& replica, DeviceSpan<const T, Where> given, Update update) {
+  const DeviceSpan<T, Where> operand{const_cast<T*>(given.data()), given.size()};
+  replica.collectives().reduce_and_apply(typename Variable::Aggregation{}, operand, variable.component(replica),
+                                         WriteElement<Update>{update});
+}
+
 /// In a replica function, this replica's value: kept to its own copy, or aggregated with those of the others.
 template <class Variable, InReplica Context, class Values, class Update>
 void write(Variable& variable, const Context& replica, const Values& given, Update update) {
   using Agg = typename Variable::Aggregation;
   require_aggregation_of_shared_write<Context, Agg>();
   if constexpr (std::same_as<Agg, None> || copies_may_differ<Variable, Context>) {
-    update_elements(variable.component(replica), given, update);
+    update_elements(variable.queue(replica), variable.component(replica), given, update);
   } else if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
     StoreOf<Context>::from_first(replica, variable.component(replica),
-                                 [&](auto copy) { update_elements(copy, given, update); });
+                                 [&](auto copy) { update_elements(variable.queue(replica), copy, given, update); });
   } else {
     write_aggregated(variable, replica, given, update);
   }

@@ -27,8 +27,8 @@ struct CentralStore {
     change(replica.shard(count));
     replica.barrier();
   }
-  template <class T, class Change>
-  static void from_first(const InReplica auto& replica, std::span<T> copy, Change&& change) {
+  template <class Copy, class Change>
+  static void from_first(const InReplica auto& replica, Copy copy, Change&& change) {
     once(replica, [&] { change(copy); });
   }
   template <class T, class Change>

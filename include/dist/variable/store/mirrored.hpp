@@ -5,8 +5,8 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist {
 
@@ -24,8 +24,8 @@ struct MirroredStore {
   static void share_out(const InReplica auto&, std::size_t count, Change&& change) {
     change(IndexRange{0, count});
   }
-  template <class T, class Change>
-  static void from_first(const InReplica auto& replica, std::span<T> copy, Change&& change) {
+  template <class Copy, class Change>
+  static void from_first(const InReplica auto& replica, Copy copy, Change&& change) {
     replica.barrier();  // finds replicas that issue other collectives before a copy changes
     if (replica.replica_id().index() == 0) change(copy);
     replica.collectives().broadcast(0, copy);
@@ -42,10 +42,11 @@ struct MirroredStore {
     const auto first = variable.component(scope, 0);
     if (is_in_run) {
       for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local)
-        std::copy_n(first.data(), first.size(), variable.component(scope, local).data());
+        detail::copy_and_wait(variable.queue(scope, local), first, variable.component(scope, local));
     } else {
       strategy.run([&](auto& replica) {
-        if (replica.local_index() != 0) std::copy_n(first.data(), first.size(), variable.component(replica).data());
+        if (replica.local_index() == 0) return;
+        detail::copy_and_wait(variable.queue(replica), first, variable.component(replica));
       });
     }
   }

@@ -6,6 +6,7 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist {
 
@@ -17,8 +18,8 @@ struct OwnerStore {
   [[nodiscard]] static auto gathered(const Variable& variable, const InReplica auto& replica) {
     using T = typename Variable::Element;
     Tensor<T> all{variable.shape()};
-    const std::span<const T> mine = variable.component(replica);
-    Variable::Synchronization::update_shards(replica, mine, all.elements(),
+    detail::HostCopy mine{variable, replica};
+    Variable::Synchronization::update_shards(replica, std::span<const T>{mine.elements()}, all.elements(),
                                              [](std::size_t, T, T owned) { return owned; });
     return all;
   }
@@ -37,7 +38,8 @@ struct OwnerStore {
   static void restore(const Variable& variable, const InCrossReplica auto& context, const Values& given) {
     using T = typename Variable::Element;
     context.strategy().run([&](auto& replica) {
-      const std::span<T> mine = variable.component(replica);
+      detail::HostCopy copy{variable, replica};
+      const std::span<T> mine = copy.elements();
       Tensor<T> passed{variable.shape()};  // what the owners tell the others, who have no use for it
       const std::span<T> elements = passed.elements();
       Variable::Synchronization::update_shards(replica, std::span<const T>{elements}, elements,
@@ -45,6 +47,7 @@ struct OwnerStore {
                                                  mine[i] = given[i];
                                                  return element;
                                                });
+      copy.give_back();
     });
   }
 };

@@ -1,0 +1,111 @@
+/// How operations of variables reach copies that the host may not touch: by queues.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/store.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/place.hpp>
+
+namespace dist::detail {
+
+/// The queue that does the work of a replica function, or of a function of `strategy.update`, in memory of `Device`: the
+/// context's, or one of the host for what a strategy on another device keeps there.
+template <class Device, class Context>
+[[nodiscard]] auto queue_of([[maybe_unused]] const Context& context) {
+  if constexpr (std::same_as<Device, typename Context::Strategy::Device>)
+    return context.queue();
+  else
+    return typename Device::Queue{};
+}
+/// Outside replica functions that of the first reader of copy number `copy`.
+template <class Device, InCrossReplica Context>
+[[nodiscard]] auto queue_of([[maybe_unused]] const Context& context, [[maybe_unused]] std::size_t copy) {
+  if constexpr (std::same_as<Device, typename Context::Strategy::Device>) {
+    std::size_t reader = 0;
+    while (StoreOf<Context>::copy_of(reader) != copy) ++reader;
+    return context.queue(reader);
+  } else {
+    return typename Device::Queue{};
+  }
+}
+
+/// As many elements, of which one side may be the host's. They are there when it returns.
+template <class Q, class From, class To>
+void copy_and_wait(const Q& queue, From from, To to) {
+  queue.copy(from, to);
+  queue.wait();
+}
+
+/// The copy of a replica as the host reads and writes it: the copy itself, or what it held when this was made.
+template <class Variable, InReplica Context>
+class HostCopy {
+  using T = typename Variable::Element;
+  static constexpr bool is_here = Variable::View::is_host_accessible;
+
+ public:
+  HostCopy(const Variable& variable, const Context& replica)
+      : queue_(variable.queue(replica)), copy_(variable.component(replica)), staged_(is_here ? 0 : variable.size()) {
+    if constexpr (!is_here) copy_and_wait(queue_, copy_, elements());
+  }
+  [[nodiscard]] std::span<T> elements() {
+    if constexpr (is_here)
+      return copy_;
+    else
+      return {staged_.data(), staged_.size()};
+  }
+  /// Lets the copy have what was written.
+  void give_back() {
+    if constexpr (!is_here) copy_and_wait(queue_, elements(), copy_);
+  }
+
+ private:
+  using Queue = decltype(std::declval<const Variable&>().queue(std::declval<const Context&>()));
+
+  [[no_unique_address]] Queue queue_;
+  typename Variable::Span copy_;
+  AlignedBuffer<T> staged_;
+};
+
+/// All copies of a variable in this process as the host reads them: the copies themselves, or what they held when this
+/// was made.
+template <class Variable, InCrossReplica Context>
+class HostCopies {
+  using T = typename Variable::Element;
+  static constexpr bool are_here = Variable::View::is_host_accessible;
+
+ public:
+  HostCopies(const Variable& variable, const Context& context) : variable_(variable), context_(context) {
+    if constexpr (!are_here) {
+      for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
+        copies_.emplace_back(variable.size());
+        variable.queue(context, copy).copy(variable.copy(context, copy), elements(copies_[copy]));
+      }
+      for (std::size_t copy = 0; copy < variable.copies(); ++copy) variable.queue(context, copy).wait();
+    }
+  }
+  [[nodiscard]] std::span<const T> operator[](std::size_t copy) const {
+    if constexpr (are_here)
+      return variable_.copy(context_, copy);
+    else
+      return elements(copies_[copy]);
+  }
+
+ private:
+  struct Nothing {};
+  [[nodiscard]] static std::span<T> elements(AlignedBuffer<T>& copy) { return {copy.data(), copy.size()}; }
+  [[nodiscard]] static std::span<const T> elements(const AlignedBuffer<T>& copy) { return {copy.data(), copy.size()}; }
+
+  const Variable& variable_;
+  const Context& context_;
+  [[no_unique_address]] std::conditional_t<are_here, Nothing, std::vector<AlignedBuffer<T>>> copies_;
+};
+
+}  // namespace dist::detail
