@@ -8,6 +8,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communication_options.hpp>
@@ -27,6 +28,7 @@
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
+#include <dist/context/subgroup.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/checksum.hpp>
@@ -404,6 +406,27 @@ class ReplicaContext {
                          const CommunicationOptions& options = {}) const {
     collective("neighbor_exchange", options,
                [&](const Collectives& ops) { dist::neighbor_exchange(ops, sends.all(), receives.all()); });
+  }
+
+  /// The subgroup of the replicas that give the same `color`, ranked by `key` and then by replica: the row or the column of
+  /// a grid of replicas. A collective call.
+  [[nodiscard]] Subgroup<ReplicaContext> split(std::size_t color, std::size_t key = 0,
+                                               const CommunicationOptions& options = {}) const {
+    struct Choice {
+      std::size_t color;
+      std::size_t key;
+    };
+    PerReplica<Choice> chosen(num_replicas_in_sync());
+    collective("split", options, [&](const Collectives& ops) {
+      ops.exchange("split", Choice{color, key}, std::span<Choice>{chosen.begin(), chosen.size()});
+    });
+    std::vector<std::size_t> members;
+    for (std::size_t replica = 0; replica < chosen.size(); ++replica)
+      if (chosen[replica].color == color) members.push_back(replica);
+    std::stable_sort(members.begin(), members.end(),
+                     [&](std::size_t a, std::size_t b) { return chosen[a].key < chosen[b].key; });
+    const auto mine = std::find(members.begin(), members.end(), replica_id().index());
+    return {*this, members, static_cast<std::size_t>(mine - members.begin())};
   }
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.

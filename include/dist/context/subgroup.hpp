@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/neighbor_message.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist {
+
+/// The replicas that gave the same colour to `replica.split(color, key)`, as one of them sees them: the rows and the
+/// columns of a grid of replicas. It is used in the replica function that made it.
+///
+/// Its collectives are among these replicas, whichever process they are in. All replicas of the strategy call a collective
+/// of their subgroup at the same time, one of the same name: subgroups are parts of one step, each with values and extents
+/// of its own. Processes that are to work each at its own pace take a strategy each (`MultiWorker::split`).
+template <class Replica>
+class Subgroup {
+ public:
+  /// `replicas` are its members by rank, of which this one is number `rank`.
+  Subgroup(const Replica& replica, std::vector<std::size_t> replicas, std::size_t rank)
+      : replica_(&replica), replicas_(std::move(replicas)), rank_(rank) {}
+
+  /// 0 to `size() - 1`, in the order of the keys, and of the replicas where keys are equal.
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
+  /// The members, by rank: their numbers among all replicas.
+  [[nodiscard]] std::span<const std::size_t> replicas() const noexcept { return replicas_; }
+
+  /// The reduction of the members' value, the same bits on all of them. A collective call, as are all of the following.
+  template <Reducible T, class Op>
+  [[nodiscard]] T all_reduce(Op op, T value, const CommunicationOptions& options = {}) const {
+    all_reduce(op, std::span<T>{&value, 1}, options);
+    return value;
+  }
+  /// The same element by element, in place, in the order of the ranks: each member reduces a share of the elements. Throws
+  /// ShapeMismatch when members give different counts.
+  template <Reducible T, class Op>
+  void all_reduce(Op, std::span<T> values, const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_reduce_op<Op, T>()) {
+      const auto share = [&](std::size_t member) {
+        const IndexRange range = shard_of(values.size(), member, size(), cache_line / sizeof(T));
+        return values.subspan(range.begin, range.size());
+      };
+      const std::span<T> mine = share(rank_);
+      AlignedBuffer<T> of_all(mine.size() * size());
+      exchange([&](std::size_t member) { return share(member); },
+               [&](std::size_t member) {
+                 return std::span<T>{of_all.data() + member * mine.size(), mine.size()};
+               },
+               options);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        auto combined = static_cast<Accumulator<T>>(of_all.data()[i]);
+        for (std::size_t member = 1; member < size(); ++member)
+          combined = Op{}(combined, static_cast<Accumulator<T>>(of_all.data()[member * mine.size() + i]));
+        mine[i] = static_cast<T>(Op::finish(combined, size()));
+      }
+      exchange([&](std::size_t member) { return member == rank_ ? std::span<T>{} : mine; },
+               [&](std::size_t member) { return member == rank_ ? std::span<T>{} : share(member); }, options);
+    }
+  }
+
+  /// The values of all members, one after another in the order of the ranks. They may give different counts.
+  template <Reducible T>
+  [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine, const CommunicationOptions& options = {}) const {
+    const std::size_t count = mine.size();
+    std::vector<std::size_t> counts(size());
+    exchange(
+        [&](std::size_t) {
+          return std::span{&count, 1};
+        },
+        [&](std::size_t member) { return std::span{counts}.subspan(member, 1); }, options);
+    std::size_t total = 0;
+    std::vector<std::size_t> first;
+    for (const std::size_t of_member : counts) first.push_back(std::exchange(total, total + of_member));
+    std::vector<T> all(total);
+    exchange([&](std::size_t) { return mine; },
+             [&](std::size_t member) { return std::span{all}.subspan(first[member], counts[member]); }, options);
+    return all;
+  }
+
+  /// Gives every member the values of member `root`. Throws InvalidArgument for a root that there is not, ShapeMismatch
+  /// when members give different counts.
+  template <Reducible T>
+  void broadcast(std::span<T> values, std::size_t root, const CommunicationOptions& options = {}) const {
+    if (root >= size())
+      throw InvalidArgument("There is no member of the subgroup to broadcast from",
+                            text("root ", root, " of ", size(), " replicas"), "Give a root from 0 to size() - 1");
+    std::vector<SendTo> sends;
+    std::vector<ReceiveFrom> receives;
+    if (rank_ != root)
+      receives.emplace_back(replicas_[root], values);
+    else
+      for (const std::size_t replica : replicas_)
+        if (replica != replicas_[root]) sends.emplace_back(replica, values);
+    replica_->neighbor_exchange(sends, receives, options);
+  }
+
+  /// As the replica's, where neighbours are ranks of this subgroup. Errors name replicas.
+  void neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
+                         const CommunicationOptions& options = {}) const {
+    const auto among_all = [&]<class Message>(std::span<const Message> messages) {
+      std::vector<Message> changed;
+      for (Message message : messages) {
+        if (message.peer >= size()) detail::refuse_neighbor(message.peer, size());
+        message.peer = replicas_[message.peer];
+        changed.push_back(message);
+      }
+      return changed;
+    };
+    replica_->neighbor_exchange(among_all(sends.all()), among_all(receives.all()), options);
+  }
+
+  /// Returns once every replica has called it.
+  void barrier(const CommunicationOptions& options = {}) const { replica_->barrier(options); }
+
+ private:
+  /// One message to and from each member, itself among them.
+  template <class Out, class In>
+  void exchange(Out&& out, In&& in, const CommunicationOptions& options) const {
+    std::vector<SendTo> sends;
+    std::vector<ReceiveFrom> receives;
+    for (std::size_t member = 0; member < size(); ++member) {
+      sends.emplace_back(replicas_[member], out(member));
+      receives.emplace_back(replicas_[member], in(member));
+    }
+    replica_->neighbor_exchange(sends, receives, options);
+  }
+
+  const Replica* replica_;
+  std::vector<std::size_t> replicas_;
+  std::size_t rank_;
+};
+
+}  // namespace dist
