@@ -1,6 +1,7 @@
 #include <conformance/paired.hpp>
 
 #include <doctest/doctest.h>
+#include <conformance/optimizer.hpp>
 #include <conformance/strategy.hpp>
 #include <conformance/strategy_methods.hpp>
 #include <conformance/variable.hpp>
@@ -19,3 +20,4 @@ TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<Paired, 1>, Make<Paired, 2>, Make
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);

@@ -14,6 +14,7 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/strategy/central_storage.hpp>
+#include <support/saved.hpp>
 
 #include "support/allocations.hpp"
 
@@ -159,4 +160,18 @@ TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
   check(mirrored);
   dist::CentralStorage<dist::Cpu> central{3};
   check(central);
+}
+
+TEST_CASE("a metric's sums are tracked, and go on under another number of replicas") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> three{3};
+  nn::Metric average{three, nn::MeanValue{}};
+  three.run([&](auto& replica) { average.update(replica, static_cast<double>(replica.local_index())); });
+  const support::Saved saved{three, average};
+  CHECK(saved.keys() == std::vector<std::string>{"count", "total"});
+  dist::CentralStorage<dist::Cpu> two{2};
+  nn::Metric restored{two, nn::MeanValue{}};
+  saved.restore(two, restored);
+  CHECK(restored.result(two.scope()) == 1.0);
+  two.run([&](auto& replica) { restored.update(replica, 11.0); });
+  CHECK(restored.result(two.scope()) == 5.0);
 }

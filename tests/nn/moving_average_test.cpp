@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 #include <dist/strategy/central_storage.hpp>
+#include <support/saved.hpp>
 
 #include "support/allocations.hpp"
 
@@ -178,4 +179,17 @@ TEST_CASE("an average takes no memory in a step") {
   check(mirrored);
   dist::CentralStorage<dist::Cpu> central{3};
   check(central);
+}
+
+TEST_CASE("a zero-debiased average is tracked") {
+  Mirrored three{3};
+  nn::ZeroDebiasedAverage average{three, dist::Shape{2}, 0.5f};
+  average.update(three.scope(), dist::Tensor<float>{{2}, {4, 6}});
+  const support::Saved saved{three, average};
+  CHECK(saved.keys() == std::vector<std::string>{"biased", "updates"});
+  dist::CentralStorage<dist::Cpu> two{2};
+  nn::ZeroDebiasedAverage restored{two, dist::Shape{2}, 0.5f};
+  saved.restore(two, restored);
+  CHECK(restored.read(two.scope()) == dist::Tensor<float>{{2}, {4, 6}});
+  CHECK(restored.updates(two.scope()) == 1);
 }

@@ -1,6 +1,7 @@
 #include <dist/nn/network.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
+#include <support/saved.hpp>
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
@@ -271,4 +273,37 @@ TEST_CASE_TEMPLATE("one layer's weights are read and written outside replica fun
   CHECK(message_of([&] {
           net.assign_parameter(scope, "dense/bias", std::vector<float>{1});
         }).find("A value does not fit variable 'dense/bias'") == 0);
+}
+
+TEST_CASE("a network's parameters and state are tracked by their names, under any number of replicas") {
+  using Normalized = nn::Sequential<nn::Input<4>, nn::Dense<3>, nn::BatchNormalization<>, nn::Dense<2>>;
+  Mirrored three{3};
+  nn::Network<Normalized> net{three, 5};
+  three.run([&](auto& replica) {
+    dist::Tensor<float> x{{2, 4}};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 7 * replica.local_index());
+    static_cast<void>(net.forward(replica, x));
+  });
+  const support::Saved saved{three, net};
+  CHECK(saved.keys() == std::vector<std::string>{"batch_normalization/beta", "batch_normalization/gamma",
+                                                 "batch_normalization/moving_mean",
+                                                 "batch_normalization/moving_variance", "dense/bias", "dense/kernel",
+                                                 "dense_1/bias", "dense_1/kernel"});
+  CHECK(saved.get<float>("dense_1/kernel") == net.parameter(three.scope(), "dense_1/kernel"));
+  const auto check = [&](auto strategy) {
+    CAPTURE(strategy->describe());
+    nn::Network<Normalized> restored{*strategy, 6};
+    CHECK(support::Saved{*strategy, restored} != saved);
+    saved.restore(*strategy, restored);
+    CHECK(support::Saved{*strategy, restored} == saved);
+    strategy->run([&](auto& replica) {
+      if (restored.template parameter<2, 0>(replica)[3] != saved.get<float>("dense_1/kernel")[3])
+        throw dist::InvalidArgument("a copy was not restored", "", "");
+    });
+  };
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    check(std::make_unique<Mirrored>(replicas));
+    check(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
+  }
+  check(std::make_unique<dist::Default>());
 }

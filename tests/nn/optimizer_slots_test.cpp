@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <dist/dist.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <support/saved.hpp>
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
@@ -78,12 +80,55 @@ TEST_CASE("elements are written to the replica that keeps them, or to all of the
         CHECK(first == 100);
         CHECK(second == 100);
       } else if (aggregates) {
-        CHECK(first + second == given[i - 20]);
-        CHECK(first * second == 0);
+        // The owner has it, and what lies with the other one is as it was.
+        CHECK(first + second == given[i - 20] + 100);
+        CHECK((first == 100 || second == 100));
+        CHECK(slots.whole(strategy.scope(), slot)[i] == given[i - 20]);
       } else {
         CHECK(first == given[i - 20]);
         CHECK(second == first);
       }
     }
   }
+}
+
+TEST_CASE("slots are tracked by the names that their functor gives them, and given to the owners of now") {
+  std::vector<float> given(count);
+  for (std::size_t i = 0; i < count; ++i) given[i] = static_cast<float>(i + 1);
+  for (const bool aggregates : {true, false}) {
+    Mirrored three{3};
+    Slots slots{three, "Adam", names, count};
+    three.run([&](auto& replica) { slots.require_kind(replica, aggregates); });
+    slots.assign(three.scope(), slots.named("velocity"), {0, count}, std::span<const float>{given});
+    const support::Saved saved{three, slots};
+    CHECK(saved.keys() == std::vector<std::string>{"kind", "momentum", "velocity"});
+    for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+      Mirrored strategy{replicas};
+      Slots restored{strategy, "Adam", names, count};
+      saved.restore(strategy, restored);
+      CHECK(support::Saved{strategy, restored} == saved);
+      std::size_t kept = 0;
+      for (std::size_t local = 0; local < replicas; ++local)
+        for (const float value : restored.named("velocity").component(strategy.scope(), local)) kept += value != 0;
+      CHECK(kept == (aggregates ? count : replicas * count));
+      if (replicas > 1)
+        strategy.run([&](auto& replica) {
+          CHECK_THROWS_AS(restored.require_kind(replica, !aggregates), dist::InvalidArgument);
+        });
+    }
+  }
+}
+
+TEST_CASE("slots of one replica, whose steps are of no kind, are whole on every replica for either") {
+  std::vector<float> given(count, 3);
+  Mirrored alone{1};
+  Slots slots{alone, "Adam", names, count};
+  alone.run([&](auto& replica) { slots.require_kind(replica, true); });
+  slots.assign(alone.scope(), slots.named("momentum"), {0, count}, std::span<const float>{given});
+  const support::Saved saved{alone, slots};
+  Mirrored strategy{2};
+  Slots restored{strategy, "Adam", names, count};
+  saved.restore(strategy, restored);
+  for (std::size_t local = 0; local < 2; ++local)
+    CHECK(restored.named("momentum").component(strategy.scope(), local)[7] == 3);
 }

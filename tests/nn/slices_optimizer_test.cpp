@@ -11,6 +11,7 @@
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/central_storage.hpp>
+#include <support/saved.hpp>
 
 #include "support/allocations.hpp"
 #include "support/unshared.hpp"
@@ -225,4 +226,34 @@ TEST_CASE_TEMPLATE("slices may show the variable itself: a step that takes away 
       CHECK(largest < 1e-14);
     }
   }
+}
+
+TEST_CASE("the slots and the iterations are tracked") {
+  using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+  const auto step = [](auto& strategy, auto& optimizer) {
+    dist::IndexedSlices<float> slices{1, {4, 2}};
+    slices.indices()[0] = 2;
+    slices.values()[0] = 1;
+    slices.values()[1] = 2;
+    strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices); });
+  };
+  const auto table_of = [](auto& strategy) {
+    return strategy.template variable<float, dist::OnWrite, dist::Sum>({4, 2}, 1.0f, "table");
+  };
+  Mirrored two{2};
+  auto table = table_of(two);
+  nn::SlicesOptimizer optimizer{two, table, nn::Adam{}};
+  step(two, optimizer);
+  const support::Saved saved{two, optimizer};
+  CHECK(saved.keys() == std::vector<std::string>{"iterations", "momentum", "velocity"});
+  const auto kept = table.whole(two.scope());
+  Mirrored other{2};
+  auto restored = table_of(other);
+  nn::SlicesOptimizer continued{other, restored, nn::Adam{}};
+  restored.restore(other.scope(), kept);
+  saved.restore(other, continued);
+  step(two, optimizer);
+  step(other, continued);
+  CHECK(restored.whole(other.scope()) == table.whole(two.scope()));
+  CHECK(continued.iterations(other.scope()) == 2);
 }

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <dist/data/batch.hpp>
+#include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -22,6 +23,7 @@
 
 #include "linear.hpp"
 #include "support/allocations.hpp"
+#include "support/saved.hpp"
 #include "terminal.hpp"
 
 namespace nn = dist::nn;
@@ -307,4 +309,39 @@ TEST_CASE("a second fit goes on with the epochs, so that it is shuffled in other
   model.fit(points, {.epochs = 2, .verbose = 0});
   model.fit(points, {.epochs = 2, .verbose = 0});
   CHECK(epochs == std::vector<std::uint64_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("a model names all that outlives a run, and goes on elsewhere with the bits of not having stopped") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Dense<3>>;
+  const auto model_of = [](auto& strategy, auto& net) {
+    return nn::Model<std::remove_reference_t<decltype(strategy)>, std::remove_reference_t<decltype(net)>, nn::SGD,
+                     nn::SparseCategoricalCrossentropy, nn::SparseCategoricalAccuracy>{
+        strategy, net, nn::SGD{.learning_rate = 0.1f, .momentum = 0.5f}, nn::SparseCategoricalCrossentropy{},
+        nn::SparseCategoricalAccuracy{}};
+  };
+  dist::Tensor<float> x{{12, 4}};
+  dist::Tensor<std::int32_t> y{{12}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 5) % 7);
+  for (std::size_t i = 0; i < 12; ++i) y[i] = static_cast<std::int32_t>(i % 3);
+  const auto dataset = dist::data::tensor_slices(x, y) | dist::data::shuffle(12, 3) | dist::data::batch(6);
+
+  Mirrored two{2};
+  nn::Network<Net> net{two};
+  auto model = model_of(two, net);
+  static_assert(dist::Trackable<decltype(model)>);
+  model.fit(dataset, {.epochs = 2, .verbose = 0});
+  const support::Saved kept{two, model};
+  CHECK(kept.keys() == std::vector<std::string>{"epochs", "metrics/accuracy/count", "metrics/accuracy/total",
+                                                "metrics/loss/count", "metrics/loss/total", "network/dense/bias",
+                                                "network/dense/kernel", "optimizer/iterations", "optimizer/kind",
+                                                "optimizer/learning_rate", "optimizer/momentum"});
+  CHECK(kept.get<std::size_t>("epochs")[0] == 2);
+  model.fit(dataset, {.epochs = 2, .verbose = 0});
+
+  Mirrored other{2};
+  nn::Network<Net> restored_net{other, 9};
+  auto restored = model_of(other, restored_net);
+  kept.restore(other, restored);
+  restored.fit(dataset, {.epochs = 2, .verbose = 0});  // in the orders of epochs 2 and 3
+  CHECK(support::Saved{other, restored} == support::Saved{two, model});
 }

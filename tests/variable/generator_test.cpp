@@ -200,3 +200,45 @@ TEST_CASE("ranges are half open in float as well") {
   CHECK_THROWS_AS(random.uniform(strategy.scope(), numbers, 0.0, std::nan("")), dist::InvalidArgument);
   CHECK(std::isfinite(random.normal<double>(strategy.scope())));
 }
+
+TEST_CASE("what is kept of a generator goes on under any strategy and number of replicas") {
+  const auto draw = [](auto& strategy, auto& random) {
+    std::vector<double> drawn(strategy.num_local_replicas());
+    strategy.run([&](auto& replica) { drawn[replica.local_index()] = random.template uniform<double>(replica); });
+    return drawn;
+  };
+  Mirrored four{4};
+  dist::Generator random{four, 6};
+  static_cast<void>(draw(four, random));
+  const auto kept = random.whole(four.scope());
+  CHECK(kept.shape() == dist::Shape{4, 3});
+  const std::vector<double> expected = draw(four, random);
+
+  Central two{2};
+  dist::Generator fewer{two, 7};
+  fewer.restore(two.scope(), kept);
+  const auto kept_by_fewer = fewer.whole(two.scope());  // also what replicas 2 and 3 are to have again
+  CHECK(kept_by_fewer == kept);
+  CHECK(draw(two, fewer) == std::vector<double>(expected.begin(), expected.begin() + 2));
+
+  dist::Generator again{four, 8};
+  again.restore(four.scope(), kept_by_fewer);
+  CHECK(draw(four, again) == expected);
+
+  Mirrored six{6};  // those that are new begin streams of their own
+  dist::Generator more{six, 9};
+  dist::Generator fresh{six, 6};
+  more.restore(six.scope(), kept);
+  const std::vector<double> of_more = draw(six, more);
+  const std::vector<double> of_fresh = draw(six, fresh);
+  CHECK(std::vector<double>(of_more.begin(), of_more.begin() + 4) == expected);
+  CHECK(std::vector<double>(of_more.begin() + 4, of_more.end()) ==
+        std::vector<double>(of_fresh.begin() + 4, of_fresh.end()));
+
+  dist::Default one;
+  dist::Generator alone{one, 10};
+  alone.restore(one.scope(), kept);
+  CHECK(alone.uniform<double>(one.scope()) == expected[0]);
+  CHECK_THROWS_AS(alone.restore(one.scope(), dist::Tensor<std::uint64_t>{{3}}), dist::ShapeMismatch);
+  CHECK_THROWS_AS(alone.restore(one.scope(), dist::Tensor<std::uint64_t>{{0, 3}}), dist::ShapeMismatch);
+}

@@ -13,12 +13,17 @@
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/tracked_buffer.hpp>
+#include <dist/variable/policies.hpp>
 
 namespace dist::nn {
 
 /// Adds up the gradients of several calls on each replica, without communication (nn::AccumulateGradients).
 template <class S, class T>
 class GradientAccumulation {
+  template <class U>
+  using Buffer = decltype(std::declval<S&>().template buffer<U>(Shape{}, std::string{}));
+
  public:
   /// Of so many elements, for an optimizer of that name. Throws OutOfMemory.
   GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer)
@@ -47,6 +52,12 @@ class GradientAccumulation {
     return total;
   }
 
+  /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see. See Trackable.
+  void track(auto& visit) {
+    visit("calls", TrackedBuffer<Buffer<std::int64_t>, OnlyFirstReplica>{calls_});
+    visit("total", TrackedBuffer<Buffer<T>, Sum>{total_});
+  }
+
  private:
   struct Add {
     DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const { return static_cast<T>(total + term); }
@@ -57,9 +68,6 @@ class GradientAccumulation {
       return static_cast<T>(static_cast<T>(total + term) / parts);
     }
   };
-
-  template <class U>
-  using Buffer = decltype(std::declval<S&>().template buffer<U>(Shape{}, std::string{}));
 
   Buffer<T> total_;
   Buffer<std::int64_t> calls_;  // since the last mean

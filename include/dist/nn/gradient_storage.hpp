@@ -2,8 +2,11 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
+#include <type_traits>
 
 #include <dist/nn/geometry.hpp>
+#include <dist/variable/policies.hpp>
 
 namespace dist::nn {
 
@@ -37,6 +40,17 @@ inline constexpr bool stores_gradients = true;
 template <class Network>
   requires requires { Network::stores_gradients; }
 inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
+
+/// The owners of a network's elements, where it computes with them: those that update them in its `reduce_and_apply`.
+template <class Network>
+struct OwnersInNetwork : OnShard {
+  template <class T>
+  static void update_shards(const auto& replica, std::span<const T> given, std::span<T> values, const auto& update) {
+    Network::update_shards(replica, given, values, update);
+  }
+};
+template <class Network>
+using OwnersOf = std::conditional_t<stores_gradients<Network>, OnShard, OwnersInNetwork<Network>>;
 
 }  // namespace detail
 

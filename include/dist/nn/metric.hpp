@@ -101,6 +101,12 @@ class Metric {
     return mean_of(here.total, here.count);
   }
 
+  /// What it has added up so far. See Trackable.
+  void track(auto& visit) {
+    visit("total", total_);
+    visit("count", count_);
+  }
+
   /// Resets the metric to nothing, on every replica (spec P18).
   void reset(const InCrossReplica auto& context) {
     total_.assign(context, 0);

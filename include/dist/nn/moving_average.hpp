@@ -135,6 +135,12 @@ class ZeroDebiasedAverage {
 
   [[nodiscard]] std::int64_t updates(const auto& context) const { return updates_.value(context); }
 
+  /// See Trackable.
+  void track(auto& visit) {
+    visit("biased", biased_);
+    visit("updates", updates_);
+  }
+
  private:
   template <class E, class Sync, class Agg>
   using Variable = decltype(std::declval<S&>().template variable<E, Sync, Agg>(Shape{}, E{}, std::string{}));

@@ -143,11 +143,7 @@ class Network {
   /// ShapeMismatch.
   template <class Values>
   void assign_parameter(const InCrossReplica auto& scope, std::string_view name, const Values& values) {
-    const Parameter& parameter = detail::parameter_named(layout(), name);
-    const auto given = dist::detail::given_to(detail::NamedPart<Element>{parameter.name(), parameter.shape}, values);
-    Tensor<Element> all{parameters_.read(scope)};
-    for (std::size_t i = 0; i < parameter.shape.elements(); ++i) all[parameter.offset + i] = given[i];
-    parameters_.assign(scope, all);
+    ParameterPart{parameters_, detail::parameter_named(layout(), name)}.restore(scope, values);
   }
   /// The same of the gradients.
   template <std::size_t Layer, std::size_t Which>
@@ -167,6 +163,13 @@ class Network {
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] auto state(const InReplica auto& replica) const {
     return Net::template layer_state<Layer>(state_.read(replica).data())[Which];
+  }
+
+  /// Its parameters and what its layers keep, by their names in the layouts. See Trackable.
+  void track(auto& visit) {
+    for (const Parameter& parameter : layout()) visit(parameter.name(), ParameterPart{parameters_, parameter});
+    if constexpr (Net::state_count > 0)
+      for (const Parameter& kept : state_layout()) visit(kept.name(), ParameterPart{state_.variable(), kept});
   }
 
   /// The network's output for a batch, and where the loss writes its gradient. For evaluation and prediction give
@@ -234,8 +237,26 @@ class Network {
     if constexpr (dist::detail::require_element_update<Update, Element>()) {
       const std::span<Element> parameters = parameters_.component(replica);
       if constexpr (!stores_gradients) require_batches(replica);
-      apply_from<0, 0>(replica, gradients_.component(replica), parameters, update);
+      for_each_part(
+          [&]<IndexRange Range>()
+              DIST_INLINE_LAMBDA { apply_stored<Range>(replica, gradients_.component(replica), parameters, update); },
+          [&]<std::size_t Layer, std::size_t Offset>()
+              DIST_INLINE_LAMBDA { apply_owned<Layer, Offset>(replica, parameters, update); });
     }
+  }
+
+  /// `values[i] = update(i, values[i], given[i])` for the elements that are this replica's to update in
+  /// `reduce_and_apply`; every replica's values then hold what the owners made of theirs. A collective call.
+  template <InReplica Replica, class Update>
+  static void update_shards(const Replica& replica, std::span<const Element> given, std::span<Element> values,
+                            const Update& update) {
+    for_each_part(
+        [&]<IndexRange Range>() {
+          if constexpr (Range.size() > 0)
+            replica.update_shards(given.subspan(Range.begin, Range.size()), values.subspan(Range.begin, Range.size()),
+                                  dist::detail::ShiftedUpdate<Update>{update, Range.begin});
+        },
+        [&]<std::size_t Layer, std::size_t Offset>() { update_owned<Layer, Offset>(replica, given, values, update); });
   }
 
  private:
@@ -306,20 +327,21 @@ class Network {
                           "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
   }
 
-  /// Applies the gradients from element `Begin` on, which lies in the parameters of layer `Layer` or of one before.
-  template <std::size_t Layer, std::size_t Begin, class Replica, class Update>
-  void apply_from(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters,
-                  const Update& update) {
+  /// Calls `stored<range>()` and `owned<layer, offset>()` for the parts of the parameters, in their order from element
+  /// `Begin` on, which lies in the parameters of layer `Layer` or of one before: those with stored gradients, and the
+  /// kernels whose gradients their owners compute.
+  template <std::size_t Layer = 0, std::size_t Begin = 0, class Stored, class Owned>
+  static void for_each_part(const Stored& stored, const Owned& owned) {
     if constexpr (Layer == Net::layer_count) {
-      apply_stored<IndexRange{Begin, padded_count}>(replica, gradients, parameters, update);
+      stored.template operator()<IndexRange{Begin, padded_count}>();
     } else if constexpr (stores<Layer>) {
-      apply_from<Layer + 1, Begin>(replica, gradients, parameters, update);
+      for_each_part<Layer + 1, Begin>(stored, owned);
     } else {
       constexpr std::size_t kernel = Net::parameters[Net::first_parameter[Layer]].offset;
       constexpr std::size_t bias = Net::parameters[Net::first_parameter[Layer] + 1].offset;
-      apply_stored<IndexRange{Begin, kernel}>(replica, gradients, parameters, update);
-      apply_owned<Layer, kernel>(replica, parameters, update);
-      apply_from<Layer + 1, bias>(replica, gradients, parameters, update);
+      stored.template operator()<IndexRange{Begin, kernel}>();
+      owned.template operator()<Layer, kernel>();
+      for_each_part<Layer + 1, bias>(stored, owned);
     }
   }
   template <IndexRange Range, class Replica, class Update>
@@ -336,7 +358,6 @@ class Network {
   template <std::size_t Layer, std::size_t Offset, class Replica, class Update>
   void apply_owned(const Replica& replica, std::span<Element> parameters, const Update& update) {
     using Geometry = typename Net::template Layer<Layer>::Geometry;
-    constexpr std::size_t granule = 16;  // of inputs that the kernel computes together: shards end where blocks do
     const std::size_t replicas = replica.num_replicas_in_sync();
     Slot& slot = slots_[replica.local_index()];
     slot.batches.resize(replicas);
@@ -345,8 +366,7 @@ class Network {
       for (std::size_t rank = 0; rank < replicas; ++rank) slot.batches[rank] = peers(rank).batch;
       const bool past_caches = dist::detail::exceeds_caches<Element>(Geometry::inputs * Geometry::units);
       kernels::dense_kernel_gradient<Geometry::inputs, Geometry::units>(
-          std::span<const kernels::DenseBatch<Element>>{slot.batches},
-          shard_of(Geometry::inputs, replica.replica_id().index(), replicas, granule),
+          std::span<const kernels::DenseBatch<Element>>{slot.batches}, owned_inputs<Layer>(replica),
           [&](std::size_t first, std::span<const Element> reduced) DIST_INLINE_LAMBDA {
             const std::span<Element> weights{mine.kernel + first, reduced.size()};
             dist::detail::update_block(update, Offset + first, weights, reduced);
@@ -355,6 +375,27 @@ class Network {
           },
           mine.kernel);
       dist::detail::finish_streams();
+    });
+  }
+
+  /// The inputs of layer `Layer` whose rows of the kernel this replica updates for all.
+  template <std::size_t Layer>
+  [[nodiscard]] static IndexRange owned_inputs(const InReplica auto& replica) {
+    constexpr std::size_t granule = 16;  // inputs that the kernel computes together: shards end where blocks do
+    return shard_of(Net::template Layer<Layer>::Geometry::inputs, replica.replica_id().index(),
+                    replica.num_replicas_in_sync(), granule);
+  }
+  template <std::size_t Layer, std::size_t Offset>
+  static void update_owned(const InReplica auto& replica, std::span<const Element> given, std::span<Element> values,
+                           const auto& update) {
+    using Geometry = typename Net::template Layer<Layer>::Geometry;
+    const IndexRange inputs = owned_inputs<Layer>(replica);
+    const IndexRange mine{Offset + inputs.begin * Geometry::units, Offset + inputs.end * Geometry::units};
+    replica.share("update_shards of a dense kernel", values, [&](auto&& peers) {
+      for (std::size_t i = mine.begin; i < mine.end; ++i) values[i] = update(i, values[i], given[i]);
+      dist::detail::copy_to_others<Element>(
+          replica.num_replicas_in_sync(), [&](std::size_t rank) { return peers(rank).data() + mine.begin; },
+          values.subspan(mine.begin, mine.size()), false);
     });
   }
 

@@ -44,10 +44,9 @@ inline constexpr SkipAggregation skip_aggregation{};
 
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
-/// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnRead,
-/// Sum: read outside replica functions they are whole, but not after steps with `skip_aggregation`, see `slots`). Every
-/// parameter has a gradient, zero where nothing flowed, so that none is ever missing (spec P09). Refers to the network,
-/// which must outlive it.
+/// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnShard).
+/// Every parameter has a gradient, zero where nothing flowed, so that none is ever missing (spec P09). Refers to the
+/// network, which must outlive it.
 template <class S, class Network, OptimizerFunction O>
 class Optimizer {
   static_assert(
@@ -65,7 +64,8 @@ class Optimizer {
 
  public:
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
-  using Slot = typename OptimizerSlots<S, Element>::Slot;
+  using Slots = OptimizerSlots<S, Element, detail::OwnersOf<Network>>;
+  using Slot = typename Slots::Slot;
 
   /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
   /// OutOfMemory.
@@ -155,30 +155,34 @@ class Optimizer {
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
   /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's `slots`
-  /// (spec P13). Outside replica functions `read` gives it whole after steps that aggregate, by adding up the replicas'
-  /// shares. After steps with `skip_aggregation` each replica has a whole one of its own, and `read` would add these
-  /// up: take `component(strategy.scope(), replica)` then.
+  /// (spec P13), OnShard: each element belongs to the replica that updates it for all. With `skip_aggregation` each
+  /// replica keeps a whole one of its own, its `component`.
   [[nodiscard]] std::span<const Slot> slots() const noexcept { return slots_.all(); }
   /// The part of a slot that belongs to one parameter, outside replica functions: `slot(scope, "momentum",
   /// "dense/kernel")`. Throws InvalidArgument for a slot or a parameter that there is not.
   [[nodiscard]] Tensor<Element> slot(const InCrossReplica auto& scope, std::string_view name,
                                      std::string_view parameter) const {
-    return detail::part_of(slots_.named(name), scope, detail::parameter_named(Network::layout(), parameter));
+    const Parameter& place = detail::parameter_named(Network::layout(), parameter);
+    const Tensor<Element> all = slots_.whole(scope, slots_.named(name));
+    return Tensor<Element>{TensorView<const Element>{all.data() + place.offset, place.shape}};
   }
   /// Writes it: `values` are a tensor of the parameter's shape, a contiguous range of as many numbers, or one number for
   /// all elements. Each element is kept by the replica that updates it. Throws as `slot` does, and ShapeMismatch.
   template <class Values>
   void assign_slot(const InCrossReplica auto& scope, std::string_view name, std::string_view parameter,
                    const Values& values) {
-    static_assert(stored,
-                  "the slots of a network with nn::OwnerComputedGradients are divided among the replicas as its "
-                  "gradients are: write slots of a network with nn::StoredGradients");
-    if constexpr (stored) {
-      const Slot& slot = slots_.named(name);
-      const Parameter& place = detail::parameter_named(Network::layout(), parameter);
-      const auto given = dist::detail::given_to(detail::NamedPart<Element>{place.name(), place.shape}, values);
-      slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
-    }
+    const Slot& slot = slots_.named(name);
+    const Parameter& place = detail::parameter_named(Network::layout(), parameter);
+    const auto given = dist::detail::given_to(detail::NamedPart<Element>{place.name(), place.shape}, values);
+    slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
+  }
+
+  /// The learning rate, the iterations, the slots, and gradients that are being accumulated. See Trackable.
+  void track(auto& visit) {
+    visit("learning_rate", function_.learning_rate);
+    visit("iterations", iterations_);
+    slots_.track(visit);
+    if constexpr (has_option<O, AccumulateGradients>) visit("accumulated", *accumulation_);
   }
 
  private:
@@ -270,7 +274,7 @@ class Optimizer {
   std::weak_ptr<const void> network_alive_;
   decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
                                                                                          std::string{})) iterations_;
-  OptimizerSlots<S, Element> slots_;
+  Slots slots_;
   std::vector<detail::Segment> segments_;
   std::optional<Clipping> clipping_;
   std::optional<GradientAccumulation<S, Element>> accumulation_;

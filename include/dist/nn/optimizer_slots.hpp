@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,25 +14,33 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/nn/tracked_buffer.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
+#include <dist/variable/store/owner.hpp>
+#include <dist/variable/write.hpp>
 
 namespace dist::nn {
 
 /// The slots of an optimizer, each as long as the parameters, and who keeps them: with steps that aggregate, every
-/// element belongs to the replica that updates it for all; with steps that do not, each replica has a whole one.
-template <class S, class T>
+/// element belongs to the replica that updates it for all, which `Owners` says (OnShard, or a type derived from it); with
+/// steps that do not, each replica has a whole one.
+template <class S, class T, class Owners = OnShard>
 class OptimizerSlots {
  public:
-  using Slot = decltype(std::declval<S&>().template variable<T, OnRead, Sum>(Shape{}, 0, std::string{}));
+  using Slot = decltype(std::declval<S&>().template variable<T, Owners, None>(Shape{}, 0, std::string{}));
 
   /// One for each of `names`, of so many elements, for the optimizer of that name. Throws OutOfMemory.
   OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names, std::size_t elements)
       : optimizer_(optimizer), kind_(strategy.template buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
     slots_.reserve(names.size());
     for (const std::string_view name : names)
-      slots_.push_back(strategy.template variable<T, OnRead, Sum>(Shape{elements}, 0, text(optimizer, "/", name)));
+      slots_.push_back(strategy.template variable<T, Owners, None>(Shape{elements}, 0, text(optimizer, "/", name)));
   }
 
   [[nodiscard]] std::span<const Slot> all() const noexcept { return slots_; }
@@ -50,13 +57,13 @@ class OptimizerSlots {
 
   /// Whether each replica has whole slots.
   [[nodiscard]] bool whole_on_each(const InCrossReplica auto& scope) const {
-    return kind_.component(scope, 0)[0] == whole;
+    return kind_.component(scope, 0)[0] == whole_on_all;
   }
   /// Says that a step aggregates, or does not. Throws InvalidArgument where one of the other kind came before.
   void require_kind(const InReplica auto& replica, bool aggregates) const {
     if (slots_.empty() || replica.num_replicas_in_sync() == 1) return;
     std::int64_t& kind = kind_.component(replica)[0];
-    const std::int64_t now = aggregates ? shared_out : whole;
+    const std::int64_t now = aggregates ? shared_out : whole_on_all;
     if (kind != 0 && kind != now)
       throw InvalidArgument(text("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
                             "with aggregation its slots are shared out among the replicas, without it each has its own",
@@ -72,40 +79,49 @@ class OptimizerSlots {
     return update;
   }
 
+  /// All of a slot: what its owners have, or where each replica has a whole one, replica 0's.
+  [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& scope, const Slot& slot) const {
+    if (!whole_on_each(scope)) return slot.whole(scope);
+    Tensor<T> all{slot.shape()};
+    dist::detail::copy_and_wait(slot.queue(scope, 0), slot.component(scope, 0), all.elements());
+    return all;
+  }
+  /// Its inverse: to the owners, or before it is known of which kind steps are, to every replica.
+  void restore(const InCrossReplica auto& scope, const Slot& slot, TensorView<const T> values) const {
+    const auto given = dist::detail::given_to(slot, values);
+    if (kind_.component(scope, 0)[0] == shared_out)
+      OwnerStore::restore(slot, scope, given);
+    else
+      dist::detail::update_every_copy(slot, scope, IndexRange{0, slot.size()}, given, dist::detail::Assign{});
+  }
   /// Writes `given[0]`, `given[1]`, … to the elements of `range`, of whoever keeps them.
   template <class Given>
   void assign(const InCrossReplica auto& scope, const Slot& slot, IndexRange range, const Given& given) const {
-    const bool each_has_all = whole_on_each(scope);
-    auto passed = scope.strategy().template buffer<T>(Shape{slot.size()}, text(optimizer_, "/assigned"));
-    scope.strategy().run([&](auto& replica) {
-      const std::span<T> mine = slot.component(replica);
-      const WriteSlot<Given> write{mine.data(), range, given};
-      if (each_has_all) {
-        for (std::size_t i = range.begin; i < range.end; ++i) static_cast<void>(write(i, T{}, T{}));
-        return;
-      }
-      std::fill_n(mine.data() + range.begin, range.size(), T{0});
-      replica.barrier();  // one copy may be that of all
-      const std::span<T> elements = passed.component(replica);
-      replica.update_shards(elements, elements, write);
-    });
+    Tensor<T> all = whole(scope, slot);
+    for (std::size_t i = range.begin; i < range.end; ++i) all[i] = given[i - range.begin];
+    restore(scope, slot, all);
+  }
+
+  /// The kind of the steps so far, and every slot by its name in the functor. See Trackable.
+  void track(auto& visit) {
+    visit("kind", TrackedBuffer<decltype(kind_), OnlyFirstReplica>{kind_});
+    for (const Slot& slot : slots_)
+      visit(std::string_view{slot.name()}.substr(optimizer_.size() + 1), Whole{this, &slot});
   }
 
  private:
   /// The steps so far were of that kind.
   static constexpr std::int64_t shared_out = 1;
-  static constexpr std::int64_t whole = 2;
+  static constexpr std::int64_t whole_on_all = 2;
 
-  /// Writes the slot where an element of `range` would be updated, and leaves what is updated as it is.
-  template <class Given>
-  struct WriteSlot {
-    T* slot;
-    IndexRange range;
-    Given given;
+  /// A slot as a leaf of a walk.
+  struct Whole {
+    const OptimizerSlots* slots;
+    const Slot* slot;
 
-    DIST_HD T operator()(std::size_t i, T passed, T) const {
-      if (range.begin <= i && i < range.end) slot[i] = given[i - range.begin];
-      return passed;
+    [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& scope) const { return slots->whole(scope, *slot); }
+    void restore(const InCrossReplica auto& scope, TensorView<const T> values) const {
+      slots->restore(scope, *slot, values);
     }
   };
 

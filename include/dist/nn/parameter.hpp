@@ -1,14 +1,21 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include <dist/context/cross_replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/write.hpp>
 
 namespace dist::nn {
 
@@ -67,5 +74,47 @@ struct NamedPart {
 };
 
 }  // namespace detail
+
+/// One parameter where it lies in the variable that holds those of all, with the verbs of a variable: a leaf of a walk.
+/// Refers to the variable.
+template <class Variable>
+class ParameterPart {
+ public:
+  using Element = typename Variable::Element;
+
+  ParameterPart(Variable& variable, const Parameter& parameter) : variable_(&variable), parameter_(parameter) {}
+
+  [[nodiscard]] const Shape& shape() const noexcept { return parameter_.shape; }
+
+  /// See DistributedVariable::whole.
+  [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
+    if constexpr (copies_are_equal) {
+      return detail::part_of(*variable_, scope, parameter_);
+    } else {
+      const Tensor<Element> all = variable_->whole(scope);
+      return Tensor<Element>{TensorView<const Element>{all.data() + parameter_.offset, parameter_.shape}};
+    }
+  }
+  /// Its inverse, for the elements of this parameter: `values` are a tensor of its shape, a contiguous range of as many
+  /// numbers, or one number for all. Throws ShapeMismatch.
+  template <class Values>
+  void restore(const InCrossReplica auto& scope, const Values& values) const {
+    const auto given = dist::detail::given_to(detail::NamedPart<Element>{parameter_.name(), parameter_.shape}, values);
+    const IndexRange range{parameter_.offset, parameter_.offset + parameter_.shape.elements()};
+    if constexpr (copies_are_equal) {
+      dist::detail::update_every_copy(*variable_, scope, range, given, dist::detail::Assign{});
+    } else {
+      Tensor<Element> all = variable_->whole(scope);
+      for (std::size_t i = range.begin; i < range.end; ++i) all[i] = given[i - range.begin];
+      variable_->restore(scope, all);
+    }
+  }
+
+ private:
+  static constexpr bool copies_are_equal = std::same_as<typename Variable::Synchronization, OnWrite>;
+
+  Variable* variable_;
+  Parameter parameter_;
+};
 
 }  // namespace dist::nn

@@ -115,6 +115,14 @@ class SlicesOptimizer {
   }
   [[nodiscard]] const O& function() const noexcept { return function_; }
 
+  /// The iterations and the slots, by their names in the functor. See Trackable.
+  void track(auto& visit) {
+    visit("iterations", iterations_);
+    function_.template with_update<Element>(1, [&](const auto update) {
+      for (std::size_t k = 0; k < slots_.size(); ++k) visit(update.slots[k], slots_[k]);
+    });
+  }
+
  private:
   using Slot =
       decltype(std::declval<S&>().template variable<Element, OnWrite, None>(Shape{}, Element{0}, std::string{}));

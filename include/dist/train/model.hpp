@@ -9,6 +9,8 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/track.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
@@ -59,6 +61,17 @@ class Model {
 
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+
+  /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
+  /// trained. See Trackable.
+  void track(auto& visit) requires Trackable<Network> {
+    visit("network", network_);
+    visit("optimizer", optimizer_);
+    const auto metric = [&](auto& one) { visit(text("metrics/", one.name()), one); };
+    metric(loss_);
+    each_metric(metric);
+    visit("epochs", epochs_trained_);
+  }
 
   /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss, averaged over
   /// the examples of the epoch, the metrics, and the same of the validation dataset. A replica's loss is the mean over

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
@@ -17,6 +18,7 @@
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist {
@@ -122,10 +124,38 @@ class Generator {
   }
   /// Continues where `state` was taken, under any strategy and any number of replicas.
   void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
-    const std::span<std::uint64_t> words = state_.component(context, local_replica);
-    words[seed_word] = state.seed;
-    words[stream_word] = state.stream;
-    words[drawn] = state.drawn;
+    put(state_.component(context, local_replica), state);
+  }
+
+  /// All that outlives a run, as a checkpoint keeps it: a row of seed, stream and count for each replica. A collective
+  /// call of the processes.
+  [[nodiscard]] Tensor<std::uint64_t> whole(const InCrossReplica auto& context) const {
+    S& strategy = context.strategy();
+    const std::size_t replicas = strategy.num_replicas_in_sync();
+    Tensor<std::uint64_t> rows{{replicas + absent_.size(), words_of_state}};
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
+      put(rows.view().row(strategy.first_local_replica() + local).elements(), state(context, local));
+    strategy.workers().all_reduce(sum, std::span<std::uint64_t>{rows.data(), replicas * words_of_state});
+    for (std::size_t i = 0; i < absent_.size(); ++i) put(rows.view().row(replicas + i).elements(), absent_[i]);
+    return rows;
+  }
+  /// Its inverse, under any number of replicas: those that the rows do not know begin streams of their own, with replica
+  /// 0's seed, and the rows of replicas that there are not are kept for a next `whole`. Throws ShapeMismatch for rows of
+  /// something else.
+  void restore(const InCrossReplica auto& context, TensorView<const std::uint64_t> rows) {
+    if (rows.shape().rank() != 2 || rows.shape()[0] == 0 || rows.shape()[1] != words_of_state)
+      throw ShapeMismatch(text("These are no states of generator '", state_.name(), "'"),
+                          text("their shape is ", to_string(rows.shape())),
+                          "Give what whole returned, a row of 3 numbers for each replica");
+    const auto row = [&](std::size_t replica) { return state_in(rows.row(replica).elements()); };
+    S& strategy = context.strategy();
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+      const std::size_t id = strategy.first_local_replica() + local;
+      set_state(context, local,
+                id < rows.rows() ? row(id) : GeneratorState{.seed = row(0).seed, .stream = streams + id, .drawn = 0});
+    }
+    absent_.clear();
+    for (std::size_t id = strategy.num_replicas_in_sync(); id < rows.rows(); ++id) absent_.push_back(row(id));
   }
 
  private:
@@ -138,6 +168,11 @@ class Generator {
   /// Streams of their own, so that a shuffle or weights of the same seed share no numbers with them.
   static constexpr std::uint64_t streams = std::uint64_t{0x67656e65} << 32;
 
+  static void put(std::span<std::uint64_t> words, const GeneratorState& state) {
+    words[seed_word] = state.seed;
+    words[stream_word] = state.stream;
+    words[drawn] = state.drawn;
+  }
   [[nodiscard]] static GeneratorState state_in(std::span<const std::uint64_t> words) {
     return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
   }
@@ -176,6 +211,7 @@ class Generator {
   }
 
   decltype(std::declval<S&>().template buffer<std::uint64_t>(Shape{})) state_;
+  std::vector<GeneratorState> absent_;  // of replicas that a restored state had, and this strategy has not
 };
 
 template <class S>

@@ -1,0 +1,13 @@
+// Training that was kept goes on, on several workers.
+// ranks: 1 2 4
+#include <dist/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <conformance/tracked_training.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+
+using conformance::Make;
+using Workers = dist::MultiWorker<dist::RingAllReduce>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(tracked_training, Make<Workers, 1>, Make<Workers, 2>);
