@@ -8,10 +8,12 @@
 #include <dist_compiled>  // there is none, and only a missing header ends a compilation
 #endif
 
+#include <dist/cluster/mpi/mpi_network.hpp>
 #include <dist/cluster/mpi/worker_world.ipp>
 #include <dist/comm/mpi/api.ipp>
 #include <dist/comm/mpi/communicator.ipp>
 #include <dist/comm/mpi/environment.ipp>
-#include <dist/comm/mpi/node_group.ipp>
 #include <dist/comm/mpi/wait.ipp>
 #include <dist/strategy/worker_group.ipp>
+
+template class dist::detail::WorkerProcesses<dist::MpiNetwork>;

@@ -169,7 +169,7 @@ TEST_CASE_TEMPLATE("a worker that leaves early is named by the others, and all m
     {
       dist::MultiWorker<Ops> other{options};
       std::optional<dist::MultiWorker<Ops>> strategy{options};
-      const dist::WorkerAgreement agreement = in_data ? strategy->agreement() : dist::WorkerAgreement{};
+      const auto agreement = in_data ? strategy->agreement() : dist::WorkerAgreement<dist::mpi::Agreement>{};
       if (my_rank() != last) {
         const auto call = [&] {
           if (in_data) {

@@ -1,12 +1,15 @@
 #include <dist/strategy/worker_agreement.hpp>
 // ranks: 1 2 3
 
+#include <dist/comm/mpi/agreement.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 
 #include <doctest/doctest.h>
 
+static_assert(dist::data::Agreement<dist::WorkerAgreement<dist::mpi::Agreement>>);
+
 TEST_CASE("one process agrees with itself, and asks nobody") {
-  auto pass = dist::WorkerAgreement{}.begin();
+  auto pass = dist::WorkerAgreement<dist::mpi::Agreement>{}.begin();
   pass.post(true);
   CHECK(pass.any());
   CHECK(pass.all());

@@ -14,9 +14,14 @@
 #include <doctest/doctest.h>
 #include <support/rank_in.hpp>
 
+#include <dist/cluster/mpi/mpi_network.hpp>
+#include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/device/affinity.hpp>
 
 namespace {
+
+template <class Ops>
+using WorkerGroup = dist::detail::WorkerGroup<Ops, dist::MpiNetwork>;
 
 dist::WorkerWorld world() { return dist::WorkerWorld{dist::mpi::ref(MPI_COMM_WORLD)}; }
 std::size_t size() { return support::size_of(MPI_COMM_WORLD); }
@@ -51,7 +56,7 @@ std::string refusal(const dist::MultiWorkerOptions& options) {
 }
 
 TEST_CASE("processes of a node meet in its memory, where their variables lie") {
-  dist::detail::WorkerGroup<dist::RingAllReduce> group{world(), {}};
+  WorkerGroup<dist::RingAllReduce> group{world(), {}};
   CHECK(group.layout().size() == size());
   CHECK(group.layout().groups() == 1);
   float* const mine = reinterpret_cast<float*>(group.memory()->at(0, group.memory()->allocate(4000)));
@@ -64,14 +69,14 @@ TEST_CASE("processes of a node meet in its memory, where their variables lie") {
 TEST_CASE("without a hierarchy every process is a node of its own; MPI's policy has none by itself") {
   dist::MultiWorkerOptions flat;
   flat.hierarchical = false;
-  CHECK(dist::detail::WorkerGroup<dist::RingAllReduce>{world(), flat}.layout().groups() == size());
-  CHECK(dist::detail::WorkerGroup<dist::MpiAllReduce>{world(), {}}.layout().groups() == size());
+  CHECK(WorkerGroup<dist::RingAllReduce>{world(), flat}.layout().groups() == size());
+  CHECK(WorkerGroup<dist::MpiAllReduce>{world(), {}}.layout().groups() == size());
   flat.hierarchical = true;
-  CHECK(dist::detail::WorkerGroup<dist::MpiAllReduce>{world(), flat}.layout().groups() == 1);
+  CHECK(WorkerGroup<dist::MpiAllReduce>{world(), flat}.layout().groups() == 1);
 }
 
 TEST_CASE("options that cannot be are refused on every process (spec A10, H13)") {
-  using Group = dist::detail::WorkerGroup<dist::RingAllReduce>;
+  using Group = WorkerGroup<dist::RingAllReduce>;
   dist::MultiWorkerOptions options;
   options.communication.timeout = std::chrono::seconds{-1};
   CHECK(refusal<Group>(options).find("timeout") != std::string::npos);
@@ -88,8 +93,8 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   };
   differ(refusal<Group>(options), "number of replicas", "2", "3");
   // Policies whose collectives would wait for each other in different calls.
-  differ(rank == 1 ? refusal<dist::detail::WorkerGroup<dist::MpiAllReduce>>({}) : refusal<Group>({}), "policy",
-         "RingAllReduce", "MpiAllReduce");
+  differ(rank == 1 ? refusal<WorkerGroup<dist::MpiAllReduce>>({}) : refusal<Group>({}), "policy", "RingAllReduce",
+         "MpiAllReduce");
   options = {};
   if (rank == 1) options.hierarchical = false;
   differ(refusal<Group>(options), "way through the memory of a node", "true", "false");
@@ -105,11 +110,11 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   CHECK(refusal<Group>(options) == "nothing was thrown");
   options = {};
   options.hierarchical = false;
-  CHECK(refusal<dist::detail::WorkerGroup<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
+  CHECK(refusal<WorkerGroup<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
 }
 
 TEST_CASE("without a timeout of the options the environment's counts, then ten minutes (spec H13)") {
-  using Group = dist::detail::WorkerGroup<dist::RingAllReduce>;
+  using Group = WorkerGroup<dist::RingAllReduce>;
   unsetenv("DIST_COLLECTIVE_TIMEOUT");
   CHECK(Group{world(), {}}.timeout() == std::chrono::minutes{10});
   setenv("DIST_COLLECTIVE_TIMEOUT", "7", 1);
@@ -121,7 +126,7 @@ TEST_CASE("without a timeout of the options the environment's counts, then ten m
 }
 
 TEST_CASE("the workers of a host share its processors out, where nobody did before and there are enough") {
-  using Group = dist::detail::WorkerGroup<dist::RingAllReduce>;
+  using Group = WorkerGroup<dist::RingAllReduce>;
   const Processors restored;
   std::vector<std::size_t> before;  // all that a worker may use
   const std::vector<int> users = users_of_processors();
@@ -151,7 +156,7 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
 }
 
 TEST_CASE("a process without others needs no MPI, and works alike") {
-  dist::detail::WorkerGroup<dist::RingAllReduce> group{dist::WorkerWorld{}, {}};
+  WorkerGroup<dist::RingAllReduce> group{dist::WorkerWorld{}, {}};
   CHECK(group.layout().size() == 1);
   float value = 3;
   group.workers().all_reduce(dist::mean, std::span<float>{&value, 1});

@@ -15,8 +15,8 @@
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/node_group.hpp>
 #include <dist/comm/node/communicator.hpp>
+#include <dist/comm/node/find_nodes.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/device/shared_memory.hpp>
@@ -55,7 +55,7 @@ class NodeGroup {
     const auto rank = static_cast<std::size_t>(number);
     const dist::mpi::CommunicatorOptions options{.timeout = timeout, .host = Nodes::host(rank)};
     const dist::mpi::Communicator all{dist::mpi::ref(MPI_COMM_WORLD), options};
-    dist::mpi::FoundNodes nodes = dist::mpi::find_nodes(all, memory_, 0, false);
+    dist::FoundNodes nodes = dist::find_nodes(all, memory_, 0, false);
     layout_ = std::make_unique<dist::GroupLayout>(std::move(nodes.layout));
     const std::span<const std::size_t> here = layout_->members(layout_->group());
     const auto member = static_cast<std::size_t>(std::find(here.begin(), here.end(), rank) - here.begin());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/cluster/cluster_resolver.hpp>
-#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/cluster/mpi/mpi_network.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
@@ -66,9 +66,9 @@ struct DefaultResolver {
 };
 
 /// The collectives of all replicas of all processes.
-template <class Ops>
+template <class Ops, class Net>
 using WorkerCollectives =
-    Hierarchical<SharedMemoryAllReduce::On<ThreadCommunicator>, typename WorkerGroup<Ops>::Workers>;
+    Hierarchical<SharedMemoryAllReduce::On<ThreadCommunicator>, typename WorkerGroup<Ops, Net>::Workers>;
 
 [[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
                                                       std::chrono::nanoseconds timeout, bool owns_cores) {
@@ -87,19 +87,21 @@ using WorkerCollectives =
 ///
 /// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory),
 /// MpiAllReduce (all processes, as MPI does it), NodeAllReduce (one node only), AutoAllReduce. The replicas of
-/// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
+/// a process are threads that meet in its memory. `Net` joins the processes (detail::WorkersNetwork). Sums are made in a fixed order, which is not that of the ranks.
 ///
-/// Only the thread that makes the strategy may call `run` and others: it makes the calls of MPI. Make it before the
+/// Only the thread that makes the strategy may call `run` and others: it uses the network. Make it before the
 /// program starts threads, because the start of MPI may fork.
-template <class Ops, class DeviceType = Cpu>
-class MultiWorker : private detail::WorkerGroup<Ops>,
-                    public Threaded<MultiWorker<Ops, DeviceType>, SharedMemoryAllReduce, DeviceType,
-                                    detail::WorkerCollectives<Ops>, typename detail::WorkerGroup<Ops>::Workers> {
+template <class Ops, class DeviceType = Cpu, class Net = MpiNetwork>
+class MultiWorker
+    : private detail::WorkerGroup<Ops, Net>,
+      public Threaded<MultiWorker<Ops, DeviceType, Net>, SharedMemoryAllReduce, DeviceType,
+                      detail::WorkerCollectives<Ops, Net>, typename detail::WorkerGroup<Ops, Net>::Workers> {
   static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
 
-  using Group = detail::WorkerGroup<Ops>;
-  using Base =
-      Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops>, typename Group::Workers>;
+  using Group = detail::WorkerGroup<Ops, Net>;
+  using World = typename Net::World;
+  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops, Net>,
+                        typename Group::Workers>;
 
  public:
   using Store = MirroredStore;
@@ -120,12 +122,12 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The processes that `resolver` knows of.
   template <ClusterResolver R>
   explicit MultiWorker(const R& resolver, const MultiWorkerOptions& options = {})
-      : MultiWorker(WorkerWorld{resolver, options.start_timeout, options.thread_level},
+      : MultiWorker(World{resolver, options.start_timeout, options.thread_level},
                     with_accelerators(resolver, options)) {}
   /// The processes of a communicator of the program, which owns MPI: `mpi::ref(comm)`. MPI is never initialised or
   /// finalised then.
-  explicit MultiWorker(mpi::CommRef comm, const MultiWorkerOptions& options = {})
-      : MultiWorker(WorkerWorld{comm}, options) {}
+  explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
+      : MultiWorker(World{comm}, options) {}
 
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return Group::memory(); }
   [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return Group::memory(); }
@@ -149,7 +151,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   /// The context of this process's pipeline (spec I20).
   [[nodiscard]] InputContext input_context() const { return {num_workers(), worker(), num_replicas_in_sync()}; }
   /// How the processes agree on the end of their data (spec I24).
-  [[nodiscard]] WorkerAgreement agreement() const { return Group::agreement(); }
+  [[nodiscard]] typename Group::Agreement agreement() const { return Group::agreement(); }
 
   /// "MultiWorker<RingAllReduce, Cpu>: 4 replicas, 2 of them here, worker 0 of 2 on 1 node (TF_CONFIG)"
   [[nodiscard]] std::string describe() const {
@@ -163,7 +165,7 @@ class MultiWorker : private detail::WorkerGroup<Ops>,
   friend Base;
   friend class StrategyInterface<MultiWorker, DeviceType>;
 
-  MultiWorker(WorkerWorld world, const MultiWorkerOptions& options)
+  MultiWorker(World world, const MultiWorkerOptions& options)
       : Group(std::move(world), options),
         Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
         communication_(options.communication) {

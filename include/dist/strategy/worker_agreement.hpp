@@ -5,19 +5,19 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/comm/mpi/agreement.hpp>
 #include <dist/data/agreement.hpp>
 
 namespace dist {
 
-/// How the processes of a MultiWorker agree on the end of their data: through MPI, or not at all where there is one
-/// process. A data::Agreement.
+/// How the processes of a MultiWorker agree on the end of their data: through their network, or not at all where there is
+/// one process. A data::Agreement.
+template <data::Agreement Between>
 class WorkerAgreement {
  public:
   class Pass {
    public:
     Pass() = default;
-    explicit Pass(mpi::Agreement::Pass between) : between_(std::move(between)) {}
+    explicit Pass(typename Between::Pass between) : between_(std::move(between)) {}
 
     void post(bool holds) {
       if (between_)
@@ -32,13 +32,13 @@ class WorkerAgreement {
     [[nodiscard]] bool all() { return between_ ? between_->all() : alone_.all(); }
 
    private:
-    std::optional<mpi::Agreement::Pass> between_;
+    std::optional<typename Between::Pass> between_;
     data::NoAgreement::Pass alone_;
   };
 
   /// For a single process.
   WorkerAgreement() = default;
-  explicit WorkerAgreement(mpi::Agreement between) : between_(std::move(between)) {}
+  explicit WorkerAgreement(Between between) : between_(std::move(between)) {}
 
   [[nodiscard]] Pass begin() const { return between_ ? Pass{between_->begin()} : Pass{}; }
   /// Tells the other processes that this one will not begin the next pass, and why.
@@ -49,9 +49,7 @@ class WorkerAgreement {
   [[nodiscard]] std::string thrown_by_data() const { return between_ ? between_->thrown_by_data() : std::string{}; }
 
  private:
-  std::optional<mpi::Agreement> between_;
+  std::optional<Between> between_;
 };
-
-static_assert(data::Agreement<WorkerAgreement>);
 
 }  // namespace dist

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -9,20 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/mpi/worker_world.hpp>
-#include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/mpi_all_reduce.hpp>
+#include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/thread_level.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/data/agreement.hpp>
 #include <dist/device/arena.hpp>
 #include <dist/strategy/worker_agreement.hpp>
 
@@ -46,9 +46,9 @@ struct MultiWorkerOptions {
   CollectiveChecks checks = CollectiveChecks::calls;
   /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
   CommunicationOptions communication = {};
-  /// Which threads are to call MPI where this library starts it. With `multiple`, collectives in the background
+  /// Which threads are to use the network where this library opens it. With `multiple`, collectives in the background
   /// (nn::OverlappedAllReduce) go on between nodes while replicas compute.
-  mpi::ThreadLevel thread_level = mpi::ThreadLevel::funneled;
+  ThreadLevel thread_level = ThreadLevel::funneled;
   /// The longest that the processes wait for each other at the start.
   std::chrono::milliseconds start_timeout = std::chrono::minutes{5};
 };
@@ -59,30 +59,52 @@ namespace detail {
   return options.replicas.value_or(1);
 }
 
-/// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
+/// What a strategy needs of the network that joins its processes. A network is an empty type that names:
+/// - `World`: the processes, however they were started. It says whether this one `is_alone()`, their `size()`, its
+///   `task()` and the `source()` of these; `connect(options)` gives a `Membership`; a `World::Work` lives as long as the
+///   processes work together, `known_peers()` is what this process knows about the others, and `end_strategy(health,
+///   timeout)` what it knew at last;
+/// - `Membership`, a Network;
+/// - `Agreement`, a data::Agreement made from a membership and its options, through which the processes agree on the end
+///   of their data.
+template <class Net>
+concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membership> &&
+    data::Agreement<typename Net::Agreement> &&
+    requires(const typename Net::World world, typename Net::World::Work work, const NetworkOptions& options,
+             const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) {
+  { world.is_alone() } -> std::same_as<bool>;
+  { world.size() } -> std::same_as<std::size_t>;
+  { world.connect(options) } -> std::same_as<typename Net::Membership>;
+  { Net::World::known_peers() } -> std::same_as<std::shared_ptr<PeerHealth>>;
+  world.end_strategy(health, timeout);
+  { work.failing() } -> std::same_as<bool>;
+  work.fail();
+};
+
+/// Policies that talk to all processes themselves, also to those of one node.
 template <class Ops>
+concept JoinsAllProcesses = requires {
+  requires Ops::joins_all_processes;
+};
+
+/// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
+template <class Ops, class Membership>
 struct BetweenNodes {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
                 "MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>, or with "
                 "MpiAllReduce, NodeAllReduce or AutoAllReduce");
-  static constexpr bool joins_processes = fits<Ops, mpi::Communicator>;
+  static constexpr bool joins_processes = fits<Ops, Membership>;
   static_assert(joins_processes,
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
                 "MpiAllReduce, NodeAllReduce or AutoAllReduce, or Mirrored with this policy");
 
   using Type = std::conditional_t<is_named && joins_processes, Ops, RingAllReduce>;
-  static constexpr bool hierarchical = true;
+  static constexpr bool hierarchical = !JoinsAllProcesses<Ops>;
   static constexpr bool one_node_only = false;
 };
-template <>
-struct BetweenNodes<MpiAllReduce> {
-  using Type = MpiAllReduce;
-  static constexpr bool hierarchical = false;
-  static constexpr bool one_node_only = false;
-};
-template <>
-struct BetweenNodes<NodeAllReduce> : BetweenNodes<RingAllReduce> {
+template <class Membership>
+struct BetweenNodes<NodeAllReduce, Membership> : BetweenNodes<RingAllReduce, Membership> {
   static constexpr bool one_node_only = true;
 };
 
@@ -97,16 +119,21 @@ struct WorkerPolicy {
 
 /// The processes of a MultiWorker, without the collectives between them: how they were started, where each one runs, and
 /// the memory and messages through which they meet.
+template <WorkersNetwork Net>
 class WorkerProcesses {
  public:
+  using World = typename Net::World;
+  using Membership = typename Net::Membership;
+  using Agreement = WorkerAgreement<typename Net::Agreement>;
+
   WorkerProcesses(const WorkerProcesses&) = delete;
   WorkerProcesses& operator=(const WorkerProcesses&) = delete;
 
-  [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
+  [[nodiscard]] const World& world() const noexcept { return world_; }
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
-  /// Whether any thread may use their collectives: where MPI is called, if it was initialised with MPI_THREAD_MULTIPLE.
+  /// Whether any thread may use their collectives: where messages are passed, if the network lets it.
   [[nodiscard]] bool any_thread_may_communicate() const {
-    return layout_->groups() == 1 || member_ != 0 || mpi::ThreadPermit{}.level() == mpi::ThreadLevel::multiple;
+    return layout_->groups() == 1 || member_ != 0 || all_->any_thread_may_communicate();
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
@@ -117,10 +144,10 @@ class WorkerProcesses {
   /// Where the processes meet for collectives: once for each thread that calls them.
   struct Place {
     NodeGroup& window;
-    std::optional<mpi::Communicator> wire;  ///< between nodes, on those that talk there
+    std::optional<Membership> wire;  ///< between nodes, on those that talk there
   };
 
-  WorkerProcesses(WorkerWorld world, const MultiWorkerOptions& options, const WorkerPolicy& policy);
+  WorkerProcesses(World world, const MultiWorkerOptions& options, const WorkerPolicy& policy);
   ~WorkerProcesses();
 
   /// That of the thread that made the strategy.
@@ -134,7 +161,7 @@ class WorkerProcesses {
   /// Whether several processes agree on the end of their data, and have not begun to.
   [[nodiscard]] bool has_to_agree() const noexcept { return all_ && !agreement_; }
   /// Made at the first call, which is a collective one.
-  [[nodiscard]] WorkerAgreement agreement() const;
+  [[nodiscard]] Agreement agreement() const;
 
   /// Why an exception ends the work, where one does; else empty.
   [[nodiscard]] std::string why_failing() const;
@@ -146,61 +173,57 @@ class WorkerProcesses {
   struct Joined;
   struct Settings;
 
-  /// In a hosted world there is one for all strategies of the process, because the lifeline reports each loss once.
-  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers();
   [[nodiscard]] static std::chrono::nanoseconds default_timeout();
   /// `peers` are the other processes of this node, `number` is that of the mailboxes there. A collective call.
   void join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers, SpinBudget budget);
 
-  [[nodiscard]] mpi::CommunicatorOptions options_of_mpi(Watchdog& watchdog);
+  [[nodiscard]] NetworkOptions options_of_network(Watchdog& watchdog);
 
   void require_equal_settings(const MultiWorkerOptions& options, std::string_view policy, bool separate);
-
-  /// A communicator of the first processes of all nodes, on these. A collective call of all.
-  [[nodiscard]] std::optional<mpi::Communicator> between_leaders(Watchdog& watchdog);
 
   /// Binds this process to its part of the host's processors, where all processes there may use the same ones and there
   /// are enough. Returns whether every replica of the host has a processor of its own.
   [[nodiscard]] bool share_processors(const MultiWorkerOptions& options) const;
 
-  StartedWorld::Work work_;
-  WorkerWorld world_;
+  typename World::Work work_;
+  World world_;
   std::chrono::nanoseconds timeout_;
   CollectiveChecks checks_;
-  std::shared_ptr<PeerHealth> health_;  // MPI_Finalize needs it later
+  std::shared_ptr<PeerHealth> health_;  // the end of the process needs it later
   std::shared_ptr<NodeMemory> memory_;
   std::shared_ptr<Arena> arena_;
   std::unique_ptr<GroupLayout> layout_;
   std::size_t member_ = 0;  // of this node's group
   bool owns_cores_ = true;
   std::vector<std::unique_ptr<Joined>> joined_;  // first for the thread that made the strategy
-  std::optional<mpi::Communicator> all_;         // uses the first one's watchdog
-  mutable std::optional<WorkerAgreement> agreement_;
+  std::optional<Membership> all_;                // uses the first one's watchdog
+  mutable std::optional<Agreement> agreement_;
 };
 
 /// The processes of a MultiWorker and the collectives between them.
-template <class Ops>
-class WorkerGroup : public WorkerProcesses {
-  using Between = BetweenNodes<Ops>;
+template <class Ops, WorkersNetwork Net>
+class WorkerGroup : public WorkerProcesses<Net> {
+  using Processes = WorkerProcesses<Net>;
+  using Between = BetweenNodes<Ops, typename Net::Membership>;
 
  public:
   using NodeOps = NodeAllReduce::On<NodeCommunicator>;
-  using WireOps = typename Between::Type::template On<mpi::Communicator>;
+  using WireOps = typename Between::Type::template On<typename Net::Membership>;
   using Workers = Hierarchical<NodeOps, WireOps>;
 
-  WorkerGroup(WorkerWorld world, const MultiWorkerOptions& options)
-      : WorkerProcesses(std::move(world), options, {Ops::name, Between::hierarchical, Between::one_node_only}) {
-    workers_.push_back(workers_at(first_place()));
+  WorkerGroup(typename Net::World world, const MultiWorkerOptions& options)
+      : Processes(std::move(world), options, {Ops::name, Between::hierarchical, Between::one_node_only}) {
+    workers_.push_back(workers_at(this->first_place()));
   }
   ~WorkerGroup() {
-    if (const std::string why = why_failing(); !why.empty()) {
+    if (const std::string why = this->why_failing(); !why.empty()) {
       workers().begin_attempt();
       workers().abandon(FailureNotice{why}.for_good());
-      abandon_agreement(why);
+      this->abandon_agreement(why);
     }
     bool broken = false;
     for (const std::unique_ptr<Workers>& each : workers_) broken = broken || each->is_broken();
-    finish(broken);
+    this->finish(broken);
   }
 
   [[nodiscard]] const Workers& workers() const noexcept { return *workers_.front(); }
@@ -208,22 +231,23 @@ class WorkerGroup : public WorkerProcesses {
   /// can use them at the same time: they stay as long as this group. A collective call.
   [[nodiscard]] Workers more_workers() {
     workers().agree({.operation = "collectives in the background"});
-    std::vector<NodeGroup::Peer> peers = find_peers_again();
-    std::vector<std::size_t> reached(layout().size());
+    std::vector<NodeGroup::Peer> peers = this->find_peers_again();
+    std::vector<std::size_t> reached(this->layout().size());
     workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
-    return *workers_.emplace_back(workers_at(one_more_place(std::move(peers), reached)));
+    return *workers_.emplace_back(workers_at(this->one_more_place(std::move(peers), reached)));
   }
   /// The communicator of all processes; made at the first call, which is a collective one.
-  [[nodiscard]] WorkerAgreement agreement() const {
-    if (has_to_agree()) workers().agree({.operation = "distribution of a dataset"});
-    return WorkerProcesses::agreement();
+  [[nodiscard]] typename Processes::Agreement agreement() const {
+    if (this->has_to_agree()) workers().agree({.operation = "distribution of a dataset"});
+    return Processes::agreement();
   }
 
  private:
-  [[nodiscard]] std::unique_ptr<Workers> workers_at(const Place& place) const {
+  [[nodiscard]] std::unique_ptr<Workers> workers_at(const typename Processes::Place& place) const {
     std::optional<WireOps> wire;
     if (place.wire) wire.emplace(*place.wire);
-    return std::make_unique<Workers>(layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire), timeout());
+    return std::make_unique<Workers>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
+                                     this->timeout());
   }
 
   std::vector<std::unique_ptr<Workers>> workers_;  // first for the thread that made the strategy

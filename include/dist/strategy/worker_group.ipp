@@ -11,17 +11,16 @@
 #include <vector>
 
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/mpi/worker_world.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/mpi_all_reduce.hpp>
-#include <dist/comm/mpi/node_group.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
+#include <dist/comm/node/find_nodes.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/duration.hpp>
@@ -59,37 +58,37 @@ struct NodeMemory {
 };
 
 /// What the processes joined for the collectives of one thread.
-struct WorkerProcesses::Joined {
+template <WorkersNetwork Net>
+struct WorkerProcesses<Net>::Joined {
   std::optional<Watchdog> watchdog;
-  std::optional<mpi::Communicator> wire;
+  std::optional<Membership> wire;
   std::unique_ptr<NodeGroup> window;
 
   [[nodiscard]] Place place() const { return {*window, wire}; }
 };
 
-DIST_INLINE_MPI WorkerProcesses::WorkerProcesses(WorkerWorld world, const MultiWorkerOptions& options,
-                                                 const WorkerPolicy& policy)
-    : work_(WorkerWorld::started()),
-      world_(std::move(world)),
+template <WorkersNetwork Net>
+WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& options, const WorkerPolicy& policy)
+    : world_(std::move(world)),
       timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
       checks_(options.checks),
-      health_(known_peers()),
+      health_(World::known_peers()),
       memory_(std::make_shared<NodeMemory>(replicas_of(options), world_.size())),
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
   Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
-  mpi::FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
+  FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
   if (!world_.is_alone()) {
     first.watchdog.emplace(*health_, timeout_);
-    mpi::CommunicatorOptions at_start = options_of_mpi(*first.watchdog);
+    NetworkOptions at_start = options_of_network(*first.watchdog);
     at_start.timeout = options.start_timeout;
     at_start.checks = CollectiveChecks::calls;  // until all are known to have chosen the same
     const bool separate = !options.hierarchical.value_or(policy.hierarchical);
-    all_ = mpi::Communicator{world_.comm(), at_start}.with_timeout(timeout_);
+    all_ = world_.connect(at_start).with_timeout(timeout_);
     all_->watch_processes(*health_);
     require_equal_settings(options, policy.name, separate);
     all_ = all_->with_checks(checks_);
-    nodes = mpi::find_nodes(*all_, memory_->shared, 0, separate);
+    nodes = find_nodes(*all_, memory_->shared, 0, separate);
   }
   layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
   if (policy.one_node_only && layout_->groups() > 1)
@@ -102,22 +101,28 @@ DIST_INLINE_MPI WorkerProcesses::WorkerProcesses(WorkerWorld world, const MultiW
   join(first, 0, std::move(nodes.peers), owns_cores_ ? SpinBudget::own_core() : SpinBudget::shared_core());
 }
 
-DIST_INLINE_MPI WorkerProcesses::~WorkerProcesses() = default;
+template <WorkersNetwork Net>
+WorkerProcesses<Net>::~WorkerProcesses() = default;
 
-DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::first_place() const { return joined_.front()->place(); }
+template <WorkersNetwork Net>
+typename WorkerProcesses<Net>::Place WorkerProcesses<Net>::first_place() const {
+  return joined_.front()->place();
+}
 
-DIST_INLINE_MPI std::vector<NodeGroup::Peer> WorkerProcesses::find_peers_again() {
+template <WorkersNetwork Net>
+std::vector<NodeGroup::Peer> WorkerProcesses<Net>::find_peers_again() {
   const std::size_t number = joined_.size();
   if (number == NodeGroup::most_groups)
     throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
                           text(number - 1, " were made, one after each failure"), "Start all workers again");
   if (!all_) return {};
   const bool separate = layout_->groups() == layout_->size();
-  return mpi::find_nodes(*all_, memory_->shared, NodeGroup::mailboxes_at(number), separate).peers;
+  return find_nodes(*all_, memory_->shared, NodeGroup::mailboxes_at(number), separate).peers;
 }
 
-DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::one_more_place(std::vector<NodeGroup::Peer> peers,
-                                                                       std::span<const std::size_t> reached) {
+template <WorkersNetwork Net>
+typename WorkerProcesses<Net>::Place WorkerProcesses<Net>::one_more_place(std::vector<NodeGroup::Peer> peers,
+                                                                          std::span<const std::size_t> reached) {
   // All see the same, so that all throw or none.
   for (std::size_t group = 0; group < layout_->groups(); ++group)
     for (const std::size_t rank : layout_->members(group))
@@ -132,13 +137,15 @@ DIST_INLINE_MPI WorkerProcesses::Place WorkerProcesses::one_more_place(std::vect
   return joined_.emplace_back(std::move(joined))->place();
 }
 
-DIST_INLINE_MPI WorkerAgreement WorkerProcesses::agreement() const {
+template <WorkersNetwork Net>
+typename WorkerProcesses<Net>::Agreement WorkerProcesses<Net>::agreement() const {
   if (has_to_agree())
-    agreement_.emplace(mpi::Agreement{*all_, mpi::AgreementOptions{.timeout = timeout_, .health = health_.get()}});
-  return agreement_.value_or(WorkerAgreement{});
+    agreement_.emplace(typename Net::Agreement{*all_, {.timeout = timeout_, .health = health_.get()}});
+  return agreement_.value_or(Agreement{});
 }
 
-DIST_INLINE_MPI std::string WorkerProcesses::why_failing() const {
+template <WorkersNetwork Net>
+std::string WorkerProcesses<Net>::why_failing() const {
   if (!work_.failing()) return "";
   // Nobody can read an exception that no handler has caught yet: std::current_exception() does not give it, and the
   // C++ ABI only counts those on their way. What the data threw was read where they threw it.
@@ -147,40 +154,40 @@ DIST_INLINE_MPI std::string WorkerProcesses::why_failing() const {
               thrown.empty() ? "see what that worker printed" : text("its data threw: ", thrown));
 }
 
-DIST_INLINE_MPI void WorkerProcesses::abandon_agreement(std::string_view why) const noexcept {
+template <WorkersNetwork Net>
+void WorkerProcesses<Net>::abandon_agreement(std::string_view why) const noexcept {
   if (agreement_) agreement_->abandon(why);
 }
 
-DIST_INLINE_MPI void WorkerProcesses::finish(bool broken) {
+template <WorkersNetwork Net>
+void WorkerProcesses<Net>::finish(bool broken) {
   if (broken || work_.failing() || (all_ && all_->is_broken()) || health_->find_lost()) work_.fail();
-  WorkerWorld::started().health = health_;
-  if (!world_.is_alone()) WorkerWorld::started().timeout = timeout_;
+  world_.end_strategy(health_, timeout_);
 }
 
-DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerProcesses::known_peers() {
-  StartedWorld& started = WorkerWorld::started();
-  return started.hosted ? started.peers() : std::make_shared<PeerHealth>();
-}
-
-DIST_INLINE_MPI std::chrono::nanoseconds WorkerProcesses::default_timeout() {
+template <WorkersNetwork Net>
+std::chrono::nanoseconds WorkerProcesses<Net>::default_timeout() {
   const std::optional<std::size_t> seconds = Environment{}.number("DIST_COLLECTIVE_TIMEOUT");
   constexpr std::size_t longest = 100 * 365 * 24 * 3600UL;  // so that nanoseconds can be counted
   return seconds ? std::chrono::seconds{std::min(*seconds, longest)} : std::chrono::minutes{10};
 }
 
-DIST_INLINE_MPI void WorkerProcesses::join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers,
-                                           SpinBudget budget) {
+template <WorkersNetwork Net>
+void WorkerProcesses<Net>::join(Joined& joined, std::size_t number, std::vector<NodeGroup::Peer> peers,
+                                SpinBudget budget) {
   if (layout_->groups() > 1 && layout_->groups() < layout_->size())
-    joined.wire = between_leaders(*joined.watchdog);
+    joined.wire =
+        all_->split(member_ == 0 ? std::optional{std::size_t{0}} : std::nullopt, options_of_network(*joined.watchdog));
   else if (layout_->groups() > 1)
-    joined.wire = number == 0 ? *all_ : mpi::Communicator{mpi::ref(all_->native()), options_of_mpi(*joined.watchdog)};
+    joined.wire = number == 0 ? *all_ : all_->duplicate(options_of_network(*joined.watchdog));
   const std::string host{all_ ? all_->host(all_->rank()) : "here"};
   joined.window = std::make_unique<NodeGroup>(memory_->shared, memory_->arena, member_, layout_->rank(), host,
                                               std::move(peers), *health_, budget, timeout_, number);
 }
 
-DIST_INLINE_MPI mpi::CommunicatorOptions WorkerProcesses::options_of_mpi(Watchdog& watchdog) {
-  mpi::CommunicatorOptions chosen;
+template <WorkersNetwork Net>
+NetworkOptions WorkerProcesses<Net>::options_of_network(Watchdog& watchdog) {
+  NetworkOptions chosen;
   chosen.timeout = timeout_;
   chosen.checks = checks_;
   chosen.health = health_.get();
@@ -191,7 +198,8 @@ DIST_INLINE_MPI mpi::CommunicatorOptions WorkerProcesses::options_of_mpi(Watchdo
 
 /// What must be the same in all processes: otherwise they would wait for each other in different calls. Timeouts may
 /// differ, as may who calls MPI.
-struct WorkerProcesses::Settings {
+template <WorkersNetwork Net>
+struct WorkerProcesses<Net>::Settings {
   std::uint64_t replicas;
   std::uint64_t separate;
   std::uint64_t checks;
@@ -200,8 +208,9 @@ struct WorkerProcesses::Settings {
   std::array<char, 64> policy;
 };
 
-DIST_INLINE_MPI void WorkerProcesses::require_equal_settings(const MultiWorkerOptions& options, std::string_view policy,
-                                                             bool separate) {
+template <WorkersNetwork Net>
+void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& options, std::string_view policy,
+                                                  bool separate) {
   Settings mine{replicas_of(options),
                 separate ? 1U : 0U,
                 static_cast<std::uint64_t>(options.checks),
@@ -210,7 +219,7 @@ DIST_INLINE_MPI void WorkerProcesses::require_equal_settings(const MultiWorkerOp
                 {}};
   std::copy_n(policy.data(), std::min(policy.size(), mine.policy.size() - 1), mine.policy.data());
   std::vector<Settings> of_all(all_->size());
-  MpiAllReduce::On<mpi::Communicator>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
+  HalvingDoublingAllReduce::On<Membership>{*all_}.exchange("settings of the workers", mine, std::span{of_all});
   const auto compare = [&](std::string_view what, std::string_view fix, auto&& value_of) {
     for (std::size_t worker = 1; worker < of_all.size(); ++worker)
       if (value_of(of_all[worker]) != value_of(of_all[0]))
@@ -235,26 +244,12 @@ DIST_INLINE_MPI void WorkerProcesses::require_equal_settings(const MultiWorkerOp
           [](const Settings& settings) { return settings.implementation; });
 }
 
-DIST_INLINE_MPI std::optional<mpi::Communicator> WorkerProcesses::between_leaders(Watchdog& watchdog) {
-  MPI_Comm leaders = MPI_COMM_NULL;
-  {
-    const CollectiveCall call{.operation = "MPI_Comm_split"};
-    const Watchdog::Guard guard{&watchdog, call};
-    mpi::check(
-        MPI_Comm_split(all_->native(), member_ == 0 ? 0 : MPI_UNDEFINED, static_cast<int>(all_->rank()), &leaders),
-        "MPI_Comm_split");
-  }
-  if (leaders == MPI_COMM_NULL) return std::nullopt;
-  std::optional<mpi::Communicator> wire{std::in_place, mpi::ref(leaders), options_of_mpi(watchdog)};
-  mpi::check(MPI_Comm_free(&leaders), "MPI_Comm_free");  // the communicator is a duplicate
-  return wire;
-}
-
-DIST_INLINE_MPI bool WorkerProcesses::share_processors(const MultiWorkerOptions& options) const {
-  const mpi::Communicator& all = *all_;
+template <WorkersNetwork Net>
+bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) const {
+  const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
-  MpiAllReduce::On<mpi::Communicator>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
+  HalvingDoublingAllReduce::On<Membership>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
   std::size_t members = 0;
   std::size_t member = 0;
   bool bound_by_launcher = false;

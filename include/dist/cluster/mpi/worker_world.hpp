@@ -152,6 +152,23 @@ class WorkerWorld {
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return task_; }
   /// Where the workers come from, for messages: "TF_CONFIG", "MPI_COMM_WORLD".
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
+  /// A membership of the processes, where there are several. A collective call.
+  [[nodiscard]] mpi::Communicator connect(const NetworkOptions& options) const {
+    return mpi::Communicator{comm(), options};
+  }
+
+  /// The work of the processes together, as long as it lives.
+  class Work : public detail::StartedWorld::Work {
+   public:
+    Work() : detail::StartedWorld::Work(started()) {}
+  };
+  /// What this process knows about the others: in a hosted world one for all its strategies, because the lifeline reports
+  /// each loss once.
+  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers();
+  /// The end of a strategy, for the end of the process, which needs to know about the others: how they were, and how long
+  /// collectives waited for them.
+  void end_strategy(const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) const;
+
   /// What this library started in this process.
   [[nodiscard]] static detail::StartedWorld& started();
 

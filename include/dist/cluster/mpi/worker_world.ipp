@@ -105,6 +105,16 @@ DIST_INLINE_MPI detail::StartedWorld& WorkerWorld::started() {
   return kept;
 }
 
+DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerWorld::known_peers() {
+  return started().hosted ? started().peers() : std::make_shared<PeerHealth>();
+}
+
+DIST_INLINE_MPI void WorkerWorld::end_strategy(const std::shared_ptr<PeerHealth>& health,
+                                               std::chrono::nanoseconds timeout) const {
+  started().health = health;
+  if (!is_alone()) started().timeout = timeout;
+}
+
 DIST_INLINE_MPI bool WorkerWorld::trains(const std::optional<Task>& task) noexcept {
   return !task || task->type == TaskType::chief || task->type == TaskType::worker;
 }

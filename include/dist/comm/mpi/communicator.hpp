@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/network.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
@@ -54,6 +56,13 @@ class Communicator {
   /// For what only MPI can do; errors return. A call that blocks wants a Watchdog::Guard.
   [[nodiscard]] MPI_Comm native() const noexcept;
   [[nodiscard]] Watchdog* watchdog() const noexcept;
+
+  /// A group of those members that name the same part, on these; none on members that name none. A collective call.
+  [[nodiscard]] std::optional<Communicator> split(std::optional<std::size_t> part, CommunicatorOptions options) const;
+  /// A group of the same members, whose messages do not meet those of this one. A collective call.
+  [[nodiscard]] Communicator duplicate(CommunicatorOptions options) const;
+  /// Whether MPI was initialised with MPI_THREAD_MULTIPLE.
+  [[nodiscard]] static bool any_thread_may_communicate();
 
   /// Lets `health` watch the processes of those members that run on this machine.
   void watch_processes(PeerHealth& health) const;
@@ -99,8 +108,7 @@ class Communicator {
   CollectiveChecks checks_;
 };
 
-static_assert(PassesMessages<Communicator> && TellsFailures<Communicator> && ComparesCalls<Communicator> &&
-              HasLocalGroup<Communicator>);
+static_assert(Network<Communicator>);
 
 }  // namespace dist::mpi
 

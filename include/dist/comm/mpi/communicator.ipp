@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -9,8 +10,10 @@
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/communicator_state.hpp>
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 
@@ -44,6 +47,29 @@ DIST_INLINE_MPI std::string_view Communicator::host(std::size_t rank) const noex
 DIST_INLINE_MPI MPI_Comm Communicator::native() const noexcept { return state_->native(); }
 
 DIST_INLINE_MPI Watchdog* Communicator::watchdog() const noexcept { return state_->options().watchdog; }
+
+DIST_INLINE_MPI std::optional<Communicator> Communicator::split(std::optional<std::size_t> part,
+                                                                CommunicatorOptions options) const {
+  MPI_Comm of_part = MPI_COMM_NULL;
+  {
+    const CollectiveCall call{.operation = "MPI_Comm_split"};
+    const Watchdog::Guard guard{options.watchdog, call};
+    check(MPI_Comm_split(native(), part ? static_cast<int>(*part) : MPI_UNDEFINED, static_cast<int>(rank()), &of_part),
+          "MPI_Comm_split");
+  }
+  if (of_part == MPI_COMM_NULL) return std::nullopt;
+  std::optional<Communicator> group{std::in_place, mpi::ref(of_part), std::move(options)};
+  check(MPI_Comm_free(&of_part), "MPI_Comm_free");  // the group has a duplicate
+  return group;
+}
+
+DIST_INLINE_MPI Communicator Communicator::duplicate(CommunicatorOptions options) const {
+  return Communicator{mpi::ref(native()), std::move(options)};
+}
+
+DIST_INLINE_MPI bool Communicator::any_thread_may_communicate() {
+  return ThreadPermit{}.level() == ThreadLevel::multiple;
+}
 
 DIST_INLINE_MPI void Communicator::watch_processes(PeerHealth& health) const { state_->watch_processes(health); }
 

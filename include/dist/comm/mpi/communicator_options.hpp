@@ -1,17 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 
-#include <dist/comm/communicator.hpp>  // CollectiveChecks
 #include <dist/comm/mpi/api.hpp>
-#include <dist/core/duration.hpp>
+#include <dist/comm/network.hpp>
 
 namespace dist {
-
-class PeerHealth;
-class Watchdog;
 
 namespace mpi {
 
@@ -30,15 +24,7 @@ class CommRef {
 /// The communicator of a host program, to be used and left as it is: `mpi::ref(MPI_COMM_WORLD)`.
 [[nodiscard]] inline CommRef ref(MPI_Comm comm) noexcept { return CommRef{comm}; }
 
-struct CommunicatorOptions {
-  /// The longest that a member waits for another; 0 waits as long as it takes.
-  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
-  CollectiveChecks checks = CollectiveChecks::calls;
-  PeerHealth* health = nullptr;            ///< asked while waiting; outlives the communicator
-  Watchdog* watchdog = nullptr;            ///< looks after calls of MPI that block; outlives the communicator
-  std::optional<std::size_t> worker = {};  ///< what messages call this process: its rank among all workers
-  std::string host = {};                   ///< what messages call this machine; without: its host name
-};
+using CommunicatorOptions = NetworkOptions;
 
 namespace detail {
 

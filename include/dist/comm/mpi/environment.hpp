@@ -5,17 +5,17 @@
 #include <string_view>
 
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/thread_level.hpp>
 #include <dist/core/config.hpp>
 
 namespace dist::mpi {
 
-/// Which threads may call MPI, from fewest to most.
-enum class ThreadLevel : int {
-  single = MPI_THREAD_SINGLE,          ///< the process has one thread
-  funneled = MPI_THREAD_FUNNELED,      ///< the thread that initialised MPI
-  serialized = MPI_THREAD_SERIALIZED,  ///< any, one at a time
-  multiple = MPI_THREAD_MULTIPLE       ///< any
-};
+/// Which threads may call MPI. Its constants have these values in every MPI.
+using dist::ThreadLevel;
+static_assert(static_cast<int>(ThreadLevel::single) == MPI_THREAD_SINGLE &&
+              static_cast<int>(ThreadLevel::funneled) == MPI_THREAD_FUNNELED &&
+              static_cast<int>(ThreadLevel::serialized) == MPI_THREAD_SERIALIZED &&
+              static_cast<int>(ThreadLevel::multiple) == MPI_THREAD_MULTIPLE);
 
 [[nodiscard]] constexpr std::string_view to_string(ThreadLevel level) noexcept {
   switch (level) {

@@ -38,6 +38,8 @@ namespace dist {
 struct MpiAllReduce {
   static constexpr std::string_view name = "MpiAllReduce";
   static constexpr bool sums_in_rank_order = false;
+  /// It talks to all processes itself, also to those of one node (MultiWorkerOptions::hierarchical).
+  static constexpr bool joins_all_processes = true;
 
   /// Whether it works between members like these.
   template <class C>

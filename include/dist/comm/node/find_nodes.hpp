@@ -11,18 +11,24 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/group_layout.hpp>
 #include <dist/comm/health/peer_health.hpp>
-#include <dist/comm/hierarchical.hpp>
-#include <dist/comm/mpi/communicator.hpp>
-#include <dist/comm/mpi/mpi_all_reduce.hpp>
-#include <dist/comm/mpi/node_group.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/device/shared_memory.hpp>
 #include <dist/device/wait.hpp>
 
-namespace dist::mpi {
+namespace dist {
+
+/// Which members of a communicator share memory: they run on one host, see the same processes, and could map each
+/// other's memory. A process that cannot, as in containers that share a host, is a node of its own.
+struct FoundNodes {
+  GroupLayout layout;                  ///< of the nodes, in the order of their lowest ranks
+  std::vector<NodeGroup::Peer> peers;  ///< the other processes of this node, by rank
+};
 
 namespace detail {
 
@@ -41,16 +47,18 @@ struct NodeCandidate {
 
 }  // namespace detail
 
-DIST_INLINE_MPI FoundNodes find_nodes(const Communicator& world, SharedMemory& mine, std::size_t stamp_at,
-                                      bool separate) {
-  const MpiAllReduce::On<Communicator> ops{world};
+/// Finds the nodes of `world`, of which `mine` is this process's memory: with `separate` every process is a node of its
+/// own. Eight bytes of `mine` at `stamp_at` are used on the way and zeroed again. A collective call.
+template <Network N>
+[[nodiscard]] FoundNodes find_nodes(const N& world, SharedMemory& mine, std::size_t stamp_at, bool separate) {
+  const HalvingDoublingAllReduce::On<N> ops{world};
   const std::size_t rank = world.rank();
   detail::NodeCandidate me;
   const std::string_view host = world.host(rank);
   std::memcpy(me.host.data(), host.data(), std::min(host.size(), me.host.size() - 1));
   me.process_space = separate ? 0 : process_space();
   me.memory = mine.name();
-  me.stamp = static_cast<std::uint64_t>(dist::detail::monotonic_nanoseconds()) << 16 | (rank + 1);
+  me.stamp = static_cast<std::uint64_t>(detail::monotonic_nanoseconds()) << 16 | (rank + 1);
   std::memcpy(mine.data() + stamp_at, &me.stamp, sizeof(me.stamp));
   std::vector<detail::NodeCandidate> all(world.size());
   ops.exchange("search for nodes", me, std::span{all});
@@ -96,4 +104,4 @@ DIST_INLINE_MPI FoundNodes find_nodes(const Communicator& world, SharedMemory& m
   return {GroupLayout{std::move(ranks), std::move(sizes), my_node, my_number}, std::move(peers)};
 }
 
-}  // namespace dist::mpi
+}  // namespace dist

@@ -1,10 +1,12 @@
-#include <dist/comm/mpi/node_group.hpp>
+#include <dist/comm/node/find_nodes.hpp>
 // ranks: 1 2 3 4
 
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include <dist/comm/mpi/communicator.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,7 +23,7 @@ dist::mpi::Communicator world(const std::string& host) {
 TEST_CASE("processes of one host are one node, and see each other's memory") {
   const auto all = world("here");
   dist::SharedMemory mine{bytes};
-  const dist::mpi::FoundNodes nodes = dist::mpi::find_nodes(all, mine, 8, false);
+  const dist::FoundNodes nodes = dist::find_nodes(all, mine, 8, false);
   CHECK(nodes.layout.groups() == 1);
   CHECK(nodes.layout.size() == all.size());
   CHECK(nodes.layout.rank() == all.rank());
@@ -36,7 +38,7 @@ TEST_CASE("processes of one host are one node, and see each other's memory") {
 TEST_CASE("processes of different hosts are different nodes, whose members are in the order of their ranks") {
   const auto all = world(support::DealtNodes::host(world("x").rank()));
   dist::SharedMemory mine{bytes};
-  const dist::mpi::FoundNodes nodes = dist::mpi::find_nodes(all, mine, 0, false);
+  const dist::FoundNodes nodes = dist::find_nodes(all, mine, 0, false);
   CHECK(nodes.layout.groups() == (all.size() == 1 ? 1 : 2));
   CHECK(nodes.layout.group() == all.rank() % 2);
   const auto members = nodes.layout.members(nodes.layout.group());
@@ -47,7 +49,7 @@ TEST_CASE("processes of different hosts are different nodes, whose members are i
 TEST_CASE("every process can be a node of its own") {
   const auto all = world("here");
   dist::SharedMemory mine{bytes};
-  const dist::mpi::FoundNodes nodes = dist::mpi::find_nodes(all, mine, 0, true);
+  const dist::FoundNodes nodes = dist::find_nodes(all, mine, 0, true);
   CHECK(nodes.layout.groups() == all.size());
   CHECK(nodes.layout.in_order());
   CHECK(nodes.peers.empty());

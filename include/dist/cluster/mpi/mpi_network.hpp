@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include <dist/cluster/mpi/worker_world.hpp>
+#include <dist/comm/mpi/agreement.hpp>
+#include <dist/comm/mpi/communicator.hpp>
+#include <dist/comm/mpi/communicator_options.hpp>
+
+namespace dist {
+
+/// MPI, as the workers of a strategy reach each other through it (WorkersNetwork).
+struct MpiNetwork {
+  static constexpr std::string_view name = "MPI";
+
+  using World = WorkerWorld;
+  using Membership = mpi::Communicator;
+  using Agreement = mpi::Agreement;
+  /// What a program that owns MPI gives: `mpi::ref(comm)`.
+  using Reference = mpi::CommRef;
+};
+
+}  // namespace dist
