@@ -180,6 +180,22 @@ TEST_CASE("work of a stream that was destroyed is done") {
   CHECK(log.load() == 1);
 }
 
+TEST_CASE("a wait for a device is one for all its work") {
+  fake_cuda::Options lazy = machine_of(fake_cuda::Schedule::lazy);
+  lazy.devices = 2;
+  fake_cuda::restart(lazy);
+  std::atomic<long> log = 0;
+  Digit digits[] = {{&log, 1}, {&log, 2}, {&log, 3}};
+  const cudaStream_t a = gpu::stream(0), b = gpu::stream(0), other = gpu::stream(1);
+  put(digits[0], a);
+  put(digits[1], b);
+  put(digits[2], other);
+  REQUIRE(cudaStreamDestroy(a) == cudaSuccess);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(log.load() == 12);
+}
+
 TEST_CASE("functions of a stream neither call CUDA nor touch the memory of a GPU") {
   fake_cuda::restart({});
   const cudaStream_t stream = gpu::stream();

@@ -1,6 +1,6 @@
-// The component cuda gives the headers of the CUDA runtime; nvcc links the runtime.
-#include <cuda_runtime_api.h>
+// The component cuda gives the headers; nvcc links the runtime, which this program does not call.
+#include <dist/device/cuda/api.hpp>
 
-#include <dist/dist.hpp>
+static_assert(dist::CudaError::is_fatal(cudaErrorIllegalAddress));
 
 int main() { return CUDART_VERSION >= 12000 ? 0 : 1; }

@@ -58,8 +58,7 @@ cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [&] {
     if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
     ++counter().host_waits;
-    for (CUstream_st* const stream : handles().streams())
-      if (stream->device == chosen_device()) wait_for(stream->last);
+    wait_for_device(chosen_device());
     return cudaSuccess;
   });
 }

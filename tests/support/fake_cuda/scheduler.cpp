@@ -177,6 +177,13 @@ void wait_for(const OperationRef& operation) {
   follow_in_call(*operation);
 }
 
+void wait_for_device(int device) {
+  std::vector<OperationRef> waited;
+  for (const auto& [number, operation] : pending)
+    if (operation->device == device) waited.push_back(operation);
+  for (const OperationRef& operation : waited) wait_for(operation);
+}
+
 bool poll(const OperationRef& operation) {
   if (operation == nullptr) return true;
   if (!operation->done && (options().schedule != Schedule::random || chance()() % 2 == 0)) advance(operation);

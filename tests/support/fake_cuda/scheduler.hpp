@@ -15,6 +15,9 @@ void put(const OperationRef& operation);
 /// The host waits until `operation` is done; null is done. Refuses a wait that cannot end.
 void wait_for(const OperationRef& operation);
 
+/// The host waits until nothing of `device` is pending, of whatever stream, even of one that was destroyed.
+void wait_for_device(int device);
+
 /// The host looks whether `operation` is done, which lets something run, as a poll that goes on must once succeed.
 [[nodiscard]] bool poll(const OperationRef& operation);
 

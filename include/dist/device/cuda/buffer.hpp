@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/selected_device.hpp>
+
+namespace dist::cuda {
+
+namespace detail {
+/// An allocation that a GPU has no room for is OutOfMemory, any other failure a CudaError.
+inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_view where, std::string_view call) {
+  if (code != cudaErrorMemoryAllocation) return check(code, call);
+  forget(code);
+  throw OutOfMemory(text("No memory ", where, " of ", bytes, " bytes"), "the CUDA runtime has none left",
+                    "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU");
+}
+}  // namespace detail
+
+/// Bytes in the memory of a GPU, of no certain value. No work may use them any more when they are given back.
+class DeviceBuffer {
+ public:
+  /// Throws OutOfMemory.
+  DeviceBuffer(int device, std::size_t bytes) {
+    const SelectedDevice selected{device};
+    void* first = nullptr;
+    detail::check_allocation(cudaMalloc(&first, bytes), bytes, text("on GPU ", device), "cudaMalloc(&first, bytes)");
+    data_ = static_cast<std::byte*>(first);
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~DeviceBuffer() {
+    if (data_ != nullptr) forget(cudaFree(data_));
+  }
+
+  /// An address of the GPU.
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+};
+
+/// Bytes in memory of the host that GPUs reach, of no certain value.
+class PinnedBuffer {
+ public:
+  /// Throws OutOfMemory.
+  explicit PinnedBuffer(std::size_t bytes) : size_(bytes) {
+    void* first = nullptr;
+    detail::check_allocation(cudaMallocHost(&first, bytes), bytes, "of the host for GPUs",
+                             "cudaMallocHost(&first, bytes)");
+    data_ = static_cast<std::byte*>(first);
+  }
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~PinnedBuffer() {
+    if (data_ != nullptr) forget(cudaFreeHost(data_));
+  }
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace dist::cuda

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/event.hpp>
+#include <dist/device/cuda/launch.cuh>
+#include <dist/device/cuda/memory.hpp>
+#include <dist/device/cuda/staging.hpp>
+#include <dist/device/cuda/stream.hpp>
+
+namespace dist::cuda {
+
+namespace detail {
+template <class T>
+struct Fill {
+  T* to;
+  T value;
+  DIST_HD void operator()(std::size_t i) const { to[i] = value; }
+};
+}  // namespace detail
+
+/// What a replica's queue needs: a stream, and memory for reductions and copies.
+class QueueState {
+ public:
+  explicit QueueState(int device)
+      : stream_(device), scratch_(device, most_partials * most_partial_bytes + most_partial_bytes) {}
+  QueueState(const QueueState&) = delete;
+  QueueState& operator=(const QueueState&) = delete;
+  /// What was put there is done before its memory goes.
+  ~QueueState() { forget(cudaStreamSynchronize(stream_.ref().get())); }
+
+  [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
+  [[nodiscard]] Staging& staging() noexcept { return staging_; }
+  /// Of the GPU: the partial results of a reduction, and room for one more.
+  [[nodiscard]] std::byte* partials() const noexcept { return scratch_.data(); }
+  [[nodiscard]] std::byte* result() const noexcept { return scratch_.data() + most_partials * most_partial_bytes; }
+
+ private:
+  Stream stream_;
+  DeviceBuffer scratch_;
+  Staging staging_;
+};
+
+/// The work of a replica on a GPU, in order: see the concept Queue. What it launches is compiled where it is called, so a
+/// program of it is compiled by nvcc. Bodies are named types with a `DIST_HD` call, of numbers and device pointers. One
+/// thread at a time puts work here, which selects the GPU for that thread.
+class Queue {
+ public:
+  using Place = DeviceMemory;
+  template <class T>
+  using Span = DeviceSpan<T, DeviceMemory>;
+
+  class Event : public cuda::Event {
+   public:
+    explicit Event(const Queue& queue) : cuda::Event(queue.stream().device()) {}
+  };
+
+  explicit Queue(QueueState& state) noexcept : state_(&state) {}
+
+  /// For calls of libraries that take a stream.
+  [[nodiscard]] StreamRef stream() const noexcept { return state_->stream(); }
+
+  void enter() const { DIST_CUDA_CHECK(cudaSetDevice(stream().device())); }
+
+  template <class Body>
+  void for_each(IndexRange range, const Body& body) const {
+    enter();
+    cuda::for_each(stream(), range, body);
+  }
+
+  /// 16-bit floating-point values are combined as floats and rounded once.
+  template <class Op, class Body>
+  [[nodiscard]] auto transform_reduce(Op op, IndexRange range, const Body& body) const {
+    using T = std::decay_t<decltype(body(range.begin))>;
+    if constexpr (::dist::detail::require_reduce_op<Op, T>()) {
+      const Span<T> one{reinterpret_cast<T*>(state_->result()), 1};
+      transform_reduce_to(op, range, body, one);
+      T result{};
+      copy(one, std::span<T>{&result, 1});
+      wait();
+      return result;
+    } else {
+      return ::dist::detail::refused<T>();
+    }
+  }
+  template <class Op, class Body, class T>
+  void transform_reduce_to(Op op, IndexRange range, const Body& body, Span<T> to) const {
+    DIST_EXPECT(to.size() == 1);
+    if constexpr (::dist::detail::require_reduce_op<Op, T>()) {
+      enter();
+      cuda::transform_reduce(stream(), op, range, body, state_->partials(), to.data());
+    }
+  }
+
+  /// Within GPUs, also from one to another: `from` may be memory of another replica.
+  template <class T>
+  void copy(std::type_identity_t<Span<const T>> from, Span<T> to) const {
+    DIST_EXPECT(from.size() == to.size());
+    if (from.empty() || from.data() == to.data()) return;
+    DIST_CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()));
+  }
+  /// `from` may change when this returns.
+  template <class T>
+  void copy(std::type_identity_t<std::span<const T>> from, Span<T> to) const {
+    DIST_EXPECT(from.size() == to.size());
+    const auto* const first = reinterpret_cast<const std::byte*>(from.data());
+    in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
+      state_->staging().upload(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
+    });
+  }
+  /// `to` is written by `wait`, or before.
+  template <class T>
+  void copy(std::type_identity_t<Span<const T>> from, std::span<T> to) const {
+    DIST_EXPECT(from.size() == to.size());
+    const auto* const first = reinterpret_cast<const std::byte*>(from.data());
+    in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
+      state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
+    });
+  }
+
+  template <class T>
+  void fill(Span<T> to, std::type_identity_t<T> value) const {
+    for_each({0, to.size()}, detail::Fill<T>{to.data(), value});
+  }
+
+  void record(Event& event) const { event.record(stream()); }
+  void wait_for(const Event& event) const { event.precede(stream()); }
+
+  void wait() const {
+    stream().wait();
+    state_->staging().deliver();
+  }
+
+ private:
+  /// `copy(first byte, bytes)` for parts that the staging has room for.
+  template <class Copy>
+  void in_parts(std::size_t bytes, Copy&& copy) const {
+    for (std::size_t at = 0; at < bytes;) {
+      const std::size_t part = std::min(bytes - at, Staging::most);
+      if (!state_->staging().has_room_for(part)) wait();
+      copy(at, part);
+      at += part;
+    }
+  }
+
+  QueueState* state_;
+};
+
+}  // namespace dist::cuda

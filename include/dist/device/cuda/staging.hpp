@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/stream.hpp>
+
+namespace dist::cuda {
+
+/// Copies between a GPU and memory of the host that it does not reach, by way of memory that it does. They are put on a
+/// stream; what comes to the host is there after `deliver`.
+class Staging {
+ public:
+  /// The most bytes that copies under way hold together.
+  static constexpr std::size_t most = std::size_t{16} << 20;
+
+  /// Whether there is room for `bytes` more. Nothing under way: at most `most`.
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept { return bytes <= most - held_; }
+
+  /// `from` may change when this returns.
+  void upload(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
+    std::byte* const part = take(bytes);
+    std::memcpy(part, from, bytes);
+    DIST_CUDA_CHECK(cudaMemcpyAsync(to, part, bytes, cudaMemcpyHostToDevice, stream.get()));
+  }
+  void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
+    std::byte* const part = take(bytes);
+    DIST_CUDA_CHECK(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()));
+    downloads_.push_back({part, to, bytes});
+  }
+
+  /// Everything put on the stream is done: writes what came to where it belongs.
+  void deliver() {
+    for (const Download& each : downloads_) std::memcpy(each.to, each.part, each.bytes);
+    downloads_.clear();
+    if (buffers_.size() > 1) buffers_.erase(buffers_.begin(), buffers_.end() - 1);  // the last is the largest
+    used_ = held_ = 0;
+  }
+
+ private:
+  struct Download {
+    const std::byte* part;
+    std::byte* to;
+    std::size_t bytes;
+  };
+
+  [[nodiscard]] std::byte* take(std::size_t bytes) {
+    constexpr std::size_t alignment = 256, least = std::size_t{64} << 10;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    if (buffers_.empty() || buffers_.back().size() - used_ < bytes) {
+      buffers_.emplace_back(std::max(bytes, buffers_.empty() ? least : 2 * buffers_.back().size()));
+      used_ = 0;
+    }
+    std::byte* const part = buffers_.back().data() + used_;
+    used_ += bytes;
+    held_ = std::min(held_ + bytes, most);
+    return part;
+  }
+
+  std::vector<PinnedBuffer> buffers_;
+  std::size_t used_ = 0;  // of the last
+  std::size_t held_ = 0;  // of all
+  std::vector<Download> downloads_;
+};
+
+}  // namespace dist::cuda

@@ -1,0 +1,53 @@
+#include <dist/device/cuda/buffer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <support/fake_cuda/machine.hpp>
+#include <support/what_throws.hpp>
+
+using dist::cuda::DeviceBuffer;
+using dist::cuda::PinnedBuffer;
+
+TEST_CASE("buffers are owned by one, on their GPU or on the host") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  {
+    DeviceBuffer a{1, 100};
+    std::byte* const first = a.data();
+    DeviceBuffer b = std::move(a);
+    CHECK(b.data() == first);
+    DeviceBuffer c{0, 10};
+    c = std::move(b);
+    CHECK(c.data() == first);
+    PinnedBuffer p{64};
+    p.data()[63] = std::byte{1};
+    PinnedBuffer q = std::move(p);
+    CHECK(q.size() == 64);
+    CHECK(p.size() == 0);
+    q = PinnedBuffer{32};
+    CHECK(q.size() == 32);
+    CHECK(fake_cuda::live().device_allocations == 2);
+  }
+  CHECK(fake_cuda::live() == fake_cuda::Live{});
+}
+
+TEST_CASE("too little memory is OutOfMemory, anything else what CUDA says") {
+  fake_cuda::Options small;
+  small.memory = 1000;
+  fake_cuda::restart(small);
+  CHECK(support::what_throws<dist::OutOfMemory>([] {
+          DeviceBuffer{0, 1001};
+        }).find("No memory on GPU 0 of 1001 bytes") == 0);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  fake_cuda::fail_call("cudaMallocHost", cudaErrorMemoryAllocation);
+  CHECK(support::what_throws<dist::OutOfMemory>([] {
+          PinnedBuffer{8};
+        }).find("No memory of the host for GPUs of 8 bytes") == 0);
+  fake_cuda::fail_call("cudaMalloc", cudaErrorLaunchFailure);
+  CHECK_THROWS_AS((DeviceBuffer{0, 8}), dist::CudaError);
+}

@@ -1,0 +1,69 @@
+#include <dist/device/cuda/memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include <dist/device/device.hpp>
+#include <support/fake_cuda/machines.hpp>
+
+using dist::cuda::Memory;
+using dist::cuda::Stream;
+
+static_assert(dist::ReplicaMemory<Memory>);
+static_assert(dist::Place<dist::cuda::DeviceMemory>);
+
+namespace {
+
+fake_cuda::Options lazy(int devices) {
+  fake_cuda::Options options;
+  options.devices = devices;
+  options.schedule = fake_cuda::Schedule::lazy;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("replicas that share a GPU have slices of their own; offsets reach into them, and are used again") {
+  fake_cuda::restart(lazy(2));
+  {
+    const std::array<std::size_t, 3> devices{0, 1, 0};
+    Memory memory{devices};
+    const std::size_t a = memory.allocate(100);
+    const std::size_t b = memory.allocate(0);
+    CHECK(memory.at(0, a) != memory.at(2, a));
+    CHECK(memory.at(1, a + 10) == memory.at(1, a) + 10);
+    CHECK(memory.at(1, b) != memory.at(1, a));
+    CHECK(fake_cuda::live().device_allocations == 6);
+    memory.release(a, 100);
+    CHECK(fake_cuda::live().device_allocations == 3);
+    CHECK(memory.allocate(50) == a);
+  }
+  CHECK(fake_cuda::live() == fake_cuda::Live{});
+}
+
+TEST_CASE("memory is given back after the work that was put there, of any replica") {
+  fake_cuda::restart(lazy(2));
+  const std::array<std::size_t, 2> devices{0, 1};
+  const Stream stream{1};
+  Memory memory{devices};
+  const std::size_t slice = memory.allocate(100);
+  REQUIRE(cudaMemcpyAsync(memory.at(0, slice), memory.at(1, slice), 100, cudaMemcpyDefault, stream.ref().get()) ==
+          cudaSuccess);
+  memory.release(slice, 100);  // the fake GPU refuses to give back what is still needed
+  CHECK(fake_cuda::live().device_allocations == 0);
+  static_cast<void>(memory.allocate(10));
+}
+
+TEST_CASE("a GPU without room leaves nothing behind") {
+  fake_cuda::Options small = lazy(2);
+  small.memory = 1000;
+  fake_cuda::restart(small);
+  const std::array<std::size_t, 3> devices{0, 1, 1};
+  Memory memory{devices};
+  CHECK_THROWS_AS(static_cast<void>(memory.allocate(600)), dist::OutOfMemory);
+  CHECK(fake_cuda::live().device_allocations == 0);
+  CHECK(memory.allocate(300) == 0);
+}

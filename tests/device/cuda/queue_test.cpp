@@ -1,0 +1,105 @@
+#include <dist/device/cuda/queue.cuh>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <dist/core/bfloat16.hpp>
+#include <dist/device/cuda/device.cuh>
+#include <support/fake_cuda/machines.hpp>
+#include <support/stderr_of.hpp>
+
+using dist::Cuda;
+
+namespace {
+
+constexpr std::array<std::size_t, 1> one_device{0};
+
+struct Ones {
+  DIST_HD dist::BFloat16 operator()(std::size_t) const { return dist::BFloat16{1.0F}; }
+};
+struct Increment {
+  int* values;
+  DIST_HD void operator()(std::size_t i) const { ++values[i]; }
+};
+struct WriteTo {
+  int* values;
+  DIST_HD void operator()(std::size_t i) const { values[i + 1] = 1; }
+};
+
+}  // namespace
+
+TEST_CASE("copies larger than the staging go in parts") {
+  for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
+    if (machine.seed > 1) continue;
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const Cuda::Queues queues{one_device};
+    Cuda::Memory memory{one_device};
+    const std::size_t count = dist::cuda::Staging::most / sizeof(int) * 5 / 2;
+    const Cuda::Span<int> there{reinterpret_cast<int*>(memory.at(0, memory.allocate(count * sizeof(int)))), count};
+    std::vector<int> values(count), back(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
+    queues[0].copy(std::span<const int>{values}, there);
+    queues[0].for_each({count - 10, count}, Increment{there.data()});
+    queues[0].copy(there, std::span<int>{back});
+    queues[0].wait();
+    for (std::size_t i = count - 10; i < count; ++i) ++values[i];
+    CHECK(back == values);
+  }
+}
+
+TEST_CASE("16-bit values are combined as floats") {
+  fake_cuda::restart({});
+  const Cuda::Queues queues{one_device};
+  CHECK(static_cast<float>(queues[0].transform_reduce(dist::sum, {0, 1000}, Ones{})) == 1000.0F);
+}
+
+TEST_CASE("a queue ends with the work that was put there") {
+  for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    {
+      const Cuda::Queues queues{one_device};
+      Cuda::Memory memory{one_device};
+      const Cuda::Span<float> to{reinterpret_cast<float*>(memory.at(0, memory.allocate(400))), 100};
+      const std::vector<float> ones(100, 1.0F);
+      queues[0].copy(std::span<const float>{ones}, to);
+      queues[0].fill(to, 2.0F);
+    }
+    CHECK(fake_cuda::live() == fake_cuda::Live{});
+    fake_cuda::restart(machine);
+  }
+}
+
+TEST_CASE("a kernel that leaves its slice is found") {
+  fake_cuda::restart({});
+  const Cuda::Queues queues{one_device};
+  Cuda::Memory memory{one_device};
+  auto* const values = reinterpret_cast<int*>(memory.at(0, memory.allocate(64 * sizeof(int))));
+  const auto ending = testing::stderr_of([&] {
+    queues[0].for_each({0, 64}, WriteTo{values});
+    queues[0].wait();
+  });
+  CHECK(!ending.stderr_text.empty());
+}
+
+TEST_CASE("where there is no GPU, none is placed") {
+  fake_cuda::Options none;
+  none.devices = 0;
+  fake_cuda::restart(none);
+  CHECK(Cuda::count() == 0);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(Cuda::placement(0).empty());
+  CHECK_THROWS_AS(static_cast<void>(Cuda::placement(1)), dist::InvalidArgument);
+  for (const cudaError_t error : {cudaErrorInsufficientDriver, cudaErrorStubLibrary}) {
+    fake_cuda::fail_call("cudaGetDeviceCount", error);
+    CHECK(Cuda::count() == 0);
+  }
+  fake_cuda::fail_call("cudaGetDeviceCount", cudaErrorUnknown);
+  CHECK_THROWS_AS(static_cast<void>(Cuda::count()), dist::CudaError);
+}

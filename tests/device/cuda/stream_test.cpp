@@ -1,0 +1,50 @@
+#include <dist/device/cuda/stream.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <support/fake_cuda/machine.hpp>
+
+using dist::cuda::Stream;
+using dist::cuda::StreamRef;
+
+TEST_CASE("a stream is owned by one, and others refer to it") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  {
+    Stream a{1};
+    const StreamRef ref = a.ref();
+    CHECK(ref.device() == 1);
+    CHECK(fake_cuda::live().streams == 1);
+    Stream b = std::move(a);
+    CHECK(b.ref().get() == ref.get());
+    Stream c{0};
+    c = std::move(b);
+    CHECK(c.ref().device() == 1);
+    CHECK(fake_cuda::live().streams == 2);
+    c.ref().wait();
+  }
+  CHECK(fake_cuda::live().streams == 0);
+  const cudaStream_t released = Stream{0}.release();
+  CHECK(fake_cuda::live().streams == 1);
+  { const Stream again = Stream::from_native_handle(0, released); }
+  CHECK(fake_cuda::live().streams == 0);
+  static_assert(!std::is_constructible_v<StreamRef, int, std::nullptr_t>);
+  static_assert(!std::is_copy_constructible_v<Stream>);
+}
+
+TEST_CASE("a stream that cannot be made or waited for is an error, one that cannot be destroyed is not") {
+  fake_cuda::restart({});
+  fake_cuda::fail_call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);
+  CHECK_THROWS_AS(Stream{0}, dist::CudaError);
+  const Stream stream{0};
+  fake_cuda::fail_call("cudaStreamSynchronize", cudaErrorLaunchFailure);
+  CHECK_THROWS_AS(stream.ref().wait(), dist::CudaError);
+  fake_cuda::fail_call("cudaStreamDestroy", cudaErrorLaunchFailure);
+  { const Stream left{0}; }
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
