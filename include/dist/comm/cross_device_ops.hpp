@@ -9,6 +9,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -72,6 +73,15 @@ concept HasUpdateShards = requires(const B ops, std::span<const T> gradients, st
 /// Reduces, changes the shards and gives them to all, in one pass.
 template <class B, class T, class Op>
 concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWeight update) {
+  ops.reduce_and_apply(Op{}, values, values, update);
+};
+
+/// The same for memory in `Where`: where the host cannot touch it, the work is put into the replica's queue.
+template <class B, class T, class Op, class Where>
+concept ReducesMemoryIn = Where::host_accessible ||
+    requires(const B ops, DeviceSpan<T, Where> values, detail::KeepWeight update) {
+  ops.all_reduce(Op{}, values);
+  ops.broadcast(std::size_t{0}, values);
   ops.reduce_and_apply(Op{}, values, values, update);
 };
 

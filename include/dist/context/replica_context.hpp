@@ -40,6 +40,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/trace_file.hpp>
@@ -255,10 +256,7 @@ class ReplicaContext {
   auto broadcast(Value&& value, std::size_t root, const CommunicationOptions& options = {}) const
       -> std::conditional_t<NumberRange<std::remove_reference_t<Value>> && std::is_lvalue_reference_v<Value>, void,
                             std::remove_cvref_t<Value>> {
-    if (root >= num_replicas_in_sync())
-      throw InvalidArgument("There is no replica to broadcast from",
-                            text("root ", root, " of ", num_replicas_in_sync(), " replicas"),
-                            "Give a root from 0 to num_replicas_in_sync() - 1");
+    require_root(root);
     if constexpr (NumberRange<std::remove_reference_t<Value>> && std::is_lvalue_reference_v<Value>) {
       broadcast_into(value, root, options);
     } else {
@@ -337,6 +335,28 @@ class ReplicaContext {
   /// `gradient` as it was. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A collective call.
   template <Reducible T, class Op, class Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update,
+                        const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
+      require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
+      collective("reduce_and_apply", options,
+                 [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+    }
+  }
+
+  /// The same of elements in memory of the replicas' devices, where the policy's work is put into their queues: what
+  /// follows there sees it done. Collectives of the host's memory are done when they return, whatever the device.
+  template <Reducible T, Place Where, class Op>
+  void all_reduce(Op op, DeviceSpan<T, Where> values, const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_reduce_op<Op, T>())
+      collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+  }
+  template <Reducible T, Place Where>
+  void broadcast(DeviceSpan<T, Where> values, std::size_t root, const CommunicationOptions& options = {}) const {
+    require_root(root);
+    collective("broadcast", options, [&](const Collectives& ops) { ops.broadcast(root, values); });
+  }
+  template <Reducible T, Place Where, class Op, class Update>
+  void reduce_and_apply(Op op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update,
                         const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
       require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
@@ -461,6 +481,12 @@ class ReplicaContext {
   }
 
  private:
+  void require_root(std::size_t root) const {
+    if (root >= num_replicas_in_sync())
+      throw InvalidArgument("There is no replica to broadcast from",
+                            text("root ", root, " of ", num_replicas_in_sync(), " replicas"),
+                            "Give a root from 0 to num_replicas_in_sync() - 1");
+  }
   void require_gradient_for_each(std::string_view operation, std::size_t gradients, std::size_t elements) const {
     if (gradients != elements)
       throw ShapeMismatch(text("The gradient of replica ", replica_id().index(), " does not fit what it is applied to"),
@@ -480,7 +506,7 @@ class ReplicaContext {
   auto collective([[maybe_unused]] std::string_view name, [[maybe_unused]] const CommunicationOptions& options,
                   Call&& call) const {
     if constexpr (CollectivesOfOne<Collectives>) {
-      return call(Collectives{});
+      return call(collectives_);
     } else {
       const TraceSpan span{detail::traced(name, replica_id().index())};
       return detail::as_asked(collectives_, options, call);

@@ -28,7 +28,7 @@ class GradientAccumulation {
   /// Of so many elements, for an optimizer of that name. Throws OutOfMemory.
   GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer)
       : total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
-        calls_(strategy.template buffer<std::int64_t>(Shape{1}, text(optimizer, "/accumulated_calls"))) {}
+        calls_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/accumulated_calls"))) {}
 
   /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
   /// before that nothing.
@@ -70,7 +70,8 @@ class GradientAccumulation {
   };
 
   Buffer<T> total_;
-  Buffer<std::int64_t> calls_;  // since the last mean
+  // Since the last mean.
+  decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) calls_;
 };
 
 }  // namespace dist::nn

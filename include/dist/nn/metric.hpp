@@ -44,10 +44,10 @@ class Metric {
   /// The state is in the strategy's memory, on pages of each replica. Throws OutOfMemory.
   explicit Metric(S& strategy, M measure = {})
       : measure_(std::move(measure)),
-        total_(strategy.template variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0,
-                                                                               std::string(name()) + "/total")),
-        count_(strategy.template variable<decltype(Tally::count), OnRead, Sum>(Shape{}, 0,
-                                                                               std::string(name()) + "/count")) {}
+        total_(strategy.template host_variable<decltype(Tally::total), OnRead, Sum>(Shape{}, 0,
+                                                                                    std::string(name()) + "/total")),
+        count_(strategy.template host_variable<decltype(Tally::count), OnRead, Sum>(Shape{}, 0,
+                                                                                    std::string(name()) + "/count")) {}
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
 
@@ -115,7 +115,7 @@ class Metric {
 
  private:
   template <class T>
-  using Variable = decltype(std::declval<S&>().template variable<T, OnRead, Sum>(Shape{}, 0, std::string{}));
+  using Variable = decltype(std::declval<S&>().template host_variable<T, OnRead, Sum>(Shape{}, 0, std::string{}));
 
   static double mean_of(auto total, auto count) {
     return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);

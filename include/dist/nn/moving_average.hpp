@@ -110,8 +110,8 @@ class ZeroDebiasedAverage {
   ZeroDebiasedAverage(S& strategy, Shape shape, float decay, const std::string& name = "average")
       : decay_(decay),
         biased_(strategy.template variable<T, OnWrite, Mean>(shape, T{0}, text(name, "/biased"))),
-        updates_(
-            strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0, text(name, "/updates"))) {
+        updates_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
+                                                                                          text(name, "/updates"))) {
     detail::require_decay("ZeroDebiasedAverage", "decay", decay);
   }
 
@@ -147,7 +147,8 @@ class ZeroDebiasedAverage {
 
   float decay_;
   Variable<T, OnWrite, Mean> biased_;
-  Variable<std::int64_t, OnWrite, OnlyFirstReplica> updates_;
+  decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
+                                                                                              std::string{})) updates_;
 };
 
 }  // namespace dist::nn

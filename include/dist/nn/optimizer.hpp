@@ -72,8 +72,8 @@ class Optimizer {
   Optimizer(S& strategy, Network& network, O function)
       : function_(checked(std::move(function))),
         network_(&network),
-        iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
-                                                                                        text(O::name, "/iterations"))),
+        iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
+            Shape{}, 0, text(O::name, "/iterations"))),
         slots_(strategy, O::name, slot_names(), network.parameters().size()) {
     detail::require_trainable(network.parameters());
     if constexpr (knows_lifetime) network_alive_ = network.lifetime();
@@ -272,8 +272,8 @@ class Optimizer {
   O function_;
   Network* network_;
   std::weak_ptr<const void> network_alive_;
-  decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
-                                                                                         std::string{})) iterations_;
+  decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
+      Shape{}, 0, std::string{})) iterations_;
   Slots slots_;
   std::vector<detail::Segment> segments_;
   std::optional<Clipping> clipping_;

@@ -37,7 +37,7 @@ class OptimizerSlots {
 
   /// One for each of `names`, of so many elements, for the optimizer of that name. Throws OutOfMemory.
   OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names, std::size_t elements)
-      : optimizer_(optimizer), kind_(strategy.template buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
+      : optimizer_(optimizer), kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
     slots_.reserve(names.size());
     for (const std::string_view name : names)
       slots_.push_back(strategy.template variable<T, Owners, None>(Shape{elements}, 0, text(optimizer, "/", name)));
@@ -127,7 +127,7 @@ class OptimizerSlots {
 
   std::string_view optimizer_;
   std::vector<Slot> slots_;
-  decltype(std::declval<S&>().template buffer<std::int64_t>(Shape{}, std::string{})) kind_;
+  decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) kind_;
 };
 
 }  // namespace dist::nn

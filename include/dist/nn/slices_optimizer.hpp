@@ -58,8 +58,8 @@ class SlicesOptimizer {
   SlicesOptimizer(S& strategy, Variable& variable, O function)
       : function_(std::move(function)),
         variable_(&variable),
-        iterations_(strategy.template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
-                                                                                        text(O::name, "/iterations"))) {
+        iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
+            Shape{}, std::int64_t{0}, text(O::name, "/iterations"))) {
     function_.check();
     detail::require_trainable(variable);
     if (variable.shape().rank() == 0)
@@ -184,8 +184,8 @@ class SlicesOptimizer {
 
   O function_;
   Variable* variable_;
-  decltype(std::declval<S&>().template variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
-                                                                                         std::string{})) iterations_;
+  decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
+      Shape{}, std::int64_t{0}, std::string{})) iterations_;
   std::vector<Slot> slots_;
   std::vector<Scratch> scratch_;
 };

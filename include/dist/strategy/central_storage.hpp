@@ -24,6 +24,10 @@ using CentralStorageOptions = ThreadedOptions;
 /// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
 template <class DeviceType>
 class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryAllReduce, DeviceType> {
+  static constexpr bool is_reached = DeviceType::Place::host_accessible;
+  static_assert(is_reached,
+                "CentralStorage keeps one copy in the host's memory, which these devices do not share: use Mirrored");
+
  public:
   using Store = CentralStore;
   using Memory = typename DeviceType::Memory;

@@ -31,6 +31,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/device/cpu.hpp>
 #include <dist/strategy/combine_values.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
@@ -63,7 +64,16 @@ inline constexpr EveryReplica every_replica{};
 /// once, such as `reduce`, is a collective call of the processes.
 template <class Derived, class DeviceType>
 class StrategyInterface {
+  struct NoMemory {};
+  struct HostArenas {
+    std::shared_ptr<Cpu::Memory> of_variables;
+    std::shared_ptr<Cpu::Memory> of_buffers;
+  };
+
  public:
+  /// Where the host touches memory: the strategy's devices themselves, or the host's own.
+  using HostDevice = std::conditional_t<DeviceType::Place::host_accessible, DeviceType, Cpu>;
+
   StrategyInterface(const StrategyInterface&) = delete;
   StrategyInterface& operator=(const StrategyInterface&) = delete;
 
@@ -125,7 +135,8 @@ class StrategyInterface {
   /// Whether the variable or buffer was made by this strategy (spec D09).
   template <class Variable>
   [[nodiscard]] bool owns(const Variable& variable) const noexcept {
-    return variable.memory() == derived().memory() || variable.memory() == derived().replica_memory();
+    using Device = typename Variable::Device;
+    return variable.memory() == memory_on<Device>() || variable.memory() == replica_memory_on<Device>();
   }
 
   /// Memory of `shape` for every replica, for what lives no longer than a step. Throws OutOfMemory, and WrongStrategy
@@ -134,6 +145,42 @@ class StrategyInterface {
   [[nodiscard]] ReplicaBuffer<T, DeviceType> buffer(Shape shape, std::string name = "Buffer") {
     require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
     return {derived().replica_memory(), shape, std::move(name)};
+  }
+
+  /// A variable and a buffer in memory of the host whatever the device, for what the host looks at in every step, such as
+  /// counters. Where the host can touch the device's memory they are those of `variable` and `buffer`.
+  template <class T, class Sync = OnWrite, class Agg = None, class Initial = T>
+  [[nodiscard]] DistributedVariable<T, Sync, Agg, HostDevice> host_variable(
+      Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+      Trainable trainable = Trainable::by_synchronization) {
+    require_outside("host_variable", "make it before run");
+    make_host_memory();
+    return together([&] {
+      return initialised<DistributedVariable<T, Sync, Agg, HostDevice>>(
+          {memory_on<HostDevice>(), shape, std::move(name), trainable}, initial);
+    });
+  }
+  template <class T>
+  [[nodiscard]] ReplicaBuffer<T, HostDevice> host_buffer(Shape shape, std::string name = "Buffer") {
+    require_outside("host_buffer", "use a Tensor of its own, or make the buffer before run");
+    make_host_memory();
+    return {replica_memory_on<HostDevice>(), shape, std::move(name)};
+  }
+
+  /// Where its variables and buffers lie on `Device`: its own, or that of the host beside it.
+  template <class Device>
+  [[nodiscard]] const auto& memory_on() const noexcept {
+    if constexpr (std::same_as<Device, DeviceType>)
+      return derived().memory();
+    else
+      return host_memory_.of_variables;
+  }
+  template <class Device>
+  [[nodiscard]] const auto& replica_memory_on() const noexcept {
+    if constexpr (std::same_as<Device, DeviceType>)
+      return derived().replica_memory();
+    else
+      return host_memory_.of_buffers;
   }
 
   /// The values of all replicas become one (spec C07): numbers to a number, tensors element by element to a new tensor,
@@ -161,8 +208,8 @@ class StrategyInterface {
   }
   /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
   /// are equal: the value, under a mean or a maximum (spec C12, E04).
-  template <class Op, class T, class Sync, class Agg>
-  [[nodiscard]] Tensor<T> reduce(Op op, const DistributedVariable<T, Sync, Agg, DeviceType>& variable) {
+  template <class Op, class T, class Sync, class Agg, class Device>
+  [[nodiscard]] Tensor<T> reduce(Op op, const DistributedVariable<T, Sync, Agg, Device>& variable) {
     static_assert(!detail::is_on_shard<Sync>, "an OnShard variable has one value for each element: read it");
     static_assert(
         std::same_as<Sync, OnRead> || detail::is_idempotent<Op>,
@@ -222,8 +269,8 @@ class StrategyInterface {
     return broadcast_to(reduce(op, value, options));
   }
   /// `reduce`, and the result written to every copy of a variable (spec D01).
-  template <class Op, class Value, class T, class Sync, class Agg>
-  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, DeviceType>& destination,
+  template <class Op, class Value, class T, class Sync, class Agg, class Device>
+  void reduce_to(Op op, const Value& value, DistributedVariable<T, Sync, Agg, Device>& destination,
                  const CommunicationOptions& options = {}) {
     destination.assign(scope(), reduce(op, value, options));
   }
@@ -454,7 +501,17 @@ class StrategyInterface {
     }
   }
 
+  void make_host_memory() {
+    if constexpr (!std::same_as<HostDevice, DeviceType>) {
+      if (host_memory_.of_variables != nullptr) return;
+      const std::size_t replicas = derived().num_local_replicas();
+      host_memory_.of_variables = std::make_shared<Cpu::Memory>(Derived::Store::copies(replicas));
+      host_memory_.of_buffers = std::make_shared<Cpu::Memory>(replicas);
+    }
+  }
+
   const void* made_in_ = detail::run_here.strategy;
+  [[no_unique_address]] std::conditional_t<std::same_as<HostDevice, DeviceType>, NoMemory, HostArenas> host_memory_;
 };
 
 namespace detail {

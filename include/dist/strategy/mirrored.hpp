@@ -8,9 +8,11 @@
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/make_collectives.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/threaded.hpp>
@@ -23,7 +25,7 @@ using MirroredOptions = ThreadedOptions;
 namespace detail {
 
 /// Refuses, in a sentence, what is no policy for the replicas of a Mirrored: `Checked` is then one that is.
-template <class Ops>
+template <class Ops, class Device>
 struct MirroredPolicy {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
@@ -41,7 +43,20 @@ struct MirroredPolicy {
       static_assert(is_policy,
                     "Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or "
                     "ReductionToOneDevice: an empty struct with a name and a nested template On<Communicator>");
-      if constexpr (is_policy) return require_operations<typename Ops::template On<ThreadCommunicator>>();
+      if constexpr (is_policy) {
+        using Collectives = typename Ops::template On<ThreadCommunicator>;
+        constexpr bool is_made = std::constructible_from<Collectives, ThreadCommunicator> ||
+                                 OpsOnQueue<Ops, ThreadCommunicator, typename Device::Queue> ||
+                                 OpsWithState<Ops, Device>;
+        static_assert(is_made,
+                      "this policy works with queues of other devices than those that Mirrored<Ops, Device> names");
+        constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Place>;
+        static_assert(
+            reaches,
+            "this policy reduces memory of the host, which these devices do not share: use a policy for these "
+            "devices, or Mirrored<Ops, Cpu>");
+        return is_made && reaches && require_operations<Collectives>();
+      }
     }
     return false;
   }();
@@ -54,7 +69,8 @@ struct MirroredPolicy {
 /// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
 /// on each, gradients reduced by `Ops`.
 template <class Ops, class DeviceType = Cpu>
-class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::MirroredPolicy<Ops>::Checked, DeviceType> {
+class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::MirroredPolicy<Ops, DeviceType>::Checked,
+                                 DeviceType> {
  public:
   using Store = MirroredStore;
   using Memory = typename DeviceType::Memory;

@@ -3,17 +3,20 @@
 #include <concepts>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/cluster/lone_process.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/comm/self_on_queue.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/lasting.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/replica_function.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/strategy/interface.hpp>
@@ -27,7 +30,8 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
  public:
   using Device = DeviceType;
   using Store = MirroredStore;
-  using Collectives = SelfCollectives;
+  using Collectives =
+      std::conditional_t<Device::Place::host_accessible, SelfCollectives, SelfOnQueue<typename Device::Queue>>;
   using Context = ReplicaContext<Derived>;
   /// Whether `run` and others return a PerReplica, even of one value (spec C02).
   static constexpr bool wraps_values = false;
@@ -65,8 +69,9 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
     if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
       (require_value_per_replica(num_local_replicas(), args), ...);
       this->require_outside_others("run");
-      queues_[0].enter();
-      Context context{static_cast<Derived&>(*this), Collectives{}, queues_[0]};
+      const typename Device::Queue queue = queues_[0];
+      queue.enter();
+      Context context{static_cast<Derived&>(*this), collectives(queue), queue};
       const auto call = [&]() DIST_INLINE_LAMBDA -> decltype(auto) {
         return std::forward<Fn>(fn)(context, select_replica(0, args)...);
       };
@@ -89,6 +94,14 @@ class SingleReplica : public StrategyInterface<Derived, DeviceType> {
   [[nodiscard]] static constexpr bool is_in_replica_function() noexcept { return false; }
 
  private:
+  [[nodiscard]] static DIST_ALWAYS_INLINE Collectives
+  collectives([[maybe_unused]] const typename Device::Queue& queue) {
+    if constexpr (Device::Place::host_accessible)
+      return {};
+    else
+      return Collectives{queue};
+  }
+
   static constexpr std::size_t devices_[1] = {0};
 
   [[no_unique_address]] typename Device::Queues queues_{devices_};

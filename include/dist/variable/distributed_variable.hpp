@@ -69,7 +69,7 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 /// read afterwards (spec G24). Throws WrongStrategy when the context belongs to another strategy, ShapeMismatch or
 /// InvalidArgument for a value that does not fit, or a total of integers that the replicas do not divide; all name the
 /// variable.
-template <class T, class Sync, class Agg, class Device = Cpu>
+template <class T, class Sync, class Agg, class DeviceType = Cpu>
 class DistributedVariable {
   static_assert((detail::require_variable_policies<T, Sync, Agg>(), true));
 
@@ -77,6 +77,7 @@ class DistributedVariable {
   using Element = T;
   using Synchronization = Sync;
   using Aggregation = Agg;
+  using Device = DeviceType;
   using Memory = typename Device::Memory;
   /// Elements of a copy, where the device has them.
   using Span = typename Device::template Span<T>;
@@ -371,7 +372,7 @@ class DistributedVariable {
   }
   template <class Context>
   void require_same_strategy(const Context& context) const {
-    if (context.strategy().memory() != slice_.memory())
+    if (context.strategy().template memory_on<Device>() != slice_.memory())
       throw WrongStrategy(text("Variable '", name_, "' was used with a strategy that did not make it"),
                           text("the context belongs to ", context.strategy().describe()),
                           "Make the variable with the strategy that runs the replica function");

@@ -49,7 +49,7 @@ class Generator {
  public:
   /// Throws OutOfMemory.
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
-      : state_(strategy.template buffer<std::uint64_t>(Shape{words_of_state}, text(name, "/state"))) {
+      : state_(strategy.template host_buffer<std::uint64_t>(Shape{words_of_state}, text(name, "/state"))) {
     const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id(); });
     std::size_t local = 0;
     for (const ReplicaId id : strategy.local_results(ids))
@@ -210,7 +210,7 @@ class Generator {
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = draw(stream, state.drawn + i);
   }
 
-  decltype(std::declval<S&>().template buffer<std::uint64_t>(Shape{})) state_;
+  decltype(std::declval<S&>().template host_buffer<std::uint64_t>(Shape{})) state_;
   std::vector<GeneratorState> absent_;  // of replicas that a restored state had, and this strategy has not
 };
 

@@ -18,10 +18,11 @@ namespace dist {
 /// Memory of every replica for what lives no longer than a step, such as gradients: laid out like a variable, zero at
 /// first, and never aggregated or kept equal by itself. Under a strategy that keeps one copy of its variables the
 /// replicas still have a buffer each. Made by `strategy.buffer<T>(shape, name)`.
-template <class T, class Device = Cpu>
+template <class T, class DeviceType = Cpu>
 class ReplicaBuffer {
  public:
   using Element = T;
+  using Device = DeviceType;
   using Memory = typename Device::Memory;
   using Span = typename Device::template Span<T>;
 
@@ -53,7 +54,7 @@ class ReplicaBuffer {
  private:
   template <class Context>
   void require_same_strategy(const Context& context) const {
-    if (context.strategy().replica_memory() != slice_.memory())
+    if (context.strategy().template replica_memory_on<Device>() != slice_.memory())
       throw WrongStrategy(text("Buffer '", name_, "' was used with a strategy that did not make it"),
                           text("the context belongs to ", context.strategy().describe()),
                           "Make the buffer with the strategy that runs the replica function");

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+
+#include <dist/comm/element_update.hpp>
+#include <dist/comm/self.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/device/device.hpp>
+
+namespace dist {
+
+namespace detail {
+/// One element of an update of device memory.
+template <class T, class Update>
+struct UpdateInPlace {
+  Update update;
+  const T* gradients;
+  T* weights;
+  DIST_HD void operator()(std::size_t i) const { weights[i] = update(i, weights[i], gradients[i]); }
+};
+}  // namespace detail
+
+/// The collectives of a group of one whose replica computes on a device that is not the host: those of the host's memory
+/// are identities, and so are those of the device's, but for updates, which are put into the replica's queue.
+template <Queue Q>
+class SelfOnQueue : public SelfCollectives {
+  template <class T>
+  using Span = SpanIn<T, typename Q::Place>;
+
+ public:
+  explicit SelfOnQueue(Q queue) : queue_(queue) {}
+
+  using SelfCollectives::all_reduce;
+  using SelfCollectives::broadcast;
+  using SelfCollectives::reduce_and_apply;
+  using SelfCollectives::reduce_scatter;
+  using SelfCollectives::update_shards;
+
+  [[nodiscard]] SelfOnQueue with_timeout(std::chrono::nanoseconds) const noexcept { return *this; }
+
+  template <class T, ReduceOp<T> Op, Place Where>
+  static void all_reduce(Op, DeviceSpan<T, Where>) noexcept {}
+  template <class T, Place Where>
+  static void broadcast(std::size_t, DeviceSpan<T, Where>) noexcept {}
+
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update, Place Where>
+  void reduce_and_apply(Op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update) const {
+    queue_.for_each({0, mirror.size()}, detail::UpdateInPlace<T, Update>{update, gradient.data(), mirror.data()});
+  }
+
+ private:
+  Q queue_;
+};
+
+}  // namespace dist

@@ -1,0 +1,21 @@
+// expect: this policy reduces memory of the host, which these devices do not share
+#include <concepts>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <span>
+
+struct Accelerator : dist::Cpu {
+  struct Place {
+#ifdef CONTROL
+    static constexpr bool host_accessible = true;
+#else
+    static constexpr bool host_accessible = false;
+#endif
+  };
+};
+
+int main() {
+  using Policy = dist::detail::MirroredPolicy<dist::SharedMemoryAllReduce, Accelerator>;
+  return std::same_as<Policy::Checked, dist::SharedMemoryAllReduce> ? 0 : 1;
+}
