@@ -37,11 +37,11 @@ struct ExtendedUpdate {
   }();
 
   Update update;
-  T limit = 0;         ///< of an element of the gradient
-  T scale = 1;         ///< of the gradient
-  T decay = 0;         ///< part of itself that the weight loses
-  T keep_average = 0;  ///< part of the old average in the new
-  bool overwrite = false;
+  T limit = 0;                  ///< of an element of the gradient
+  T scale = 1;                  ///< of the gradient
+  T decay = 0;                  ///< part of itself that the weight loses
+  T keep_average = 0;           ///< part of the old average in the new
+  std::uint32_t overwrite = 0;  ///< whether the weight becomes its average; a bool, GCC would not vectorise
 
   DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
     if constexpr (parts.clips_value) gradient = gradient < -limit ? -limit : gradient > limit ? limit : gradient;
