@@ -59,8 +59,8 @@ class CallPlace {
   /// Whether a failure there kept its member from nothing that this one waits for: it happened in a run or call that this
   /// member has been through, and in which it met that member for the last time.
   [[nodiscard]] bool is_past(const Position& failure) const noexcept;
-  /// A member has failed there.
-  void note(const Position& failure) noexcept;
+  /// A member has failed there. Returns whether that closes runs of this member, and no failure noted before closes more.
+  bool note(const Position& failure) noexcept;
   /// Whether this member is in a run in which one has failed: no collective is done there any more.
   [[nodiscard]] bool is_closed() const noexcept { return inside_ && begun_ <= closed_through_; }
 

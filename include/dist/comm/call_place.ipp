@@ -17,11 +17,14 @@ DIST_INLINE bool CallPlace::is_past(const Position& failure) const noexcept {
          failure.history == (failure.distance == 0 ? 0 : histories_[failure.distance - 1]);
 }
 
-DIST_INLINE void CallPlace::note(const Position& failure) noexcept {
+DIST_INLINE bool CallPlace::note(const Position& failure) noexcept {
   exact_ = true;
-  if (is_past(failure)) return;
+  if (is_past(failure)) return false;
   const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - base_;
-  closed_through_ = std::max(closed_through_, base_ + std::min(failure.distance, room));
+  const std::uint64_t through = base_ + std::min(failure.distance, room);
+  if (through < closed_through_) return false;
+  closed_through_ = through;
+  return true;
 }
 
 }  // namespace dist

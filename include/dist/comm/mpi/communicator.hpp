@@ -12,6 +12,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
+#include <dist/comm/mpi/transfers.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/config.hpp>

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/comm_ref.hpp>
+#include <dist/comm/mpi/small_messages.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/device/wait.hpp>
@@ -25,28 +27,16 @@ namespace dist::mpi::detail {
 class Departures {
  public:
   /// `tag` is that of the messages about departures, and of no others.
-  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag) {
-    int number = 0;
-    check(MPI_Comm_rank(comm_, &number), "MPI_Comm_rank");
-    rank_ = static_cast<std::size_t>(number);
-    check(MPI_Comm_size(comm_, &number), "MPI_Comm_size");
-    steps_.resize(static_cast<std::size_t>(number));
-  }
+  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag), rank_(rank_in(comm)), steps_(size_of(comm)) {}
   Departures(const Departures&) = delete;
   Departures& operator=(const Departures&) = delete;
 
   /// Takes the messages that have come: one call of MPI where there is none.
   void look() {
-    for (;;) {
-      int here = 0;
-      MPI_Status status;
-      check(MPI_Iprobe(MPI_ANY_SOURCE, tag_, comm_, &here, &status), "MPI_Iprobe");
-      if (here == 0) return;
-      std::uint64_t step = 0;
-      check(MPI_Recv(&step, sizeof(step), MPI_BYTE, status.MPI_SOURCE, tag_, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
-      steps_[static_cast<std::size_t>(status.MPI_SOURCE)] = step;
+    take_messages<std::uint64_t>(comm_, tag_, [&](std::size_t member, std::uint64_t step) {
+      steps_[member] = step;
       ++left_;
-    }
+    });
   }
   /// Whether `member` has left and does not come to `step`, as members count what they do together.
   [[nodiscard]] bool has_left(std::size_t member, std::uint64_t step = 0) const noexcept {
@@ -129,7 +119,7 @@ class Departures {
 
   MPI_Comm comm_;
   int tag_;
-  std::size_t rank_ = 0;
+  std::size_t rank_;
   std::vector<std::optional<std::uint64_t>> steps_;  // of the members that have left: the first they do not come to
   std::size_t left_ = 0;
   std::uint64_t step_ = 0;  // what is sent

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/messages/meeting.hpp>
+#include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/small_messages.hpp>
+#include <dist/core/pointers.hpp>
+
+namespace dist::mpi::detail {
+
+/// Carries the messages of a Meeting, in which members compare their calls.
+class CallMessages {
+ public:
+  using Meeting = dist::detail::Meeting;
+
+  CallMessages(MPI_Comm comm, int tag, Meeting& meeting)
+      : comm_(comm),
+        tag_(tag),
+        meeting_(meeting),
+        messages_(std::make_unique<Messages>(meeting.schedule().partners())),
+        sends_(meeting.schedule().partners(), MPI_REQUEST_NULL),
+        receives_(meeting.schedule().partners(), MPI_REQUEST_NULL) {}
+  CallMessages(const CallMessages&) = delete;
+  CallMessages& operator=(const CallMessages&) = delete;
+  ~CallMessages() {
+    if (!is_running() || cancel_receives()) return;
+    static std::vector<std::unique_ptr<Messages>> kept_until_the_process_ends;
+    kept_until_the_process_ends.push_back(std::move(messages_));
+  }
+
+  /// Takes what has come, and goes on receiving what is wanted.
+  void receive() {
+    for (std::size_t partner = 0; partner < receives_.size(); ++partner)
+      while (receives_[partner] != MPI_REQUEST_NULL || meeting_.wants(partner)) {
+        start_receive(partner);
+        int done = 0;
+        check(MPI_Test(&receives_[partner], &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done == 0) break;
+        meeting_.receive(partner, messages_->in[partner]);
+      }
+  }
+  /// Sends a call to a partner whose last message has left: `are_sent`. One about failures may follow at any time.
+  void send(std::size_t partner, const Meeting::Message& message) {
+    if (message.settles()) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(&message);
+      return about_failures_.send(comm_, tag_, {bytes, message.bytes()}, {meeting_.schedule().to(partner)});
+    }
+    start_receive(partner);  // what has a place when it comes needs no other one
+    messages_->out[partner] = message;
+    check(MPI_Isend(&messages_->out[partner], static_cast<int>(message.bytes()), MPI_BYTE,
+                    static_cast<int>(meeting_.schedule().to(partner)), tag_, comm_, &sends_[partner]),
+          "MPI_Isend");
+  }
+  [[nodiscard]] bool are_sent() {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+  /// Returns whether nothing comes any more.
+  bool cancel_receives() noexcept {
+    bool all = true;
+    for (MPI_Request& request : receives_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      int done = 0;
+      all = MPI_Cancel(&request) == MPI_SUCCESS && MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+            done != 0 && all;
+    }
+    return all;
+  }
+
+ private:
+  struct Messages {
+    explicit Messages(std::size_t partners) : in(partners), out(partners) {}
+    std::vector<Meeting::Message> in;
+    std::vector<Meeting::Message> out;
+  };
+
+  void start_receive(std::size_t partner) {
+    if (receives_[partner] != MPI_REQUEST_NULL || !meeting_.wants(partner)) return;
+    check(MPI_Irecv(&messages_->in[partner], sizeof(Meeting::Message), MPI_BYTE,
+                    static_cast<int>(meeting_.schedule().from(partner)), tag_, comm_, &receives_[partner]),
+          "MPI_Irecv");
+  }
+
+  MPI_Comm comm_;
+  int tag_;
+  Meeting& meeting_;
+  std::unique_ptr<Messages> messages_;  // by partner
+  std::vector<MPI_Request> sends_;
+  std::vector<MPI_Request> receives_;
+  Outbox about_failures_;
+};
+
+}  // namespace dist::mpi::detail

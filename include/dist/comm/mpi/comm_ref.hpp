@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+
+#include <dist/comm/mpi/api.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist::mpi {
+
+/// A communicator of MPI that belongs to the program.
+class CommRef {
+ public:
+  explicit CommRef(MPI_Comm comm) noexcept : comm_(comm) {}
+  explicit CommRef(std::nullptr_t) = delete;
+
+  [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
+
+ private:
+  MPI_Comm comm_;
+};
+
+/// The communicator of a host program, to be used and left as it is: `mpi::ref(MPI_COMM_WORLD)`.
+[[nodiscard]] inline CommRef ref(MPI_Comm comm) noexcept { return CommRef{comm}; }
+
+namespace detail {
+
+/// This process's rank in `comm`, and how many there are.
+[[nodiscard]] inline std::size_t rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return static_cast<std::size_t>(rank);
+}
+[[nodiscard]] inline std::size_t size_of(MPI_Comm comm) {
+  int size = 0;
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return static_cast<std::size_t>(size);
+}
+
+/// Throws InvalidArgument where `comm` does not hold one group of workers.
+inline void require_group(CommRef comm) {
+  int joins_two = 0;
+  if (comm.get() != MPI_COMM_NULL) check(MPI_Comm_test_inter(comm.get(), &joins_two), "MPI_Comm_test_inter");
+  if (comm.get() == MPI_COMM_NULL || joins_two != 0)
+    throw InvalidArgument(
+        "A communicator of MPI does not hold a group of workers",
+        joins_two != 0 ? "it joins two groups" : "it is MPI_COMM_NULL, as for those left out of a group",
+        "Give a communicator of one group, on its members only");
+}
+
+}  // namespace detail
+
+}  // namespace dist::mpi
