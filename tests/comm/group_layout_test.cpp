@@ -1,5 +1,8 @@
 #include <dist/comm/group_layout.hpp>
 
+#include <cstddef>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 TEST_CASE("a layout says which member is where") {
@@ -15,4 +18,19 @@ TEST_CASE("a layout says which member is where") {
   CHECK(uniform.rank() == 5);
   CHECK(uniform.size() == 6);
   CHECK(uniform.in_order());
+}
+
+TEST_CASE("the parts of the members stand where these stand") {
+  const dist::GroupLayout layout{{0, 2, 4, 1, 3}, {3, 2}, 1, 0};
+  const dist::GroupLayout parts = layout.divided(2, 1);
+  CHECK(parts.rank() == 3);
+  CHECK(parts.size() == 10);
+  CHECK(parts.groups() == 2);
+  CHECK(parts.group() == 1);
+  CHECK(std::vector<std::size_t>(parts.members(0).begin(), parts.members(0).end()) ==
+        std::vector<std::size_t>{0, 1, 4, 5, 8, 9});
+  CHECK(std::vector<std::size_t>(parts.members(1).begin(), parts.members(1).end()) ==
+        std::vector<std::size_t>{2, 3, 6, 7});
+  CHECK_FALSE(parts.in_order());
+  CHECK(dist::GroupLayout::uniform(2, 2, 0, 1).divided(3, 2).in_order());
 }

@@ -124,6 +124,12 @@ concept PassesMessages = Communicator<C> &&
   { comm.scratch(std::size_t{0}, std::size_t{0}) } -> std::same_as<std::byte*>;
 };
 
+namespace detail {
+/// Whether collectives, or a communicator, join several groups: a failure in one is told to the others.
+template <class B>
+inline constexpr bool has_levels = false;
+}  // namespace detail
+
 /// What members that pass messages look at before each collective.
 enum class CollectiveChecks : unsigned char {
   none,  ///< nothing: members that disagree get wrong values, or wait for each other until the time is up

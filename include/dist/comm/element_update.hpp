@@ -12,6 +12,14 @@
 
 namespace dist {
 
+namespace detail {
+/// Called with an index and two values of type T, it returns a third.
+template <class U, class T>
+concept CalledAsUpdate = requires(const U update, std::size_t i, T weight, T gradient) {
+  { update(i, weight, gradient) } -> std::same_as<T>;
+};
+}  // namespace detail
+
 /// What becomes of one element where gradients are applied: `update(i, weight, gradient)` returns the new value of
 /// element `i`. The loop belongs to whoever reduces: blocks of a shard between threads, a segment of a ring, a kernel.
 /// It calls the update once for each element, in any order, also at once, and copies it to where the elements are, so an
@@ -21,10 +29,7 @@ namespace dist {
 ///     return weight - rate * slope;
 ///   });
 template <class U, class T>
-concept ElementUpdate = std::is_trivially_copyable_v<U> &&
-    requires(const U update, std::size_t i, T weight, T gradient) {
-  { update(i, weight, gradient) } -> std::same_as<T>;
-};
+concept ElementUpdate = std::is_trivially_copyable_v<U> && detail::CalledAsUpdate<U, T>;
 
 /// So many elements that fill 16 bytes, which a kernel loads and stores at once.
 template <class T>
@@ -154,9 +159,7 @@ struct FinishingUpdate {
 template <class Update, class T>
 [[nodiscard]] constexpr bool require_element_update() {
   constexpr bool copied = std::is_trivially_copyable_v<Update>;
-  constexpr bool updates = requires(const Update update, std::size_t i, T weight, T gradient) {
-    { update(i, weight, gradient) } -> std::same_as<T>;
-  };
+  constexpr bool updates = CalledAsUpdate<Update, T>;
   static_assert(copied,
                 "an update is copied to where the elements are, so it must be trivially copyable: let it hold numbers, "
                 "pointers and views, not containers");

@@ -13,7 +13,7 @@ class GroupLayout {
   /// `ranks` are the ranks of all members in that order, `sizes` those of the groups; this member is number `member` of
   /// group `group`.
   GroupLayout(std::vector<std::size_t> ranks, std::vector<std::size_t> sizes, std::size_t group, std::size_t member)
-      : ranks_(std::move(ranks)), sizes_(std::move(sizes)), group_(group) {
+      : ranks_(std::move(ranks)), sizes_(std::move(sizes)), group_(group), member_(member) {
     for (std::size_t earlier = 0; earlier < group; ++earlier) first_ += sizes_[earlier];
     rank_ = ranks_[first_ + member];
     for (std::size_t place = 0; place < ranks_.size(); ++place) in_order_ = in_order_ && ranks_[place] == place;
@@ -24,6 +24,17 @@ class GroupLayout {
     std::vector<std::size_t> ranks(groups * size);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
     return GroupLayout{std::move(ranks), std::vector<std::size_t>(groups, size), group, member};
+  }
+
+  /// The layout of what every member has `parts` of, numbered through in the order of the members' ranks, as number
+  /// `part` of this member sees it.
+  [[nodiscard]] GroupLayout divided(std::size_t parts, std::size_t part) const {
+    std::vector<std::size_t> ranks;
+    for (const std::size_t rank : ranks_)
+      for (std::size_t each = 0; each < parts; ++each) ranks.push_back(rank * parts + each);
+    std::vector<std::size_t> sizes = sizes_;
+    for (std::size_t& size : sizes) size *= parts;
+    return GroupLayout{std::move(ranks), std::move(sizes), group_, member_ * parts + part};
   }
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
@@ -45,6 +56,7 @@ class GroupLayout {
   std::vector<std::size_t> ranks_;
   std::vector<std::size_t> sizes_;
   std::size_t group_;
+  std::size_t member_;
   std::size_t first_ = 0;
   std::size_t rank_ = 0;
   bool in_order_ = true;

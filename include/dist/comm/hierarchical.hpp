@@ -19,6 +19,7 @@
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
+#include <dist/comm/health/patience.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>
@@ -65,9 +66,6 @@ template <class Lower, class Upper>
 class Hierarchical;
 
 namespace detail {
-/// Whether collectives are themselves those of groups of groups.
-template <class B>
-inline constexpr bool has_levels = false;
 template <class Lower, class Upper>
 inline constexpr bool has_levels<Hierarchical<Lower, Upper>> = true;
 
@@ -91,8 +89,9 @@ class Hierarchical {
                std::chrono::nanoseconds timeout)
       : layout_(&layout),
         lower_(lower.with_timeout(timeout)),
-        patient_(lower.with_timeout(longer(timeout, own_patience))) {
-    if (upper) upper_.emplace(upper->with_timeout(detail::has_levels<Upper> || alone() ? timeout : longer(timeout, 1)));
+        patient_(lower.with_timeout(detail::longer(timeout, own_patience))) {
+    if (upper)
+      upper_.emplace(upper->with_timeout(detail::has_levels<Upper> || alone() ? timeout : detail::longer(timeout, 1)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 
@@ -102,6 +101,8 @@ class Hierarchical {
   [[nodiscard]] const GroupLayout& layout() const noexcept { return *layout_; }
   /// The collectives of this member's group.
   [[nodiscard]] const Lower& lower() const noexcept { return lower_; }
+  /// Those between the groups, on the members that take part there.
+  [[nodiscard]] const std::optional<Upper>& upper() const noexcept { return upper_; }
 
   /// The same, waiting longer or shorter for other members (spec H13).
   [[nodiscard]] Hierarchical with_timeout(std::chrono::nanoseconds timeout) const {
@@ -151,7 +152,7 @@ class Hierarchical {
   /// Returns once every member has called it. A collective call.
   void barrier() const {
     if (alone() && !one_group()) return upper_->communicator().barrier();
-    if (one_group()) return lower_.communicator().barrier();
+    if (one_group()) return in_group([&] { lower_.communicator().barrier(); });
     telling_failures([&] {
       lower_.communicator().barrier();
       if (leads()) upper_->communicator().barrier();
@@ -162,7 +163,7 @@ class Hierarchical {
   /// Replaces the values of every member by their reduction. A collective call.
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
-    if (one_group()) return lower_.all_reduce(op, values);
+    if (one_group()) return in_group([&] { lower_.all_reduce(op, values); });
     if (alone()) return upper_->all_reduce(op, values);
     if constexpr (std::same_as<Accumulator<T>, T>) {
       telling_failures([&] {
@@ -183,7 +184,7 @@ class Hierarchical {
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < layout_->size());
-    if (one_group() && layout_->in_order()) return lower_.broadcast(root, values);
+    if (one_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
     if (alone() && layout_->in_order()) return upper_->broadcast(root, values);
     agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
     const auto place = static_cast<std::size_t>(std::find(layout_->ranks().begin(), layout_->ranks().end(), root) -
@@ -214,7 +215,7 @@ class Hierarchical {
   template <class T>
   void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    if (one_group() && layout_->in_order()) return lower_.exchange(operation, mine, of_all);
+    if (one_group() && layout_->in_order()) return in_group([&] { lower_.exchange(operation, mine, of_all); });
     if (alone() && layout_->in_order()) return upper_->exchange(operation, mine, of_all);
     agree({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
     const std::vector<std::size_t> counts(layout_->size(), sizeof(T));
@@ -226,7 +227,7 @@ class Hierarchical {
   /// the result. Leaves the gradients as they were. A collective call.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-    if (one_group()) return lower_.reduce_and_apply(op, gradient, mirror, update);
+    if (one_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
     if (alone()) return upper_->reduce_and_apply(op, gradient, mirror, update);
     telling_failures([&] {
       reduce_group<T>("reduce_and_apply", op, gradient, [&]<class W>(std::span<W> sums) {
@@ -245,7 +246,7 @@ class Hierarchical {
   /// The first half of `reduce_and_apply`: member 0 of each group sees the reduction of a share. A collective call.
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    if (one_group()) return lower_.reduce_scatter(op, values, use);
+    if (one_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
     if (alone()) return upper_->reduce_scatter(op, values, use);
     telling_failures([&] {
       reduce_group<T>("reduce_scatter", op, values, [&]<class W>(std::span<W> sums) {
@@ -267,7 +268,7 @@ class Hierarchical {
   /// The second half: member 0 of each group updates the same share of its mirror by its `gradients`. A collective call.
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-    if (one_group()) return lower_.update_shards(gradients, mirror, update);
+    if (one_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });
     if (alone()) return upper_->update_shards(gradients, mirror, update);
     telling_failures([&] {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
@@ -308,6 +309,15 @@ class Hierarchical {
     }
   }
 
+  /// Calls `body`, which meets the members of the one group.
+  template <class Body>
+  void in_group(Body&& body) const {
+    if constexpr (detail::has_levels<CommunicatorOf<Lower>>)
+      telling_failures(body);
+    else
+      body();
+  }
+
   template <class T>
   void gather_in_rank_order(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     if (layout_->in_order()) return all_gather_by_group(mine, counts, counts, all);
@@ -326,7 +336,7 @@ class Hierarchical {
   template <class T>
   void all_gather_by_group(std::span<const T> mine, std::span<const std::size_t> counts,
                            std::span<const std::size_t> counts_by_group, std::span<T> by_group) const {
-    if (one_group()) return lower_.all_gather(mine, counts_by_group, by_group);
+    if (one_group()) return in_group([&] { lower_.all_gather(mine, counts_by_group, by_group); });
     if (alone()) return upper_->all_gather(mine, counts_by_group, by_group);
     std::vector<std::size_t> group_counts(layout_->groups());
     std::size_t place = 0;
@@ -409,10 +419,6 @@ class Hierarchical {
 
   /// In units of 5 s or of the timeout, whichever is shorter; more than that of the levels above.
   static constexpr int own_patience = detail::has_levels<Upper> ? 16 : 8;
-  [[nodiscard]] static std::chrono::nanoseconds longer(std::chrono::nanoseconds timeout, int patience) noexcept {
-    const auto slack = patience * std::min<std::chrono::nanoseconds>(timeout, std::chrono::seconds{5});
-    return slack < std::chrono::nanoseconds::max() - timeout ? timeout + slack : std::chrono::nanoseconds::max();
-  }
 
   const GroupLayout* layout_;
   Lower lower_;

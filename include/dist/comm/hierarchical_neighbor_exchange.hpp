@@ -33,7 +33,12 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     };
     if (ops.one_group()) {
       const auto member = [](const Place& place) { return place.member; };
-      return NeighborExchange<Lower>::run(ops.lower_, relabelled(sends, member), relabelled(receives, member), found);
+      NeighborMismatch mismatch;
+      ops.in_group([&] {
+        mismatch =
+            NeighborExchange<Lower>::run(ops.lower_, relabelled(sends, member), relabelled(receives, member), found);
+      });
+      return mismatch;
     }
     if (ops.alone()) {
       const auto group = [](const Place& place) { return place.group; };

@@ -17,9 +17,12 @@
 #include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/group_layout.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/hierarchical_neighbor_exchange.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/node/node_all_reduce.hpp>
+#include <dist/comm/node/node_replicas.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/core/algorithms.hpp>
@@ -65,11 +68,6 @@ struct DefaultResolver {
   using Type = std::conditional_t<is_known, Resolver, NoResolver>;
 };
 
-/// The collectives of all replicas of all processes.
-template <class Ops, class Net>
-using WorkerCollectives =
-    Hierarchical<SharedMemoryAllReduce::On<ThreadCommunicator>, typename WorkerGroup<Ops, Net>::Workers>;
-
 [[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
                                                       std::chrono::nanoseconds timeout, bool owns_cores) {
   ThreadedOptions threaded;
@@ -92,16 +90,16 @@ using WorkerCollectives =
 /// Only the thread that makes the strategy may call `run` and others: it uses the network. Make it before the
 /// program starts threads, because the start of MPI may fork.
 template <class Ops, class DeviceType = Cpu, class Net = MpiNetwork>
-class MultiWorker
-    : private detail::WorkerGroup<Ops, Net>,
-      public Threaded<MultiWorker<Ops, DeviceType, Net>, SharedMemoryAllReduce, DeviceType,
-                      detail::WorkerCollectives<Ops, Net>, typename detail::WorkerGroup<Ops, Net>::Workers> {
+class MultiWorker : private detail::WorkerGroup<Ops, Net>,
+                    public Threaded<MultiWorker<Ops, DeviceType, Net>, SharedMemoryAllReduce, DeviceType,
+                                    typename detail::WorkerGroup<Ops, Net>::Replicas,
+                                    typename detail::WorkerGroup<Ops, Net>::Workers> {
   static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
 
   using Group = detail::WorkerGroup<Ops, Net>;
   using World = typename Net::World;
-  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType, detail::WorkerCollectives<Ops, Net>,
-                        typename Group::Workers>;
+  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType,
+                        typename detail::WorkerGroup<Ops, Net>::Replicas, typename Group::Workers>;
 
  public:
   using Store = MirroredStore;
@@ -168,11 +166,13 @@ class MultiWorker
   MultiWorker(World world, const MultiWorkerOptions& options)
       : Group(std::move(world), options),
         Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
-        communication_(options.communication) {
+        communication_(options.communication),
+        replicas_(std::make_unique<NodeReplicas>(workers().lower().communicator(), *Group::memory(),
+                                                 this->num_local_replicas())) {
     this->set_replica_ids(first_local_replica(), num_replicas_in_sync());
     detail::name_traced_process(worker(), text("worker ", worker()));
     for (std::size_t replica = 0; replica < this->num_local_replicas(); ++replica)
-      layouts_.push_back(GroupLayout::uniform(num_workers(), this->num_local_replicas(), worker(), replica));
+      layouts_.push_back(Group::layout().divided(this->num_local_replicas(), replica));
   }
 
   static MultiWorkerOptions with_replicas_here(std::size_t replicas) {
@@ -190,8 +190,12 @@ class MultiWorker
 
   [[nodiscard]] typename Base::Collectives collectives_from(
       const SharedMemoryAllReduce::On<ThreadCommunicator>& of_process) const {
-    const std::size_t replica = of_process.communicator().rank();
-    return {layouts_[replica], of_process, replica == 0 ? std::optional{workers()} : std::nullopt, Group::timeout()};
+    const ThreadCommunicator& here = of_process.communicator();
+    using OfAll = typename Base::Collectives;
+    return OfAll{
+        layouts_[here.rank()],
+        NodeAllReduce::On<NodeReplicaCommunicator>{NodeReplicaCommunicator{*replicas_, here, Group::timeout()}},
+        here.rank() == 0 ? workers().upper() : std::nullopt, Group::timeout()};
   }
 
   /// They run in a thread of their own where that may communicate, else while a caller waits for them.
@@ -202,6 +206,7 @@ class MultiWorker
   }
 
   CommunicationOptions communication_;
+  std::unique_ptr<NodeReplicas> replicas_;
   std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };
 

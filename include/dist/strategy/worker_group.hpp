@@ -17,6 +17,7 @@
 #include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
+#include <dist/comm/node/node_replicas.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/thread_level.hpp>
 #include <dist/core/config.hpp>
@@ -210,6 +211,8 @@ class WorkerGroup : public WorkerProcesses<Net> {
   using NodeOps = NodeAllReduce::On<NodeCommunicator>;
   using WireOps = typename Between::Type::template On<typename Net::Membership>;
   using Workers = Hierarchical<NodeOps, WireOps>;
+  /// Those of all replicas of all processes: the replicas of a node are one group.
+  using Replicas = Hierarchical<NodeAllReduce::On<NodeReplicaCommunicator>, WireOps>;
 
   WorkerGroup(typename Net::World world, const MultiWorkerOptions& options)
       : Processes(std::move(world), options, {Ops::name, Between::hierarchical, Between::one_node_only}) {

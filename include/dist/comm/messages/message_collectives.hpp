@@ -112,10 +112,11 @@ class MessageCollectives : public Membership<C> {
   /// all. A collective call.
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
+    comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
     const IndexRange mine = shard(mirror.size(), comm_.rank());
     update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                  gradients.subspan(mine.begin, mine.size()));
-    comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
+    comm_.announce({.operation = "end of update_shards"});  // unless an update threw
     gather_shards(mirror);
   }
 

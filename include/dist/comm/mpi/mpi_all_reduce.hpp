@@ -145,13 +145,14 @@ struct MpiAllReduce {
     /// to all. A collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
+      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
+      announce(call);
       for_each_piece(mirror.size(), [&](IndexRange piece) {
         const IndexRange mine = shard(piece, comm_.rank());
         detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                              gradients.subspan(mine.begin, mine.size()));
       });
-      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
-      announce(call);
+      announce({.operation = "end of update_shards"});  // a member whose update threw does not come
       gather_shards(call, mirror);
     }
 

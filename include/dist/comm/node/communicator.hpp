@@ -456,8 +456,7 @@ class NodeCommunicator {
   }
   template <class T>
   [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    std::byte* const memory = group_->workers_[rank].memory.data();
-    return reinterpret_cast<T*>(memory + group_->mailbox(rank).operands[which]);
+    return reinterpret_cast<T*>(memory_of(rank) + group_->mailbox(rank).operands[which]);
   }
 
   /// Nothing to wait for: the window outlives the function that lent a part of it.
@@ -489,14 +488,16 @@ class NodeCommunicator {
     return reinterpret_cast<const T*>(group_->mailbox(rank).payload);
   }
 
- private:
-  /// An operand without elements may lie anywhere.
+  /// Where an operand lies in this process's memory. One without elements may lie anywhere.
   [[nodiscard]] std::uint64_t place_of(const void* operand) const noexcept {
     if (!group_->holds(operand, 0)) return 0;
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(operand) -
                                       group_->workers_[group_->rank()].memory.data());
   }
+  /// The memory of member `rank`, as this process sees it.
+  [[nodiscard]] std::byte* memory_of(std::size_t rank) const noexcept { return group_->workers_[rank].memory.data(); }
 
+ private:
   NodeGroup* group_;
   std::int64_t timeout_;
 };

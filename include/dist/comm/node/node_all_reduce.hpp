@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -10,12 +11,18 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/exchange.hpp>
+#include <dist/comm/loan.hpp>
 #include <dist/comm/membership.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/vectors.hpp>
 
 namespace dist {
 
@@ -45,6 +52,10 @@ struct NodeAllReduce {
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       if (values.size_bytes() <= C::exchange_capacity) return in_window_.all_reduce(op, values);
+      if constexpr (detail::has_levels<C> && std::same_as<Accumulator<T>, T>)
+        if (values.size_bytes() >= in_parts_from && comm_.local().size() > 1 && comm_.processes() > 1 &&
+            comm_.processes() < 4 * comm_.local().size())
+          return all_reduce_in_parts(op, values);
       const Staged<T> staged{comm_, 0, values};
       in_window_.all_reduce(op, staged.elements());
       staged.copy_back();
@@ -97,6 +108,64 @@ struct NodeAllReduce {
     }
 
    private:
+    /// Fewer bytes are copied to the window sooner than the processes have met once more.
+    static constexpr std::size_t in_parts_from = std::size_t{128} << 10;
+
+    /// Of replicas of several processes, where each copy costs: in place where all operands lie in a window. Else each
+    /// process sums its replicas' values into one stage, and each replica combines its part of all stages and writes it
+    /// to all operands of its process.
+    template <class T, class Op>
+    void all_reduce_in_parts(Op op, std::span<T> values) const {
+      const CollectiveCall call{
+          .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+      const auto here = comm_.local();
+      const bool brings_stage = here.rank() == 0 && !comm_.holds(values.data(), values.size_bytes());
+      T* const stage = brings_stage ? comm_.template stage<T>(2, values.size()).data() : nullptr;
+      const detail::Loan loan{comm_};
+      comm_.publish(call, values.data(), stage);
+      const IndexRange of_all{0, comm_.size()};
+      if (comm_.are_reachable(of_all, 1, 0)) {
+        detail::reduce_in_place<T>(op, comm_,
+                                   shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)));
+        return comm_.barrier();
+      }
+      if (!comm_.are_reachable(of_all, here.size(),
+                               1)) {  // operands of some processes lie in the window, others do not
+        const Staged<T> staged{comm_, 0, values};
+        in_window_.all_reduce(op, staged.elements());
+        return staged.copy_back();
+      }
+      // The operands need not outlive this function: they are lent within the process, while they are used.
+      const detail::Loan lent{here};
+      const auto operand = [&](std::size_t replica) { return here.template peer<T>(replica, 0); };
+      const auto stage_of = [&](std::size_t process) { return comm_.template peer<T>(process * here.size(), 1); };
+      T* const sums = stage_of(comm_.rank() / here.size());
+      const IndexRange part = shard_of(values.size(), here.rank(), here.size(), cache_line / sizeof(T));
+      here.publish(call, values.data());
+      for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
+        detail::reduce_block(detail::Unfinished<Op>{}, here.size(), std::span<T>{sums + first, count},
+                             [&](std::size_t replica) { return operand(replica) + first; });
+      });
+      comm_.publish(call, values.data(), stage);  // all stages are complete
+      here.publish(call, values.data());
+      for_each_block<T>(part, [&](std::size_t first, std::size_t count) DIST_INLINE_LAMBDA {
+        const std::span<T> mine = values.subspan(first, count);
+        detail::reduce_block(detail::Unfinished<Op>{}, comm_.processes(), mine,
+                             [&](std::size_t process) { return stage_of(process) + first; });
+        for (T& value : mine) value = Op::finish(value, comm_.size());
+        for (std::size_t replica = 0; replica < here.size(); ++replica)
+          if (replica != here.rank()) std::copy(mine.begin(), mine.end(), operand(replica) + first);
+      });
+      here.barrier();
+    }
+    template <class T, class Use>
+    static void for_each_block(IndexRange range, Use&& use) {
+      detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+        for (std::size_t first = range.begin; first < range.end; first += detail::block_elements<T>)
+          use(first, std::min(detail::block_elements<T>, range.end - first));
+      });
+    }
+
     /// Values in the window: themselves, or a copy.
     template <class T>
     class Staged {

@@ -1,0 +1,271 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/failure_notice.hpp>
+#include <dist/comm/health/patience.hpp>
+#include <dist/comm/node/communicator.hpp>
+#include <dist/comm/thread/communicator.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/device/arena.hpp>
+
+namespace dist {
+
+/// What the replicas of one process share on their way to those of the node's other processes. Every process has as many
+/// replicas.
+class NodeReplicas {
+ public:
+  /// `node` is this process's membership, which replica 0 uses, and `window` the arena that its peers can reach.
+  NodeReplicas(const NodeCommunicator& node, Arena& window, std::size_t replicas)
+      : node_(node), window_(window), members_(std::make_unique<Member[]>(replicas)), replicas_(replicas) {}
+  NodeReplicas(const NodeReplicas&) = delete;
+  NodeReplicas& operator=(const NodeReplicas&) = delete;
+  ~NodeReplicas() {
+    for (std::size_t replica = 0; replica < replicas_; ++replica) {
+      release_retired(replica);
+      for (const Stage& stage : members_[replica].stages) release(stage);
+    }
+    for (const Stage& block : blocks_) release(block);
+  }
+
+ private:
+  friend class NodeReplicaCommunicator;
+
+  /// A slice of the window.
+  struct Stage {
+    std::size_t place = 0;
+    std::size_t bytes = 0;
+  };
+  struct alignas(cache_line) Member {
+    Stage stages[3];             // for operands 0 and 1, and for sums on their way to other nodes
+    std::vector<Stage> retired;  // which peers may still use, as this member left a collective by an exception
+    std::size_t bytes = 0;       // of each member's values in the last exchange
+  };
+
+  [[nodiscard]] std::byte* at(Stage& stage, std::size_t bytes) {
+    if (stage.bytes < bytes) {
+      const std::size_t larger = window_.allocate(bytes);
+      release(std::exchange(stage, {larger, bytes}));
+    }
+    return window_.at(0, stage.place);
+  }
+  void release(const Stage& stage) noexcept {
+    if (stage.bytes != 0) window_.release(stage.place, stage.bytes);
+  }
+  void retire_stages(std::size_t replica) {
+    Member& member = members_[replica];
+    for (Stage& stage : member.stages)
+      if (stage.bytes != 0) member.retired.push_back(std::exchange(stage, {}));
+  }
+  void release_retired(std::size_t replica) noexcept {
+    for (const Stage& stage : members_[replica].retired) release(stage);
+    members_[replica].retired.clear();
+  }
+
+  /// Replica 0 gives the other processes `bytes`, as many as they give. There are two blocks for what no mailbox holds,
+  /// because peers read one until all have come to the next collective.
+  void send(const NodeCommunicator& node, const CollectiveCall& call, std::span<const std::byte> bytes) {
+    if (bytes.size() <= NodeCommunicator::exchange_capacity) return node.exchange(call, bytes);
+    last_ = 1 - last_;
+    std::byte* const block = at(blocks_[last_], bytes.size());
+    std::memcpy(block, bytes.data(), bytes.size());
+    node.publish(call, block);
+  }
+  /// What process `rank` gave, `bytes` bytes. For every replica, until its next call.
+  [[nodiscard]] const std::byte* received(std::size_t rank, std::size_t bytes) const noexcept {
+    if (bytes <= NodeCommunicator::exchange_capacity) return node_.template received<std::byte>(rank);
+    return node_.template peer<std::byte>(rank, 0);
+  }
+
+  NodeCommunicator node_;
+  Arena& window_;
+  std::unique_ptr<Member[]> members_;
+  std::size_t replicas_;
+  Stage blocks_[2];
+  std::size_t last_ = 0;
+  std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
+};
+
+/// All replicas of all processes of one node as one group, which works in place on the memory of all of them: the
+/// replicas of a process meet, replica 0 meets those of the other processes and takes along where the operands of its
+/// process lie, and the replicas meet again. Operands lie in the process's window, unless the process is alone.
+///
+/// A replica that fails is to be told to both groups: whoever calls tells failures (Hierarchical).
+class NodeReplicaCommunicator {
+ public:
+  static constexpr std::size_t exchange_capacity = ThreadCommunicator::exchange_capacity;
+
+  /// The membership of replica `here.rank()`. A member waits for others as long as `here` does, and longer while
+  /// replica 0 is with the other processes.
+  NodeReplicaCommunicator(NodeReplicas& group, const ThreadCommunicator& here, std::chrono::nanoseconds timeout)
+      : group_(&group),
+        here_(here.with_timeout(timeout)),
+        patient_(here.with_timeout(detail::longer(timeout, patience))),
+        node_(group.node_.with_timeout(timeout)),
+        replicas_(here.size()) {}
+
+  [[nodiscard]] NodeReplicaCommunicator with_timeout(std::chrono::nanoseconds timeout) const {
+    return {*group_, here_, timeout};
+  }
+
+  /// Process by process, and in each replica by replica.
+  [[nodiscard]] std::size_t rank() const noexcept { return node_.rank() * replicas_ + here_.rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return node_.size() * replicas_; }
+  [[nodiscard]] std::size_t processes() const noexcept { return node_.size(); }
+  [[nodiscard]] ThreadCommunicator local() const noexcept { return here_; }
+
+  /// Whether the peers can reach these bytes.
+  [[nodiscard]] bool holds(const void* data, std::size_t bytes) const noexcept {
+    return is_one_process() || node_.holds(data, bytes);
+  }
+  /// Memory that they can reach for operand `which`, 0 or 1, of the next collective, or for sums: 2. Throws OutOfMemory.
+  template <class T>
+  [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
+    return {reinterpret_cast<T*>(group_->at(me().stages[which], elements * sizeof(T))), elements};
+  }
+
+  void barrier() const {
+    if (is_one_process()) return here_.barrier();
+    in_levels([&] { here_.barrier(); }, [&] { node_.barrier(); });
+    if (!me().retired.empty()) group_->release_retired(here_.rank());
+  }
+
+  template <class T>
+  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
+    if (is_one_process()) return here_.publish(call, first, second);
+    if (is_one_replica()) return node_.publish(call, first, second);
+    in_levels([&] { here_.publish(call, first, second); },
+              [&] {
+                std::vector<std::byte>& places = group_->outgoing_;
+                places.resize(bytes_of_places());
+                for (std::size_t replica = 0; replica < replicas_; ++replica) {
+                  const std::uint64_t of_replica[] = {node_.place_of(here_.peer<void>(replica, 0)),
+                                                      node_.place_of(here_.peer<void>(replica, 1))};
+                  std::memcpy(places.data() + replica * sizeof(of_replica), of_replica, sizeof(of_replica));
+                }
+                group_->send(node_, call, places);
+              });
+  }
+  template <class T>
+  [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
+    if (is_one_process()) return here_.peer<T>(rank, which);
+    if (is_one_replica()) return node_.peer<T>(rank, which);
+    const std::size_t process = rank / replicas_;
+    return static_cast<T*>(static_cast<void*>(node_.memory_of(process) + place_in_window(rank, which)));
+  }
+  /// Whether all of every `step`-th member of `ranks` published an operand `which` that lies in its process's window.
+  [[nodiscard]] bool are_reachable(IndexRange ranks, std::size_t step, int which) const noexcept {
+    if (is_one_process()) return true;
+    for (std::size_t rank = ranks.begin; rank < ranks.end; rank += step)
+      if (place_in_window(rank, which) == 0) return false;
+    return true;
+  }
+
+  template <class T>
+  void exchange(const CollectiveCall& call, std::span<const T> values) const {
+    if (is_one_process()) return here_.exchange(call, values);
+    if (is_one_replica()) return node_.exchange(call, values);
+    const std::size_t bytes = values.size_bytes();
+    me().bytes = bytes;
+    in_levels([&] { here_.exchange(call, values); },
+              [&] {
+                std::vector<std::byte>& of_process = group_->outgoing_;
+                of_process.resize(replicas_ * bytes);
+                for (std::size_t replica = 0; replica < replicas_ && bytes != 0; ++replica)
+                  std::memcpy(of_process.data() + replica * bytes, here_.received<T>(replica), bytes);
+                group_->send(node_, call, of_process);
+              });
+  }
+  template <class T>
+  [[nodiscard]] const T* received(std::size_t rank) const noexcept {
+    if (is_one_process()) return here_.received<T>(rank);
+    if (is_one_replica()) return node_.received<T>(rank);
+    const std::size_t process = rank / replicas_;
+    const std::size_t bytes = me().bytes;
+    const std::byte* const of_process = group_->received(process, replicas_ * bytes);
+    return reinterpret_cast<const T*>(of_process + (rank - process * replicas_) * bytes);
+  }
+
+  /// What lies in the window stays there after the function that lent it; peers may go on to use a stage.
+  void reclaim() const noexcept {
+    if (is_one_process())
+      here_.reclaim();
+    else
+      group_->retire_stages(here_.rank());
+  }
+
+  void begin_attempt() const noexcept {
+    if (leads()) node_.begin_attempt();
+  }
+  void abandon(const FailureNotice& notice) const noexcept {
+    if (leads()) node_.abandon(notice);
+  }
+  void abandon(const std::exception_ptr& why) const noexcept { here_.abandon(why); }
+  [[nodiscard]] bool is_broken() const noexcept { return leads() && node_.is_broken(); }
+
+  void set_structure(std::uint64_t structure) const noexcept {
+    here_.set_structure(structure);
+    if (leads()) node_.set_structure(structure);
+  }
+  void begin_run(std::uint64_t kind) const noexcept {
+    if (leads()) node_.begin_run(kind);
+  }
+  void end_run() const noexcept {
+    if (leads()) node_.end_run();
+  }
+  void begin_call() const noexcept {
+    if (leads()) node_.begin_call();
+  }
+
+ private:
+  static constexpr int patience = 8;
+
+  [[nodiscard]] bool is_one_process() const noexcept { return node_.size() == 1; }
+  [[nodiscard]] bool is_one_replica() const noexcept { return replicas_ == 1; }
+  [[nodiscard]] bool leads() const noexcept { return here_.rank() == 0; }
+  [[nodiscard]] NodeReplicas::Member& me() const noexcept { return group_->members_[here_.rank()]; }
+  [[nodiscard]] std::size_t bytes_of_places() const noexcept { return replicas_ * 2 * sizeof(std::uint64_t); }
+
+  /// Where a member's operand lies in the memory of its process; 0 where it does not. Of several replicas and processes.
+  [[nodiscard]] std::uint64_t place_in_window(std::size_t rank, int which) const noexcept {
+    const std::byte* const places = group_->received(rank / replicas_, bytes_of_places());
+    std::uint64_t place = 0;
+    std::memcpy(&place, places + (rank % replicas_ * 2 + static_cast<std::size_t>(which)) * sizeof(place),
+                sizeof(place));
+    return place;
+  }
+
+  /// The replicas of this process meet, replica 0 those of the other processes, and then all know that these have come.
+  template <class Here, class Between>
+  void in_levels(Here&& here, Between&& between) const {
+    if (!is_one_replica()) here();
+    if (leads()) between();
+    if (!is_one_replica()) patient_.barrier();
+  }
+
+  NodeReplicas* group_;
+  ThreadCommunicator here_;
+  ThreadCommunicator patient_;  // the same, for waiting while replica 0 is with the other processes
+  NodeCommunicator node_;
+  std::size_t replicas_;
+};
+
+namespace detail {
+template <>
+inline constexpr bool has_levels<NodeReplicaCommunicator> = true;
+}  // namespace detail
+
+static_assert(SharesWindow<NodeReplicaCommunicator> && TellsFailures<NodeReplicaCommunicator> &&
+              ComparesCalls<NodeReplicaCommunicator> && HasLocalGroup<NodeReplicaCommunicator>);
+
+}  // namespace dist
