@@ -1,0 +1,78 @@
+// How an all-reduce between nodes scales from 2 to 1,024 of them: the product's own algorithms in the virtual time of the
+// tests' simulated network, with the constants of several networks. Nothing is measured: the figures are the same on
+// every machine.
+//
+//   bench_simulated_network [MOST_NODES]
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include <dist/comm/auto_all_reduce.hpp>
+#include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/message_costs.hpp>
+#include <dist/comm/messages/tree_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+
+#include <support/simulated_network.hpp>
+
+#include "support/arguments.hpp"
+
+namespace {
+
+using support::SimulatedNetwork;
+
+struct Constants {
+  const char* name;
+  dist::MessageCosts costs;
+};
+/// The nominal rate of the link and the usual latency of a message of MPI on it; memory is combined and copied at 10 GB/s.
+constexpr Constants networks[] = {
+    {"10 Gbit/s Ethernet (10 us, 1.25 GB/s)", dist::usual_costs},
+    {"InfiniBand HDR (1 us, 25 GB/s)",
+     {.latency = 1e-6, .per_byte = 1 / 25e9, .per_reduced_byte = 1 / 10e9, .per_copied_byte = 1 / 10e9}},
+};
+constexpr std::size_t sizes[] = {std::size_t{4} << 10, std::size_t{256} << 10, std::size_t{8} << 20};
+constexpr std::size_t node_counts[] = {2, 4, 16, 64, 256, 1024};
+
+/// In microseconds.
+template <class MakeCollectives>
+double all_reduce_time(std::size_t nodes, std::size_t bytes, const dist::MessageCosts& costs, MakeCollectives&& make) {
+  SimulatedNetwork network{nodes, costs, support::Payload::stays};
+  std::vector<double> of_all(bytes / sizeof(double));
+  constexpr support::Metered<dist::Sum> sum;
+  return 1e6 * network.run(
+                   [&](const SimulatedNetwork::Communicator& comm) { make(comm).all_reduce(sum, std::span{of_all}); });
+}
+
+template <class Policy>
+double all_reduce_time(std::size_t nodes, std::size_t bytes, const dist::MessageCosts& costs) {
+  return all_reduce_time(nodes, bytes, costs, [](const SimulatedNetwork::Communicator& comm) {
+    return typename Policy::template On<SimulatedNetwork::Communicator>{comm};
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 1, "[MOST_NODES]",
+                                   "All-reduce between simulated nodes, in microseconds of virtual time."};
+  const auto most = static_cast<std::size_t>(arguments.number(0, 1024));
+  for (const Constants& network : networks) {
+    std::printf("%s\n%9s %6s %12s %12s %12s %12s\n", network.name, "bytes", "nodes", "tree", "halving", "ring", "auto");
+    for (const std::size_t bytes : sizes)
+      for (const std::size_t nodes : node_counts) {
+        if (nodes > most) continue;
+        const auto by_choice =
+            all_reduce_time(nodes, bytes, network.costs, [&](const SimulatedNetwork::Communicator& comm) {
+              return dist::AutoAllReduce::On<SimulatedNetwork::Communicator>{comm,
+                                                                             thresholds_for(network.costs, nodes)};
+            });
+        std::printf("%9zu %6zu %12.1f %12.1f %12.1f %12.1f\n", bytes, nodes,
+                    all_reduce_time<dist::TreeAllReduce>(nodes, bytes, network.costs),
+                    all_reduce_time<dist::HalvingDoublingAllReduce>(nodes, bytes, network.costs),
+                    all_reduce_time<dist::RingAllReduce>(nodes, bytes, network.costs), by_choice);
+        std::fflush(stdout);
+      }
+  }
+}
