@@ -14,6 +14,7 @@ namespace {
 
 using dist::mpi::Environment;
 using dist::mpi::ThreadLevel;
+using dist::mpi::to_string;
 
 /// Whether `body()` holds in a new process, where MPI has a world of one. Exits as a program does that fails to finalise
 /// MPI: with what the body says.
