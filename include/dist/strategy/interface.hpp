@@ -371,6 +371,15 @@ class StrategyInterface {
     detail::require_outside_other_strategies(&derived(), made_in_, method);
   }
 
+  /// Throws WrongStrategy inside a replica function, of this strategy or another.
+  void require_outside(std::string_view method, std::string_view instead) const {
+    if (derived().is_in_replica_function())
+      throw WrongStrategy(text("strategy.", method, " was called inside a replica function"),
+                          "it is for the cross-replica context, which sees all replicas at once",
+                          text("In a replica function ", instead));
+    require_outside_others(method);
+  }
+
  private:
   [[nodiscard]] Derived& derived() noexcept { return static_cast<Derived&>(*this); }
   [[nodiscard]] const Derived& derived() const noexcept { return static_cast<const Derived&>(*this); }
@@ -452,15 +461,6 @@ class StrategyInterface {
   template <class Call>
   auto together(const CommunicationOptions& options, Call&& call) const {
     return together([&] { return detail::as_asked(derived().workers(), options, call); });
-  }
-
-  /// Throws WrongStrategy inside a replica function, of this strategy or another.
-  void require_outside(std::string_view method, std::string_view instead) const {
-    if (derived().is_in_replica_function())
-      throw WrongStrategy(text("strategy.", method, " was called inside a replica function"),
-                          "it is for the cross-replica context, which sees all replicas at once",
-                          text("In a replica function ", instead));
-    require_outside_others(method);
   }
 
   /// Throws CollectiveMismatch unless all workers make a variable of that shape and name.

@@ -142,9 +142,20 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
   [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return num_workers() * this->num_local_replicas(); }
   [[nodiscard]] std::size_t first_local_replica() const noexcept { return worker() * this->num_local_replicas(); }
   /// The options as they were given.
-  [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
+  [[nodiscard]] const CommunicationOptions& communication() const noexcept { return options_.communication; }
   /// The collectives between the processes, for code outside replica functions.
   [[nodiscard]] const typename Group::Workers& workers() const noexcept { return Group::workers(); }
+
+  /// A strategy of the processes that give the same `color`, which are its workers in the order of `key`, and then of their
+  /// numbers here, with the same options. Parts work each at its own pace, and a failure in one is not known in others
+  /// before the next call of all; this strategy goes on as before, and outlives them. A collective call of the processes,
+  /// outside replica functions.
+  [[nodiscard]] MultiWorker split(std::size_t color, std::size_t key = 0) {
+    this->require_outside("split", "use replica.split");
+    workers().agree({.operation = "split"});
+    const typename World::Part part{Group::world(), Group::membership(), color, key};
+    return MultiWorker{part.world(), options_};
+  }
 
   /// The context of this process's pipeline (spec I20).
   [[nodiscard]] InputContext input_context() const { return {num_workers(), worker(), num_replicas_in_sync()}; }
@@ -166,7 +177,7 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
   MultiWorker(World world, const MultiWorkerOptions& options)
       : Group(std::move(world), options),
         Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
-        communication_(options.communication),
+        options_(options),
         replicas_(std::make_unique<NodeReplicas>(workers().lower().communicator(), *Group::memory(),
                                                  this->num_local_replicas())) {
     this->set_replica_ids(first_local_replica(), num_replicas_in_sync());
@@ -205,7 +216,7 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
         Group::any_thread_may_communicate() ? BackgroundProgress::by_a_thread : BackgroundProgress::while_waiting);
   }
 
-  CommunicationOptions communication_;
+  MultiWorkerOptions options_;
   std::unique_ptr<NodeReplicas> replicas_;
   std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };

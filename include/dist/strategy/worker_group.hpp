@@ -76,7 +76,7 @@ concept WorkersNetwork = std::is_empty_v<Net> && Network<typename Net::Membershi
   { world.is_alone() } -> std::same_as<bool>;
   { world.size() } -> std::same_as<std::size_t>;
   { world.connect(options) } -> std::same_as<typename Net::Membership>;
-  { Net::World::known_peers() } -> std::same_as<std::shared_ptr<PeerHealth>>;
+  { world.known_peers() } -> std::same_as<std::shared_ptr<PeerHealth>>;
   world.end_strategy(health, timeout);
   { work.failing() } -> std::same_as<bool>;
   work.fail();
@@ -137,6 +137,8 @@ class WorkerProcesses {
     return layout_->groups() == 1 || member_ != 0 || all_->any_thread_may_communicate();
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
+  /// The membership of all of them; none where this process is alone.
+  [[nodiscard]] const std::optional<Membership>& membership() const noexcept { return all_; }
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
   /// Whether every replica of this host has a processor of its own.
   [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }

@@ -72,7 +72,7 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
     : world_(std::move(world)),
       timeout_(options.communication.timeout ? *options.communication.timeout : default_timeout()),
       checks_(options.checks),
-      health_(World::known_peers()),
+      health_(world_.known_peers()),
       memory_(std::make_shared<NodeMemory>(replicas_of(options), world_.size())),
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started

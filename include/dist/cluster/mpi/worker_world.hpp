@@ -17,6 +17,7 @@
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/farewell.hpp>
+#include <dist/comm/mpi/split_comm.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
@@ -119,6 +120,9 @@ class WorkerWorld {
   WorkerWorld() = default;
   /// The communicator of a host program, which owns MPI.
   explicit WorkerWorld(mpi::CommRef comm);
+  /// The part of the processes of `whole`, with the membership `all`, that give the same colour, ranked by key. A collective
+  /// call of `all`; what is made of the part's world is made while the Part lives.
+  class Part;
   /// All that reads `resolver` is done here. Throws InvalidArgument for a cluster that cannot work, or that differs
   /// between the processes; DeadlineExceeded when not all come within `start_timeout`, which under a launcher, whose
   /// world cannot be interrupted while it starts, ends the process (Watchdog). `thread_level` is asked of MPI where
@@ -164,7 +168,8 @@ class WorkerWorld {
   };
   /// What this process knows about the others: in a hosted world one for all its strategies, because the lifeline reports
   /// each loss once.
-  [[nodiscard]] static std::shared_ptr<PeerHealth> known_peers();
+  /// A part counts its workers anew, and knows nothing at first.
+  [[nodiscard]] std::shared_ptr<PeerHealth> known_peers() const;
   /// The end of a strategy, for the end of the process, which needs to know about the others: how they were, and how long
   /// collectives waited for them.
   void end_strategy(const std::shared_ptr<PeerHealth>& health, std::chrono::nanoseconds timeout) const;
@@ -203,9 +208,21 @@ class WorkerWorld {
   void host(const Found& found, std::chrono::milliseconds start_timeout);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
+  bool is_part_ = false;  // of the processes of another world
   std::optional<Task> task_;
   std::string source_ = "nothing";
   mpi::ThreadLevel thread_level_ = mpi::ThreadLevel::funneled;
+};
+
+class WorkerWorld::Part {
+ public:
+  Part(const WorkerWorld& whole, const std::optional<mpi::Communicator>& all, std::size_t color, std::size_t key);
+
+  [[nodiscard]] const WorkerWorld& world() const noexcept { return world_; }
+
+ private:
+  std::optional<mpi::SplitComm> split_;  // none of a process that is alone
+  WorkerWorld world_;
 };
 
 }  // namespace dist

@@ -100,17 +100,28 @@ DIST_INLINE_MPI WorkerWorld::WorkerWorld(mpi::CommRef comm) : comm_(comm.get()),
   ReportSignal::name_process(name_of(text("worker ", task_->index)));
 }
 
+DIST_INLINE_MPI WorkerWorld::Part::Part(const WorkerWorld& whole, const std::optional<mpi::Communicator>& all,
+                                        std::size_t color, std::size_t key)
+    : world_(whole) {
+  if (!all) return;
+  split_.emplace(*all, color, key);
+  world_.comm_ = split_->comm().get();
+  world_.is_part_ = true;
+  world_.source_ = text("a part of ", whole.source_);
+}
+
 DIST_INLINE_MPI detail::StartedWorld& WorkerWorld::started() {
   static detail::StartedWorld kept;
   return kept;
 }
 
-DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerWorld::known_peers() {
-  return started().hosted ? started().peers() : std::make_shared<PeerHealth>();
+DIST_INLINE_MPI std::shared_ptr<PeerHealth> WorkerWorld::known_peers() const {
+  return started().hosted && !is_part_ ? started().peers() : std::make_shared<PeerHealth>();
 }
 
 DIST_INLINE_MPI void WorkerWorld::end_strategy(const std::shared_ptr<PeerHealth>& health,
                                                std::chrono::nanoseconds timeout) const {
+  if (is_part_) return;
   started().health = health;
   if (!is_alone()) started().timeout = timeout;
 }
