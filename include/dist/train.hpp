@@ -9,5 +9,5 @@
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>
-#include <dist/train/observers.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/progress_bar.hpp>

@@ -20,8 +20,8 @@ struct Strategy {
 struct Model {
   Strategy& own;
   Strategy& strategy() { return own; }
-  nn::Logs evaluate_distributed(int& dataset, nn::TestObserver& observer) {
-    observer.on_test_begin(std::nullopt);
+  nn::Logs evaluate_distributed(int& dataset, nn::TestCallback& callback) {
+    callback.on_test_begin(std::nullopt);
     nn::Logs logs;
     logs.set("loss", dataset++);
     return logs;
@@ -52,10 +52,10 @@ TEST_CASE("validation distributes its dataset once, when it is first used") {
     int begun = 0;
     void on_test_begin(std::optional<std::size_t>) { ++begun; }
   } watch;
-  nn::Observers watching{watch};
-  nn::TestObserver observer{watching};
-  CHECK(options.validation.evaluate(model, observer)["loss"] == 40.0);
-  CHECK(options.validation.evaluate(model, observer)["loss"] == 41.0);  // the same object again
+  nn::Callbacks watching{watch};
+  nn::TestCallback callback{watching};
+  CHECK(options.validation.evaluate(model, callback)["loss"] == 40.0);
+  CHECK(options.validation.evaluate(model, callback)["loss"] == 41.0);  // the same object again
   CHECK(watch.begun == 2);
   CHECK(strategy.distributed == 1);
 }

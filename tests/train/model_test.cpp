@@ -139,7 +139,7 @@ TEST_CASE("the first epoch finds out how many steps there are (spec Q05)") {
   CHECK((*kept.messages)[4].find("\r1/2 [=") != std::string::npos);
 }
 
-TEST_CASE("observers are told of epochs, batches and tests, in fit and in evaluate") {
+TEST_CASE("callbacks are told of epochs, batches and tests, in fit and in evaluate") {
   struct Watch {
     std::string record;
     void on_epoch_begin(const nn::Epoch& epoch) { record += "epoch" + std::to_string(epoch.index) + " "; }

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/train/callbacks.hpp>
 #include <dist/train/console.hpp>
 #include <dist/train/logs.hpp>
-#include <dist/train/observers.hpp>
 
 namespace dist::nn {
 
@@ -23,13 +23,13 @@ class Validation {
     requires(!std::same_as<Dataset, Validation>)
   Validation(Dataset dataset)
       : held_(std::make_shared<Held<Dataset>>(std::move(dataset))),
-        evaluate_([](void* held, Model& model, TestObserver& observer) {
-          return static_cast<Held<Dataset>*>(held)->evaluate(model, observer);
+        evaluate_([](void* held, Model& model, TestCallback& callback) {
+          return static_cast<Held<Dataset>*>(held)->evaluate(model, callback);
         }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return evaluate_ != nullptr; }
-  [[nodiscard]] Logs evaluate(Model& model, TestObserver& observer) const {
-    return evaluate_(held_.get(), model, observer);
+  [[nodiscard]] Logs evaluate(Model& model, TestCallback& callback) const {
+    return evaluate_(held_.get(), model, callback);
   }
 
  private:
@@ -37,9 +37,9 @@ class Validation {
   struct Held {
     explicit Held(Dataset given) : dataset(std::move(given)) {}
 
-    Logs evaluate(Model& model, TestObserver& observer) {
+    Logs evaluate(Model& model, TestCallback& callback) {
       if (!distributed) distributed.emplace(model.strategy().distribute_dataset(std::move(dataset)));
-      return model.evaluate_distributed(*distributed, observer);
+      return model.evaluate_distributed(*distributed, callback);
     }
 
     Dataset dataset;
@@ -47,7 +47,7 @@ class Validation {
   };
 
   std::shared_ptr<void> held_;
-  Logs (*evaluate_)(void*, Model&, TestObserver&) = nullptr;
+  Logs (*evaluate_)(void*, Model&, TestCallback&) = nullptr;
 };
 
 /// `model.fit(train, {.epochs = 5, .validation = test, .verbose = 2});`

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/logs.hpp>
-#include <dist/train/observers.hpp>
 
 namespace dist::nn {
 

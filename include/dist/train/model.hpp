@@ -18,12 +18,12 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/regularizer.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
-#include <dist/train/observers.hpp>
 #include <dist/train/progress_bar.hpp>
-#include <dist/train/progress_observer.hpp>
+#include <dist/train/progress_callback.hpp>
 
 namespace dist::nn {
 
@@ -77,19 +77,19 @@ class Model {
   /// the examples of the epoch, the metrics, and the same of the validation dataset. A replica's loss is the mean over
   /// its rows, over the number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on
   /// where the last one ended, so that its epochs are shuffled in other orders. When training ends the optimizer is
-  /// finalized. `observers` are called as training goes on; see Observer.
+  /// finalized. `callbacks` are called as training goes on; see Callback.
   ///
   /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
   /// throws.
-  template <class Dataset, Observer... Watchers>
-  History fit(const Dataset& dataset, FitOptions options, Watchers&&... observers) {
+  template <class Dataset, Callback... Given>
+  History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
     auto distributed = strategy_.distribute_dataset(dataset);
     std::optional<std::size_t> steps = steps_of(distributed);
     History history;
-    ProgressObserver progress{verbosity(options.verbose), std::move(options.console)};
-    Observers watching{progress, history, observers...};
-    Observers<std::remove_reference_t<Watchers>...> given{observers...};
-    TestObserver watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
+    ProgressCallback progress{verbosity(options.verbose), std::move(options.console)};
+    Callbacks watching{progress, history, callbacks...};
+    Callbacks<std::remove_reference_t<Given>...> given{callbacks...};
+    TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
     for (std::size_t index = 0; index < options.epochs; ++index) {
       watching.epoch_begin({index, options.epochs, steps});
       const auto after_step = [&](std::size_t step) { watching.batch_end(step, current_logs()); };
@@ -112,21 +112,21 @@ class Model {
 
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
   /// dataset without a batch or without an end.
-  template <class Dataset, Observer... Watchers>
-  Logs evaluate(const Dataset& dataset, EvaluateOptions options, Watchers&&... observers) {
+  template <class Dataset, Callback... Given>
+  Logs evaluate(const Dataset& dataset, EvaluateOptions options, Given&&... callbacks) {
     auto distributed = strategy_.distribute_dataset(dataset);
-    ProgressObserver progress{verbosity(options.verbose), std::move(options.console)};
-    return evaluate_distributed(distributed, progress, observers...);
+    ProgressCallback progress{verbosity(options.verbose), std::move(options.console)};
+    return evaluate_distributed(distributed, progress, callbacks...);
   }
   template <class Dataset>
   Logs evaluate(const Dataset& dataset) {
     return evaluate(dataset, EvaluateOptions{});
   }
 
-  /// The same for what `distribute_dataset` returned. Prints nothing; `observers` are called.
-  template <class Distributed, Observer... Watchers>
-  Logs evaluate_distributed(Distributed& dataset, Watchers&... observers) {
-    Observers<Watchers...> watching{observers...};
+  /// The same for what `distribute_dataset` returned. Prints nothing; `callbacks` are called.
+  template <class Distributed, Callback... Given>
+  Logs evaluate_distributed(Distributed& dataset, Given&... callbacks) {
+    Callbacks<Given...> watching{callbacks...};
     watching.test_begin(steps_of(dataset));
     const auto after_step = [&](std::size_t step) { watching.test_batch_end(step, current_logs()); };
     const std::size_t steps =

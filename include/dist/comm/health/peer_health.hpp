@@ -19,8 +19,8 @@
 #include <vector>
 
 #include <dist/comm/collective_call.hpp>  // hash_of
-#include <dist/core/callback.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist {
@@ -135,7 +135,7 @@ class PeerHealth {
  public:
   /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
   /// so. May call `depart` and `lose`, nothing else of this object.
-  using Lifeline = detail::Callback<std::optional<LostPeer>>;
+  using Lifeline = detail::KeptFunction<std::optional<LostPeer>>;
 
   PeerHealth() = default;
   PeerHealth(const PeerHealth&) = delete;

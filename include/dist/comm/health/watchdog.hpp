@@ -15,9 +15,9 @@
 #include <dist/comm/health/end_process.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/core/aligned_buffer.hpp>
-#include <dist/core/callback.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/slow_wait.hpp>
@@ -37,7 +37,8 @@ class Watchdog {
   /// After the loss of a peer the call may take `grace` longer. `before_end` is called before the process is ended.
   /// Throws OutOfMemory when the system gives no thread.
   explicit Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline,
-                    std::chrono::nanoseconds grace = std::chrono::seconds{1}, detail::Callback<void> before_end = {})
+                    std::chrono::nanoseconds grace = std::chrono::seconds{1},
+                    detail::KeptFunction<void> before_end = {})
       : health_(health), deadline_(deadline), grace_(grace), before_end_(std::move(before_end)) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -146,7 +147,7 @@ class Watchdog {
   PeerHealth& health_;
   std::chrono::nanoseconds deadline_;
   std::chrono::nanoseconds grace_;
-  detail::Callback<void> before_end_;
+  detail::KeptFunction<void> before_end_;
   std::uint64_t calls_ = 0;
   alignas(cache_line) std::atomic<std::uint64_t> guarded_{0};  // the number of the call that is guarded now, or 0
   std::atomic<const CollectiveCall*> call_{nullptr};

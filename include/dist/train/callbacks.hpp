@@ -18,7 +18,7 @@ struct Epoch {
 };
 
 /// The logs of the steps so far. They are gathered from the replicas of this process when asked for, so a step costs
-/// nothing for observers that do not look, and each process may look when it likes.
+/// nothing for callbacks that do not look, and each process may look when it likes.
 class CurrentLogs {
  public:
   using Read = const Logs& (*)(void*);
@@ -43,87 +43,87 @@ class CurrentLogs {
 ///     on_test_batch_end(std::size_t step, CurrentLogs)
 ///     on_test_end(std::size_t steps, const Logs&)
 template <class O>
-concept ObservesTraining = requires(O& observer, const Epoch& epoch) {
-  observer.on_epoch_begin(epoch);
+concept TrainingCallback = requires(O& callback, const Epoch& epoch) {
+  callback.on_epoch_begin(epoch);
 }
-|| requires(O& observer, CurrentLogs logs) { observer.on_batch_end(std::size_t{}, logs); }
-|| requires(O& observer, const Epoch& epoch, const Logs& logs) { observer.on_epoch_end(epoch, logs); };
+|| requires(O& callback, CurrentLogs logs) { callback.on_batch_end(std::size_t{}, logs); }
+|| requires(O& callback, const Epoch& epoch, const Logs& logs) { callback.on_epoch_end(epoch, logs); };
 template <class O>
-concept ObservesTesting = requires(O& observer, std::optional<std::size_t> steps) {
-  observer.on_test_begin(steps);
+concept TestingCallback = requires(O& callback, std::optional<std::size_t> steps) {
+  callback.on_test_begin(steps);
 }
-|| requires(O& observer, CurrentLogs logs) { observer.on_test_batch_end(std::size_t{}, logs); }
-|| requires(O& observer, const Logs& logs) { observer.on_test_end(std::size_t{}, logs); };
+|| requires(O& callback, CurrentLogs logs) { callback.on_test_batch_end(std::size_t{}, logs); }
+|| requires(O& callback, const Logs& logs) { callback.on_test_end(std::size_t{}, logs); };
 template <class O>
-concept Observer = ObservesTraining<O> || ObservesTesting<O>;
+concept Callback = TrainingCallback<O> || TestingCallback<O>;
 
-/// Calls each of several observers, in order. Resolved at compile time. Refers to them.
-template <Observer... O>
-class Observers {
+/// Calls each of several callbacks, in order. Resolved at compile time. Refers to them.
+template <Callback... O>
+class Callbacks {
  public:
-  explicit Observers(O&... observers) : observers_(observers...) {}
+  explicit Callbacks(O&... callbacks) : callbacks_(callbacks...) {}
 
   void epoch_begin(const Epoch& epoch) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_epoch_begin(epoch); }) observer.on_epoch_begin(epoch);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_epoch_begin(epoch); }) callback.on_epoch_begin(epoch);
     });
   }
   void batch_end(std::size_t step, CurrentLogs logs) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_batch_end(step, logs); }) observer.on_batch_end(step, logs);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_batch_end(step, logs); }) callback.on_batch_end(step, logs);
     });
   }
   void epoch_end(const Epoch& epoch, const Logs& logs) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_epoch_end(epoch, logs); }) observer.on_epoch_end(epoch, logs);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_epoch_end(epoch, logs); }) callback.on_epoch_end(epoch, logs);
     });
   }
   void test_begin(std::optional<std::size_t> steps) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_test_begin(steps); }) observer.on_test_begin(steps);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_test_begin(steps); }) callback.on_test_begin(steps);
     });
   }
   void test_batch_end(std::size_t step, CurrentLogs logs) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_test_batch_end(step, logs); }) observer.on_test_batch_end(step, logs);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_test_batch_end(step, logs); }) callback.on_test_batch_end(step, logs);
     });
   }
   void test_end(std::size_t steps, const Logs& logs) {
-    each([&](auto& observer) {
-      if constexpr (requires { observer.on_test_end(steps, logs); }) observer.on_test_end(steps, logs);
+    each([&](auto& callback) {
+      if constexpr (requires { callback.on_test_end(steps, logs); }) callback.on_test_end(steps, logs);
     });
   }
 
  private:
   template <class Call>
   void each(Call call) {
-    std::apply([&](auto&... observer) { (call(observer), ...); }, observers_);
+    std::apply([&](auto&... callback) { (call(callback), ...); }, callbacks_);
   }
 
-  std::tuple<O&...> observers_;
+  std::tuple<O&...> callbacks_;
 };
 
-/// The test hooks of Observers, whatever their types. Refers to them.
-class TestObserver {
+/// The test hooks of Callbacks, whatever their types. Refers to them.
+class TestCallback {
  public:
   template <class... O>
-  explicit TestObserver(Observers<O...>& observers)
-      : observers_(&observers),
+  explicit TestCallback(Callbacks<O...>& callbacks)
+      : callbacks_(&callbacks),
         begin_([](void* all, std::optional<std::size_t> steps) { of<O...>(all).test_begin(steps); }),
         batch_end_([](void* all, std::size_t step, CurrentLogs logs) { of<O...>(all).test_batch_end(step, logs); }),
         end_([](void* all, std::size_t steps, const Logs& logs) { of<O...>(all).test_end(steps, logs); }) {}
 
-  void on_test_begin(std::optional<std::size_t> steps) { begin_(observers_, steps); }
-  void on_test_batch_end(std::size_t step, CurrentLogs logs) { batch_end_(observers_, step, logs); }
-  void on_test_end(std::size_t steps, const Logs& logs) { end_(observers_, steps, logs); }
+  void on_test_begin(std::optional<std::size_t> steps) { begin_(callbacks_, steps); }
+  void on_test_batch_end(std::size_t step, CurrentLogs logs) { batch_end_(callbacks_, step, logs); }
+  void on_test_end(std::size_t steps, const Logs& logs) { end_(callbacks_, steps, logs); }
 
  private:
   template <class... O>
-  static Observers<O...>& of(void* observers) {
-    return *static_cast<Observers<O...>*>(observers);
+  static Callbacks<O...>& of(void* callbacks) {
+    return *static_cast<Callbacks<O...>*>(callbacks);
   }
 
-  void* observers_;
+  void* callbacks_;
   void (*begin_)(void*, std::optional<std::size_t>);
   void (*batch_end_)(void*, std::size_t, CurrentLogs);
   void (*end_)(void*, std::size_t, const Logs&);

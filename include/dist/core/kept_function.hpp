@@ -11,12 +11,12 @@ namespace dist::detail {
 /// A function without arguments that is kept to be called later; empty ones are false. Copies share what was kept.
 /// std::function does the same, in a header that takes the compiler longer than all collectives between processes.
 template <class Result>
-class Callback {
+class KeptFunction {
  public:
-  Callback() = default;
+  KeptFunction() = default;
   template <std::invocable Fn>
-    requires(!std::same_as<std::remove_cvref_t<Fn>, Callback>)
-  Callback(Fn&& fn)
+    requires(!std::same_as<std::remove_cvref_t<Fn>, KeptFunction>)
+  KeptFunction(Fn&& fn)
       : kept_(std::make_shared<std::decay_t<Fn>>(std::forward<Fn>(fn))),
         call_([](void* kept) -> Result { return (*static_cast<std::decay_t<Fn>*>(kept))(); }) {}
 

@@ -1,4 +1,4 @@
-#include <dist/train/observers.hpp>
+#include <dist/train/callbacks.hpp>
 
 #include <string>
 
@@ -36,18 +36,18 @@ struct OtherArguments {
   void on_epoch_end(const std::string&) {}
 };
 
-static_assert(nn::Observer<Recorder> && nn::Observer<EpochOnly> && nn::Observer<TestOnly>);
-static_assert(!nn::Observer<NoHook> && !nn::Observer<OtherArguments> && !nn::Observer<int>);
+static_assert(nn::Callback<Recorder> && nn::Callback<EpochOnly> && nn::Callback<TestOnly>);
+static_assert(!nn::Callback<NoHook> && !nn::Callback<OtherArguments> && !nn::Callback<int>);
 
 }  // namespace
 
-TEST_CASE("every observer is called in order, with the hooks that it has") {
+TEST_CASE("every callback is called in order, with the hooks that it has") {
   std::string record;
   Recorder a{"a.", record};
   Recorder b{"b.", record};
   EpochOnly quiet;
   TestOnly test;
-  nn::Observers observers{a, quiet, test, b};
+  nn::Callbacks callbacks{a, quiet, test, b};
   nn::Logs logs;
   logs.set("loss", 7);
   int reads = 0;
@@ -59,16 +59,16 @@ TEST_CASE("every observer is called in order, with the hooks that it has") {
                                   ++static_cast<Source*>(from)->reads;
                                   return static_cast<Source*>(from)->logs;
                                 }};
-  observers.epoch_begin({.index = 3});
-  observers.batch_end(0, current);
-  observers.epoch_end({.index = 3}, logs);
+  callbacks.epoch_begin({.index = 3});
+  callbacks.batch_end(0, current);
+  callbacks.epoch_end({.index = 3}, logs);
   CHECK(record == "a.begin3 b.begin3 a.batch0:7 b.batch0:7 a.end:1 b.end:1 ");
   CHECK(quiet.ended == 1);
   CHECK(reads == 2);
 
-  observers.test_begin(4);
-  observers.test_batch_end(0, current);
-  observers.test_end(4, logs);
+  callbacks.test_begin(4);
+  callbacks.test_batch_end(0, current);
+  callbacks.test_end(4, logs);
   CHECK(test.record == "known 0 of 4");
-  CHECK(reads == 2);  // an observer that does not look causes no reading
+  CHECK(reads == 2);  // a callback that does not look causes no reading
 }

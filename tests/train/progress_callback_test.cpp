@@ -1,4 +1,4 @@
-#include <dist/train/progress_observer.hpp>
+#include <dist/train/progress_callback.hpp>
 
 #include <string>
 
@@ -24,7 +24,7 @@ std::string joined(const Terminal& kept) {
 
 TEST_CASE("a header for each of several epochs, then the bar (spec Q.1)") {
   const Terminal kept;
-  nn::ProgressObserver progress{nn::Verbosity::bar, kept.console(false)};
+  nn::ProgressCallback progress{nn::Verbosity::bar, kept.console(false)};
   nn::Logs logs;
   logs.set("loss", 0.5);
   for (std::size_t epoch = 0; epoch < 2; ++epoch) {
@@ -44,7 +44,7 @@ TEST_CASE("a header for each of several epochs, then the bar (spec Q.1)") {
 TEST_CASE("no header for one epoch, nothing at all in silence") {
   for (const auto verbosity : {nn::Verbosity::line_per_epoch, nn::Verbosity::silent}) {
     const Terminal kept;
-    nn::ProgressObserver progress{verbosity, kept.console()};
+    nn::ProgressCallback progress{verbosity, kept.console()};
     nn::Logs logs;
     logs.set("loss", 0.5);
     progress.on_epoch_begin({.steps = 1});
@@ -57,7 +57,7 @@ TEST_CASE("no header for one epoch, nothing at all in silence") {
 
 TEST_CASE("an evaluation has a bar and no header") {
   const Terminal kept;
-  nn::ProgressObserver progress{nn::Verbosity::bar, kept.console()};
+  nn::ProgressCallback progress{nn::Verbosity::bar, kept.console()};
   nn::Logs logs;
   logs.set("loss", 0.25);
   progress.on_test_begin(2);

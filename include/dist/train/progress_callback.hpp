@@ -5,16 +5,16 @@
 #include <utility>
 
 #include <dist/core/text.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/console.hpp>
-#include <dist/train/observers.hpp>
 #include <dist/train/progress_bar.hpp>
 
 namespace dist::nn {
 
 /// Shows a fit or an evaluation: a header when there are several epochs, and a progress bar for each.
-class ProgressObserver {
+class ProgressCallback {
  public:
-  ProgressObserver(Verbosity verbosity, Console console) : verbosity_(verbosity), console_(std::move(console)) {}
+  ProgressCallback(Verbosity verbosity, Console console) : verbosity_(verbosity), console_(std::move(console)) {}
 
   void on_epoch_begin(const Epoch& epoch) {
     begin(epoch.steps);

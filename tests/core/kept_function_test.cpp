@@ -1,0 +1,30 @@
+#include <dist/core/kept_function.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+TEST_CASE("a kept function calls what it was made of, and an empty one is false") {
+  CHECK_FALSE(static_cast<bool>(dist::detail::KeptFunction<int>{}));
+  int calls = 0;
+  const dist::detail::KeptFunction<int> count = [&] { return ++calls; };
+  REQUIRE(static_cast<bool>(count));
+  CHECK(count() == 1);
+  const dist::detail::KeptFunction<int> copy = count;
+  CHECK(copy() == 2);
+  CHECK(calls == 2);
+}
+
+TEST_CASE("a kept function keeps what it holds, and converts what it returns") {
+  auto kept = std::make_shared<std::string>("held");
+  const std::weak_ptr<std::string> seen = kept;
+  {
+    const dist::detail::KeptFunction<std::optional<std::string>> held = [kept] { return *kept; };
+    kept.reset();
+    CHECK_FALSE(seen.expired());
+    CHECK(held() == "held");
+  }
+  CHECK(seen.expired());
+}
