@@ -73,6 +73,7 @@ class Network {
 
   /// Parameters are initialised from `seed`, the same on every replica. Throws OutOfMemory.
   template <class Strategy>
+    requires std::same_as<typename Strategy::Device, typename Backend::Device>
   explicit Network(Strategy& strategy, std::uint64_t seed = 0)
       : parameters_(strategy.template variable<Element, OnWrite, None>(
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
@@ -83,6 +84,15 @@ class Network {
                   "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
                   "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
                   "MultiWorker");
+  }
+  /// What it does not take, for a sentence.
+  template <class Strategy>
+    requires(!std::same_as<typename Strategy::Device, typename Backend::Device>)
+  explicit Network(Strategy&, std::uint64_t = 0) : Network(OtherDevice{}) {
+    static_assert(
+        dist::detail::never<Strategy>,
+        "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
+        "back end for that device, or use a strategy on the back end's device");
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -260,6 +270,8 @@ class Network {
   }
 
  private:
+  struct OtherDevice {};
+  explicit Network(OtherDevice);  // never defined
   using Workspace = nn::Workspace<Net, Backend, Element, Storage>;
 
   /// What a replica lends to the owners of a kernel.
