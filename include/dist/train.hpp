@@ -6,8 +6,8 @@
 
 #include <dist/core/error.hpp>  // what callers catch
 #include <dist/nn.hpp>
+#include <dist/train/callbacks.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>
-#include <dist/train/callbacks.hpp>
 #include <dist/train/progress_bar.hpp>
