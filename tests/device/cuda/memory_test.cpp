@@ -65,5 +65,6 @@ TEST_CASE("a GPU without room leaves nothing behind") {
   Memory memory{devices};
   CHECK_THROWS_AS(static_cast<void>(memory.allocate(600)), dist::OutOfMemory);
   CHECK(fake_cuda::live().device_allocations == 0);
+  CHECK_THROWS_AS(static_cast<void>(memory.allocate(static_cast<std::size_t>(-1))), dist::OutOfMemory);
   CHECK(memory.allocate(300) == 0);
 }

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/contract.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/selected_device.hpp>
@@ -43,7 +44,9 @@ class Memory {
 
   /// The offset of a new slice of `bytes` zero bytes. Throws OutOfMemory.
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
-    DIST_EXPECT(bytes < slice_size);
+    if (bytes >= slice_size)
+      throw OutOfMemory(text("No memory on a GPU of ", bytes, " bytes"), "no GPU has so much",
+                        "Make the variable smaller");
     const std::size_t least = std::max<std::size_t>(bytes, 1);  // an address of its own
     std::vector<DeviceBuffer> slice;
     for (const Stream& stream : streams_) slice.emplace_back(stream.ref().device(), least);
