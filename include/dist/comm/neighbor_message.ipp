@@ -55,13 +55,10 @@ DIST_INLINE NeighborMismatch first_mismatch(std::span<const SendTo> sends, std::
     const bool is_sent = sent == pair;
     const bool is_received = received == pair;
     if (!is_sent || !is_received || !fits_into(sends[s], receives[r])) {
-      using End = NeighborMismatch::End;
-      return {.is_there = 1,
-              .from = pair.first,
-              .to = pair.second,
-              .number = number,
-              .sent = is_sent ? End{1, sends[s].elements, sends[s].element_bytes} : End{},
-              .received = is_received ? End{1, receives[r].elements, receives[r].element_bytes} : End{}};
+      NeighborMismatch mismatch{1, pair.first, pair.second, number, {}, {}};
+      if (is_sent) mismatch.sent = {1, sends[s].elements, sends[s].element_bytes};
+      if (is_received) mismatch.received = {1, receives[r].elements, receives[r].element_bytes};
+      return mismatch;
     }
     ++s;
     ++r;
