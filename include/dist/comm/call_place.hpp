@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -84,7 +83,7 @@ class CallPlace {
   std::uint64_t begun_ = 0;
   std::uint64_t base_ = 0;  // of them up to the last collective that all did
   std::uint64_t history_ = 0;
-  std::array<std::uint64_t, most_histories> histories_;  // after each of the first that were begun since
+  std::uint64_t histories_[most_histories];  // after each of the first that were begun since
   bool inside_ = false;
   bool exact_ = false;
   std::uint64_t closed_through_ = 0;  // by failures of others
