@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include <dist/comm/neighbor_message.hpp>
+#include <dist/context/neighbor_exchange.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/comm/neighbor_message.hpp>
+#include <dist/context/neighbor_exchange.hpp>
 #include <dist/core/error.hpp>
 
 #include <doctest/doctest.h>

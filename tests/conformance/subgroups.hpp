@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/context/subgroup.hpp>
 #include <dist/core/bfloat16.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>

@@ -15,8 +15,6 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
-#include <dist/comm/neighbor_exchange.hpp>
-#include <dist/comm/neighbor_message.hpp>
 #include <dist/comm/packing.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/comm/share.hpp>
@@ -28,7 +26,6 @@
 #include <dist/context/run_here.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/structure.hpp>
-#include <dist/context/subgroup.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/checksum.hpp>
@@ -47,6 +44,16 @@
 #include <dist/core/type_name.hpp>
 
 namespace dist {
+
+// In headers of their own, which only programs that use them pay for.
+template <class Byte>
+struct NeighborMessage;
+using SendTo = NeighborMessage<const std::byte>;
+using ReceiveFrom = NeighborMessage<std::byte>;
+template <class Message>
+class MessageList;
+template <class Replica>
+class Subgroup;
 
 /// All replicas of strategy `S`, or of the strategy of replica context `S`, have one address space: they are threads of
 /// one process, or there is one. What a replica function captures by reference is then one object for all of them, while
@@ -410,7 +417,8 @@ class ReplicaContext {
                  [&](const Collectives& ops) { dist::share(ops.communicator(), operation, mine, use); });
   }
 
-  /// Lets neighbours exchange elements, in any graph: the halo of a domain that the replicas divide.
+  /// Lets neighbours exchange elements, in any graph: the halo of a domain that the replicas divide. Needs
+  /// <dist/context/neighbor_exchange.hpp>.
   ///
   ///   replica.neighbor_exchange({{above, first_row}, {below, last_row}}, {{below, row_below}, {above, row_above}});
   ///
@@ -423,31 +431,12 @@ class ReplicaContext {
   /// elements of another type, CollectiveMismatch where one end has no such message; what arrived is then not to be used.
   /// Throws InvalidArgument for a replica that there is not. A collective call.
   void neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
-                         const CommunicationOptions& options = {}) const {
-    collective("neighbor_exchange", options,
-               [&](const Collectives& ops) { dist::neighbor_exchange(ops, sends.all(), receives.all()); });
-  }
+                         const CommunicationOptions& options = {}) const;
 
   /// The subgroup of the replicas that give the same `color`, ranked by `key` and then by replica: the row or the column of
-  /// a grid of replicas. A collective call.
+  /// a grid of replicas. Needs <dist/context/subgroup.hpp>. A collective call.
   [[nodiscard]] Subgroup<ReplicaContext> split(std::size_t color, std::size_t key = 0,
-                                               const CommunicationOptions& options = {}) const {
-    struct Choice {
-      std::size_t color;
-      std::size_t key;
-    };
-    PerReplica<Choice> chosen(num_replicas_in_sync());
-    collective("split", options, [&](const Collectives& ops) {
-      ops.exchange("split", Choice{color, key}, std::span<Choice>{chosen.begin(), chosen.size()});
-    });
-    std::vector<std::size_t> members;
-    for (std::size_t replica = 0; replica < chosen.size(); ++replica)
-      if (chosen[replica].color == color) members.push_back(replica);
-    std::stable_sort(members.begin(), members.end(),
-                     [&](std::size_t a, std::size_t b) { return chosen[a].key < chosen[b].key; });
-    const auto mine = std::find(members.begin(), members.end(), replica_id().index());
-    return {*this, members, static_cast<std::size_t>(mine - members.begin())};
-  }
+                                               const CommunicationOptions& options = {}) const;
 
   /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
   void barrier(const CommunicationOptions& options = {}) const {

@@ -7,6 +7,9 @@
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/neighbor_message.hpp>
+#include <dist/context/neighbor_exchange.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/context/replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
@@ -138,5 +141,25 @@ class Subgroup {
   std::vector<std::size_t> replicas_;
   std::size_t rank_;
 };
+
+template <class S>
+Subgroup<ReplicaContext<S>> ReplicaContext<S>::split(std::size_t color, std::size_t key,
+                                                     const CommunicationOptions& options) const {
+  struct Choice {
+    std::size_t color;
+    std::size_t key;
+  };
+  PerReplica<Choice> chosen(num_replicas_in_sync());
+  collective("split", options, [&](const Collectives& ops) {
+    ops.exchange("split", Choice{color, key}, std::span<Choice>{chosen.begin(), chosen.size()});
+  });
+  std::vector<std::size_t> members;
+  for (std::size_t replica = 0; replica < chosen.size(); ++replica)
+    if (chosen[replica].color == color) members.push_back(replica);
+  std::stable_sort(members.begin(), members.end(),
+                   [&](std::size_t a, std::size_t b) { return chosen[a].key < chosen[b].key; });
+  const auto mine = std::find(members.begin(), members.end(), replica_id().index());
+  return {*this, members, static_cast<std::size_t>(mine - members.begin())};
+}
 
 }  // namespace dist

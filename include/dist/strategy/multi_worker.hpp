@@ -19,7 +19,6 @@
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/group_layout.hpp>
 #include <dist/comm/hierarchical.hpp>
-#include <dist/comm/hierarchical_neighbor_exchange.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/node/node_replicas.hpp>
