@@ -94,15 +94,20 @@ if(DIST_HAVE_NVCC)
   dist_headers_under(nvcc "${NVCC_PROGRAM}" -x cu -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra)
   # Kernels are templates: a test of devices makes them.
   if(DIST_HAVE_CUDA)
-    set(source "${CMAKE_CURRENT_SOURCE_DIR}/device/cuda/device_test.cpp")
-    set(object "${header_dir}/nvcc/cuda_device.o")
-    add_custom_command(
-      OUTPUT "${object}"
-      COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -x cu
-              -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS -MD -MF
-              "${object}.d" -c "${source}" -o "${object}"
-      DEPENDS "${source}" DEPFILE "${object}.d" VERBATIM COMMENT "Compiling a test of devices with nvcc")
-    add_custom_target(dist_kernels_nvcc DEPENDS "${object}")
+    set(objects "")
+    foreach(test IN ITEMS device/cuda/device comm/cuda/direct_all_reduce)
+      set(source "${CMAKE_CURRENT_SOURCE_DIR}/${test}_test.cpp")
+      string(REPLACE "/" "_" object "${test}")
+      set(object "${header_dir}/nvcc/${object}.o")
+      list(APPEND objects "${object}")
+      add_custom_command(
+        OUTPUT "${object}"
+        COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -x cu
+                -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS -MD -MF
+                "${object}.d" -c "${source}" -o "${object}"
+        DEPENDS "${source}" DEPFILE "${object}.d" VERBATIM COMMENT "Compiling a test of devices with nvcc")
+    endforeach()
+    add_custom_target(dist_kernels_nvcc DEPENDS ${objects})
     add_test(NAME gates.kernels_nvcc
              COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target dist_kernels_nvcc)
     set_tests_properties(gates.kernels_nvcc PROPERTIES TIMEOUT 300 COST 60 RESOURCE_LOCK build)

@@ -40,12 +40,8 @@ template <class T>
 struct alignas(16) Pack {
   T element[pack_elements<T>];
 
-  [[nodiscard]] DIST_HD static Pack load(const T* from) {
-    Pack pack;
-    __builtin_memcpy(&pack, __builtin_assume_aligned(from, 16), sizeof(Pack));
-    return pack;
-  }
-  DIST_HD void store(T* to) const { __builtin_memcpy(__builtin_assume_aligned(to, 16), this, sizeof(Pack)); }
+  [[nodiscard]] DIST_HD static Pack load(const T* from) { return *reinterpret_cast<const Pack*>(from); }
+  DIST_HD void store(T* to) const { *reinterpret_cast<Pack*>(to) = *this; }
 };
 
 /// An update with a form of its own for the pack that begins at element `i`, which loads and stores what it needs

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
@@ -35,9 +36,9 @@ struct Trained {
 };
 
 /// Every replica takes its own steps, and all agree on the mean of their weights.
-template <class Device>
+template <class Ops, class Device>
 Trained train(std::size_t replicas) {
-  dist::Mirrored<dist::SharedMemoryAllReduce, Device> strategy{replicas};
+  dist::Mirrored<Ops, Device> strategy{replicas};
   auto weights = strategy.template variable<float, dist::OnWrite, dist::Mean>({count}, 1.0F, "weights");
   auto own = strategy.template variable<float, dist::OnRead, dist::Sum>({count}, 0.0F, "own");
   std::vector<float> largest(replicas);
@@ -62,10 +63,10 @@ Trained train(std::size_t replicas) {
 }  // namespace
 
 TEST_CASE("replicas on GPUs give the bits of replicas on the host") {
-  for (const std::size_t replicas : {1U, 2U, 3U, 4U}) {
+  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
     CAPTURE(replicas);
-    const Trained expected = train<dist::Cpu>(replicas);
-    const Trained trained = train<dist::Cuda>(replicas);
+    const Trained expected = train<dist::SharedMemoryAllReduce, dist::Cpu>(replicas);
+    const Trained trained = train<dist::DirectAllReduce, dist::Cuda>(replicas);
     CHECK(std::memcmp(trained.weights.data(), expected.weights.data(), count * sizeof(float)) == 0);
     CHECK(std::memcmp(trained.sums.data(), expected.sums.data(), count * sizeof(float)) == 0);
     CHECK(trained.largest == expected.largest);

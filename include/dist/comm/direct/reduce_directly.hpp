@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <dist/comm/element_update.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist::detail {
+
+/// The update of an all-reduce.
+struct TakeReduced {
+  template <class T>
+  DIST_HD T operator()(std::size_t, T, T reduced) const {
+    return reduced;
+  }
+};
+
+/// What a replica does with its share of a reduction where the operands of all are in reach: combines them in rank order,
+/// updates, and writes every replica's copy. One call of the functor is for one pack of elements; the same body in a
+/// kernel and in a loop. `Most` bounds the loops over replicas, which are unrolled: an index into these arrays that is
+/// known only in the kernel would put them into its local memory.
+template <class T, class Op, class Update, std::size_t Most>
+struct ReduceDirectly {
+  static constexpr std::size_t lanes = pack_elements<T>;
+
+  /// The packs of a share, whose last one may not be whole. An empty share may begin within a pack.
+  [[nodiscard]] static constexpr IndexRange packs_of(IndexRange share) noexcept {
+    return {(share.begin + lanes - 1) / lanes, (share.end + lanes - 1) / lanes};
+  }
+
+  const T* values[Most];
+  T* mirrors[Most];
+  const T* mine;
+  std::size_t replicas;
+  std::size_t end;  ///< of this replica's share
+  bool aligned;     ///< all operands begin at a multiple of 16 bytes
+  Update update;
+
+  /// `values` and `mirrors` are those of all replicas, `rank` is this one. A share begins at a multiple of `lanes`.
+  ReduceDirectly(std::span<const T* const> values_of, std::span<T* const> mirrors_of, std::size_t rank,
+                 std::size_t end_of_share, const Update& change)
+      : mine(mirrors_of[rank]), replicas(values_of.size()), end(end_of_share), aligned(true), update(change) {
+    for (std::size_t r = 0; r < Most; ++r) {
+      values[r] = values_of[r < replicas ? r : 0];
+      mirrors[r] = mirrors_of[r < replicas ? r : 0];
+      aligned = aligned && is_aligned(values[r]) && is_aligned(mirrors[r]);
+    }
+  }
+
+  DIST_HD void operator()(std::size_t pack) const {
+    const std::size_t first = pack * lanes;
+    if (aligned && first + lanes <= end) {
+      const Pack<T> changed = updated_pack(update, first, Pack<T>::load(mine + first), reduced_pack(first));
+      for (std::size_t r = 0; r < Most; ++r)
+        if (r < replicas) changed.store(mirrors[r] + first);
+    } else {
+      for (std::size_t i = first; i < end && i < first + lanes; ++i) {
+        const T changed = update(i, mine[i], reduced(i));
+        for (std::size_t r = 0; r < Most; ++r)
+          if (r < replicas) mirrors[r][i] = changed;
+      }
+    }
+  }
+
+ private:
+  using Wide = Accumulator<T>;
+
+  [[nodiscard]] static bool is_aligned(const T* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; }
+
+  [[nodiscard]] DIST_HD T reduced(std::size_t i) const {
+    auto combined = static_cast<Wide>(values[0][i]);
+    for (std::size_t r = 1; r < Most; ++r)
+      if (r < replicas) combined = Op{}(combined, static_cast<Wide>(values[r][i]));
+    return static_cast<T>(Op::finish(combined, replicas));
+  }
+  [[nodiscard]] DIST_HD Pack<T> reduced_pack(std::size_t first) const {
+    Pack<T> pack = Pack<T>::load(values[0] + first);
+    Wide combined[lanes];
+    for (std::size_t lane = 0; lane < lanes; ++lane) combined[lane] = static_cast<Wide>(pack.element[lane]);
+    for (std::size_t r = 1; r < Most; ++r) {
+      if (r >= replicas) continue;
+      const Pack<T> next = Pack<T>::load(values[r] + first);
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        combined[lane] = Op{}(combined[lane], static_cast<Wide>(next.element[lane]));
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      pack.element[lane] = static_cast<T>(Op::finish(combined[lane], replicas));
+    return pack;
+  }
+};
+
+}  // namespace dist::detail
