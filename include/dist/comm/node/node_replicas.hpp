@@ -35,7 +35,7 @@ class NodeReplicas {
       release_retired(replica);
       for (const Stage& stage : members_[replica].stages) release(stage);
     }
-    for (const Stage& block : blocks_) release(block);
+    // `blocks_` stay: peers may still read what this process gave in its last exchange. They end with the window.
   }
 
  private:
