@@ -63,6 +63,46 @@ void reduce_block(Op op, std::size_t members, std::span<T> result, Values&& valu
   }
 }
 
+/// How many members of `comm` follow each other in one group: all, unless they are the replicas of several processes.
+template <SharesMemory C>
+[[nodiscard]] DIST_ALWAYS_INLINE std::size_t members_per_group(const C& comm) noexcept {
+  if constexpr (has_levels<C>)
+    if (comm.local().size() > 1) return comm.local().size();
+  return comm.size();
+}
+
+/// result[i] = the reduction of the groups' reductions, of `group` members each, at most a block: the order in which
+/// replicas are combined that meet process by process.
+template <class Op, class T, class Values>
+void reduce_groups(Op op, std::size_t group, std::size_t groups, std::span<T> result, Values&& values) {
+  using Wide = Accumulator<T>;
+  Wide of_group[block_elements<T>];
+  Wide of_all[block_elements<T>];
+  const std::size_t count = result.size();
+  for (std::size_t number = 0; number < groups; ++number) {
+    const std::span<Wide> sums{number == 0 ? of_all : of_group, count};
+    const auto member = [&](std::size_t rank) { return values(number * group + rank); };
+    if constexpr (std::same_as<Wide, T>) {
+      reduce_block(Unfinished<Op>{}, group, sums, member);
+    } else {
+      std::copy_n(member(0), count, sums.data());
+      for (std::size_t rank = 1; rank < group; ++rank) combine(op, sums, member(rank));
+    }
+    if (number != 0)
+      for (std::size_t i = 0; i < count; ++i) of_all[i] = op(of_all[i], of_group[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<T>(Op::finish(of_all[i], group * groups));
+}
+
+/// result[i] = the reduction of the members' elements at `values(rank)`, at most a block of them.
+template <class Op, SharesMemory C, class T, class Values>
+DIST_ALWAYS_INLINE void reduce_members(Op op, const C& comm, std::span<T> result, Values&& values) {
+  if constexpr (has_levels<C>)
+    if (const std::size_t group = members_per_group(comm); group != comm.size())
+      return reduce_groups(op, group, comm.size() / group, result, values);
+  reduce_block(op, comm.size(), result, values);
+}
+
 /// Reduces operand 0 of all members over `range`, block by block, and hands each finished block to
 /// `consume(first_index, sums)`, which is compiled for the widest vectors with it.
 template <class T, class Op, SharesMemory C, class Consume>
@@ -77,22 +117,27 @@ void reduce_range(Op op, const C& comm, IndexRange range, Consume&& consume) {
           const T* const operand = comm.template peer<T>(rank, 0);
           prefetch(operand + next, operand + std::min(next + block_elements<T>, range.end));
         }
-      reduce_block(op, comm.size(), block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
+      reduce_members(op, comm, block, [&](std::size_t rank) { return comm.template peer<T>(rank, 0) + first; });
       consume(first, std::span<const T>{block});
     }
   });
 }
 
-/// Replaces operand 0 of so many members by their reduction over `range`, in one pass without memory between.
-template <class T, class Op, SharesMemory C, std::size_t... Member>
+/// Replaces operand 0 of so many members, in groups of `group`, by their reduction over `range`, in one pass without
+/// memory between.
+template <class T, std::size_t group, class Op, SharesMemory C, std::size_t... Member>
 void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_sequence<Member...>) {
   const std::array<T*, sizeof...(Member)> operands{comm.template peer<T>(Member, 0)...};
   with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
     DIST_INDEPENDENT_LOOP
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const T values[] = {operands[Member][i]...};
-      T combined = values[0];
-      for (std::size_t member = 1; member < sizeof...(Member); ++member) combined = op(combined, values[member]);
+      T combined{};
+      for (std::size_t first = 0; first < sizeof...(Member); first += group) {
+        T of_group = values[first];
+        for (std::size_t member = first + 1; member < first + group; ++member) of_group = op(of_group, values[member]);
+        combined = first == 0 ? of_group : op(combined, of_group);
+      }
       combined = Op::finish(combined, sizeof...(Member));
       ((operands[Member][i] = combined), ...);
     }
@@ -103,9 +148,15 @@ void reduce_in_place_of(Op op, const C& comm, IndexRange range, std::index_seque
 template <class T, class Op, SharesMemory C>
 void reduce_in_place(Op op, const C& comm, IndexRange range) {
   if constexpr (std::same_as<Accumulator<T>, T>) {
-    if (comm.size() == 2) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<2>{});
-    if (comm.size() == 3) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<3>{});
-    if (comm.size() == 4) return reduce_in_place_of<T>(op, comm, range, std::make_index_sequence<4>{});
+    const std::size_t group = members_per_group(comm);
+    if (group != comm.size()) {
+      if (group == 2 && comm.size() == 4)
+        return reduce_in_place_of<T, 2>(op, comm, range, std::make_index_sequence<4>{});
+    } else {
+      if (group == 2) return reduce_in_place_of<T, 2>(op, comm, range, std::make_index_sequence<2>{});
+      if (group == 3) return reduce_in_place_of<T, 3>(op, comm, range, std::make_index_sequence<3>{});
+      if (group == 4) return reduce_in_place_of<T, 4>(op, comm, range, std::make_index_sequence<4>{});
+    }
   }
   reduce_range<T>(op, comm, range, [&](std::size_t first, std::span<const T> reduced) {
     for (std::size_t rank = 0; rank < comm.size(); ++rank)

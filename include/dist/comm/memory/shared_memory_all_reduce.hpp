@@ -48,8 +48,7 @@ struct SharedMemoryAllReduce {
           .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
       if (values.size_bytes() <= C::exchange_capacity) {
         comm_.exchange(call, std::span<const T>{values});
-        detail::reduce_block(op, comm_.size(), values,
-                             [&](std::size_t rank) { return comm_.template received<T>(rank); });
+        detail::reduce_members(op, comm_, values, [&](std::size_t rank) { return comm_.template received<T>(rank); });
         return;
       }
       const detail::Loan loan{comm_};
