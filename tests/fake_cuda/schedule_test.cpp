@@ -194,6 +194,25 @@ TEST_CASE("a wait for a device is one for all its work") {
   REQUIRE(cudaSetDevice(0) == cudaSuccess);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(log.load() == 12);
+  gpu::synchronize(other);
+}
+
+TEST_CASE("after a wait for a device the host uses what its streams wrote, also where they were done before") {
+  for (const fake_cuda::Options& machine : every_schedule()) {
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const cudaStream_t a = gpu::stream(), b = gpu::stream();
+    int* const from = gpu::pinned<int>(2);
+    int* const to = gpu::pinned<int>(2);
+    from[0] = 1;
+    from[1] = 2;
+    REQUIRE(cudaMemcpyAsync(to, from, 4, cudaMemcpyDefault, a) == cudaSuccess);
+    REQUIRE(cudaMemcpyAsync(to + 1, from + 1, 4, cudaMemcpyDefault, b) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(to[0] == 1);
+    CHECK(to[1] == 2);
+    from[0] = from[1] = 0;
+  }
 }
 
 TEST_CASE("functions of a stream neither call CUDA nor touch the memory of a GPU") {

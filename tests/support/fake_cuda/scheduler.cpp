@@ -17,6 +17,7 @@ namespace fake_cuda {
 namespace {
 
 std::map<std::uint64_t, OperationRef> pending;  // by number: an order in which they may run
+std::map<int, Moment> ends;                     // by device: of all its operations that are done
 std::uint64_t next_number = 0;
 std::size_t run_count = 0;
 std::mt19937_64 random_numbers;
@@ -51,6 +52,7 @@ void run_work(const Operation& operation) {
 void execute(Operation& operation) {
   const OpenedMemory opened{operation};
   const Execution host = Execution::current();
+  Moment& end_on_device = ends[operation.device];
   Execution self{operation.name.c_str()};
   running = &operation;
   self.enter();
@@ -59,6 +61,7 @@ void execute(Operation& operation) {
   for (const OperationRef& before : operation.before) follow(*before);
   run_work(operation);
   operation.end.mark();
+  end_on_device.mark();
   host.enter();
   self.end();
   running = nullptr;
@@ -182,6 +185,8 @@ void wait_for_device(int device) {
   for (const auto& [number, operation] : pending)
     if (operation->device == device) waited.push_back(operation);
   for (const OperationRef& operation : waited) wait_for(operation);
+  const SeenSync seen;
+  ends[device].follow();
 }
 
 bool poll(const OperationRef& operation) {
