@@ -1,5 +1,6 @@
-// How an all-reduce between nodes scales from 2 to 1,024 of them: the product's own algorithms in the virtual time of the
-// tests' simulated network, with the constants of several networks. Nothing is measured: the figures are the same on
+// How an all-reduce between nodes scales from 2 to 1,024 of them, and the agreement on the call that comes before: the
+// product's own algorithms and protocol in the virtual time of the tests' simulated network, with the constants of several
+// networks. Nothing is measured: the figures are the same on
 // every machine.
 //
 //   bench_simulated_network [MOST_NODES]
@@ -14,6 +15,7 @@
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
+#include <support/simulated_meeting.hpp>
 #include <support/simulated_network.hpp>
 
 #include "support/arguments.hpp"
@@ -74,5 +76,11 @@ int main(int argc, char** argv) {
                     all_reduce_time<dist::RingAllReduce>(nodes, bytes, network.costs), by_choice);
         std::fflush(stdout);
       }
+    std::printf("%9s %6s %12s %12s\n", "agreement", "nodes", "messages", "time");
+    for (const std::size_t nodes : node_counts) {
+      if (nodes > most) continue;
+      const support::AgreementCost cost = support::agreement_cost(nodes, network.costs);
+      std::printf("%9s %6zu %12zu %12.1f\n", "", nodes, cost.messages, 1e6 * cost.seconds);
+    }
   }
 }

@@ -2,6 +2,7 @@
 // virtual time is that of the model.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/messages/dissemination.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/meeting.hpp>
 #include <dist/comm/messages/message_costs.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
@@ -17,6 +20,7 @@
 #include <dist/core/reduce_op.hpp>
 
 #include <support/sanitizers.hpp>
+#include <support/simulated_meeting.hpp>
 #include <support/simulated_network.hpp>
 
 namespace {
@@ -34,6 +38,9 @@ constexpr std::size_t some_ranks[] = {2, 3, 5, 8, 16, 64, 100, 1024};
 
 using Byte = std::uint8_t;
 constexpr support::Metered<dist::Sum> metered_sum;
+
+/// Equal within 5 %, also where seconds are few.
+[[nodiscard]] doctest::Approx about(double seconds) { return doctest::Approx(seconds).scale(0).epsilon(0.05); }
 
 [[nodiscard]] Byte value_of(std::size_t rank, std::size_t i) { return static_cast<Byte>(7 * rank + i % 13); }
 [[nodiscard]] Byte sum_of(std::size_t ranks, std::size_t i) {
@@ -147,7 +154,7 @@ TEST_CASE("a ring takes the time of the model, and its sums are right") {
     CAPTURE(ranks);
     const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
     const double seconds = all_reduce_seconds<dist::RingAllReduce>(ranks, bytes);
-    CHECK(seconds == doctest::Approx(ring_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+    CHECK(seconds == about(ring_seconds(ethernet, bytes, ranks)));
   }
 }
 
@@ -156,7 +163,7 @@ TEST_CASE("halving and doubling take the time of the model between any number of
     CAPTURE(ranks);
     const std::size_t bytes = even_bytes(ranks, ranks < 64 ? 256 : 4);
     const double seconds = all_reduce_seconds<dist::HalvingDoublingAllReduce>(ranks, bytes);
-    CHECK(seconds == doctest::Approx(halving_doubling_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+    CHECK(seconds == about(halving_doubling_seconds(ethernet, bytes, ranks)));
   }
 }
 
@@ -166,7 +173,7 @@ TEST_CASE("a tree takes the time of the model, and its sums are right") {
       CAPTURE(ranks);
       CAPTURE(bytes);
       const double seconds = all_reduce_seconds<dist::TreeAllReduce>(ranks, bytes);
-      CHECK(seconds == doctest::Approx(tree_seconds(ethernet, bytes, ranks)).epsilon(0.05));
+      CHECK(seconds == about(tree_seconds(ethernet, bytes, ranks)));
     }
   }
 }
@@ -176,9 +183,42 @@ TEST_CASE("few bytes between many members take one way of doubling") {
     CAPTURE(ranks);
     const double seconds = all_reduce_seconds<dist::HalvingDoublingAllReduce>(ranks, 16);
     const double bytes = static_cast<double>(16 * (ranks - 1));
-    CHECK(seconds == doctest::Approx(static_cast<double>(dist::detail::doubling_rounds(ranks)) * ethernet.latency +
-                                     bytes * (ethernet.per_byte + ethernet.per_reduced_byte))
-                         .epsilon(0.05));
+    CHECK(seconds == about(static_cast<double>(dist::detail::doubling_rounds(ranks)) * ethernet.latency +
+                           bytes * (ethernet.per_byte + ethernet.per_reduced_byte)));
+  }
+}
+
+TEST_CASE("an agreement takes at most 2 log2(P) messages a member, one after the other") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    const support::AgreementCost cost = support::agreement_cost(ranks, ethernet);
+    const std::size_t partners = dist::detail::Dissemination{0, ranks}.partners();
+    CHECK(cost.messages == partners);
+    CHECK(static_cast<double>(cost.messages) <= 2 * std::log2(ranks));
+    const double of_one = ethernet.latency + ethernet.per_byte * sizeof(dist::detail::Meeting::Message);
+    CHECK(cost.seconds == about(static_cast<double>(partners) * of_one));
+  }
+}
+
+TEST_CASE("members of which one differs all learn that in the same meeting, and meet in the next one") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    SimulatedNetwork network{ranks, ethernet};
+    std::size_t refused = 0;
+    static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+      support::SimulatedMeeting meeting{comm};
+      for (const std::size_t other : {std::size_t{0}, ranks / 2}) {
+        meeting.meet({.operation = "barrier"});
+        try {
+          meeting.meet({.operation = "all_reduce", .elements = comm.rank() == other ? 2U : 1U});
+        } catch (const dist::CollectiveMismatch&) {
+          ++refused;
+        }
+      }
+      meeting.meet({.operation = "barrier"});
+    }));
+    CHECK(refused == 2 * ranks);
+    CHECK(network.most_messages() == 5 * dist::detail::Dissemination{0, ranks}.partners());
   }
 }
 
