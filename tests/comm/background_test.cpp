@@ -26,6 +26,7 @@ using dist::BackgroundProgress;
 using support::NodeMember;
 using support::what_throws;
 using Alone = BackgroundCollectives<dist::SelfCollectives>;
+static_assert(dist::Work<Alone::Started>);
 
 /// What the test and the collectives of `Gated` see of each other.
 struct Gate {
@@ -78,7 +79,7 @@ TEST_CASE("copies of one process are reduced in their order, and all get the res
     copies[2][i] = -1e8f;
   }
   float* const places[] = {copies[0].data(), copies[1].data(), copies[2].data()};
-  background.wait(background.start_all_reduce(dist::sum, std::span<float* const>{places}, dist::IndexRange{10, 1990}));
+  background.start_all_reduce(dist::sum, std::span<float* const>{places}, dist::IndexRange{10, 1990}).wait();
   int wrong = 0;
   for (const auto& copy : copies)
     for (std::size_t i = 10; i < 1990; ++i) wrong += copy[i] != 0;
@@ -96,8 +97,7 @@ TEST_CASE("the mean divides by all copies, and 16-bit values are rounded once") 
   using B = dist::BFloat16;
   B first[] = {B{256.0f}}, second[] = {B{1.0f}}, third[] = {B{1.0f}};  // 257 is no bfloat16, 258 is
   B* const shorts[] = {first, second, third};
-  background.start_all_reduce(dist::sum, std::span<B* const>{shorts}, dist::IndexRange{0, 1});
-  background.wait_all();
+  background.start_all_reduce(dist::sum, std::span<B* const>{shorts}, dist::IndexRange{0, 1}).wait();
   for (const float* copy : {one, two}) {
     CHECK(copy[0] == 2);
     CHECK(copy[1] == 20);
@@ -113,13 +113,17 @@ TEST_CASE("a collective goes on while the caller does something else, and ends b
   const auto one = background.start_all_reduce(dist::sum, of(first));
   const auto two = background.start_all_reduce(dist::sum, of(second));
   Gate::await(gate.entered, 1);
-  CHECK(!background.is_done(one));
+  CHECK(!one.is_done());
   gate.opened = 1;
-  background.wait(one);
+  one.wait();
   CHECK(first == 2);
-  CHECK(!background.is_done(two));
+  CHECK(!two.is_done());
   gate.opened = 2;
-  background.wait(two);
+  two.wait();
+  CHECK(two.is_done());
+  CHECK(background.done() == 2);
+  two.wait();  // once more, and for one before
+  one.wait();
   CHECK(second == 11);
   CHECK(gate.threads[0] == gate.threads[1]);
   CHECK(gate.threads[0] != std::this_thread::get_id());
@@ -129,18 +133,34 @@ TEST_CASE("many may be started before any is waited for, and several threads may
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   std::vector<float> values(100);
-  std::vector<std::uint32_t> tickets;
-  for (float& value : values) tickets.push_back(background.start_all_reduce(dist::sum, of(value)));
+  std::vector<BackgroundCollectives<Gated>::Started> works;
+  for (float& value : values) works.push_back(background.start_all_reduce(dist::sum, of(value)));
   std::vector<std::thread> waiting;
   std::atomic<int> wrong{0};
   for (std::size_t which : {std::size_t{99}, std::size_t{50}, std::size_t{0}})
     waiting.emplace_back([&, which] {
-      background.wait(tickets[which]);
+      works[which].wait();
       for (std::size_t i = 0; i <= which; ++i) wrong += values[i] != 1;
     });
   gate.opened = 100;
   for (std::thread& thread : waiting) thread.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("what nobody waits for goes on, and where nothing was started there is nothing to wait for") {
+  Gate gate;
+  gate.opened = 10;
+  float values[] = {0, 0};
+  {
+    BackgroundCollectives<Gated> background{Gated{&gate}};
+    static_cast<void>(background.start_all_reduce(dist::sum, of(values[0])));
+    static_cast<void>(background.start_all_reduce(dist::sum, of(values[1])));
+    const BackgroundCollectives<Gated>::Started nothing;
+    CHECK(nothing.is_done());
+    nothing.wait();
+  }
+  CHECK(values[0] == 1);
+  CHECK(values[1] == 1);
 }
 
 TEST_CASE("an exception surfaces where its collective or a later one is waited for, and nothing is done after it") {
@@ -152,14 +172,15 @@ TEST_CASE("an exception surfaces where its collective or a later one is waited f
   const auto before = background.start_all_reduce(dist::sum, of(values[0]));
   const auto failing = background.start_all_reduce(dist::sum, of(values[1]));
   const auto after = background.start_all_reduce(dist::sum, of(values[2]));
-  CHECK(what_throws<std::exception>([&] { background.wait(after); }) == "the wire is cut");
-  CHECK(what_throws<std::exception>([&] { background.wait(failing); }) == "the wire is cut");
-  background.wait(before);
+  CHECK(what_throws<std::exception>([&] { after.wait(); }) == "the wire is cut");
+  for (int again = 0; again < 2; ++again)
+    CHECK(what_throws<std::exception>([&] { failing.wait(); }) == "the wire is cut");
+  before.wait();
   CHECK(values[0] == 1);
   CHECK(values[2] == 0);
   CHECK(background.is_broken());
   CHECK(what_throws<std::exception>([&] { background.require_whole(); }) == "the wire is cut");
-  CHECK(what_throws<std::exception>([&] { background.wait(background.start_all_reduce(dist::sum, of(values[2]))); }) ==
+  CHECK(what_throws<std::exception>([&] { background.start_all_reduce(dist::sum, of(values[2])).wait(); }) ==
         "the wire is cut");
   CHECK(gate.entered == 2);
 }
@@ -168,15 +189,20 @@ TEST_CASE("settle lets what has begun come to its end, and drops the rest") {
   Gate gate;
   BackgroundCollectives<Gated> background{Gated{&gate}};
   float values[] = {0, 0, 0};
-  for (float& value : values) background.start_all_reduce(dist::sum, of(value));
+  const auto begun = background.start_all_reduce(dist::sum, of(values[0]));
+  const auto dropped = background.start_all_reduce(dist::sum, of(values[1]));
+  const auto last = background.start_all_reduce(dist::sum, of(values[2]));
   Gate::await(gate.entered, 1);
   std::thread settling{[&] { background.settle(); }};
   std::this_thread::sleep_for(20ms);
   gate.opened = 10;
   settling.join();
+  begun.wait();
   CHECK(values[0] == 1);
+  for (const auto& work : {dropped, last})
+    CHECK(what_throws<dist::InvalidArgument>([&] { work.wait(); }).find("was dropped") != std::string::npos);
   CHECK(values[2] == 0);
-  background.wait(background.start_all_reduce(dist::sum, of(values[2])));
+  background.start_all_reduce(dist::sum, of(values[2])).wait();
   CHECK(values[2] == 1);
 }
 
@@ -187,13 +213,13 @@ TEST_CASE("after abandon one process goes on, and a group of several has to be m
     gate.opened = 10;
     BackgroundCollectives<Gated> background{Gated{&gate, members}};
     float value = 0;
-    background.wait(background.start_all_reduce(dist::sum, of(value)));
+    background.start_all_reduce(dist::sum, of(value)).wait();
     background.abandon(std::runtime_error{"the disk is full"});
     CHECK(gate.abandoned == 1);
     CHECK(background.failures() == 1);
     CHECK(background.is_broken() == (members > 1));
     const std::string message =
-        what_throws<std::exception>([&] { background.wait(background.start_all_reduce(dist::sum, of(value))); });
+        what_throws<std::exception>([&] { background.start_all_reduce(dist::sum, of(value)).wait(); });
     if (members == 1) {
       CHECK(message == "nothing was thrown");
       CHECK(value == 2);
@@ -215,16 +241,16 @@ TEST_CASE("where no other thread may communicate, the waiting one does it all, a
   const auto last = background.start_all_reduce(dist::sum, of(second));
   std::this_thread::sleep_for(10ms);
   CHECK(gate.entered == 0);
-  std::thread other{[&] { background.wait(last, false); }};
-  background.wait(last);
+  std::thread other{[&] { last.wait(false); }};
+  last.wait();
   other.join();
   CHECK(first == 1);
   CHECK(second == 1);
   for (const std::thread::id thread : gate.threads) CHECK(thread == std::this_thread::get_id());
 
   gate.fails = 2;
-  background.start_all_reduce(dist::sum, of(first));
-  CHECK(what_throws<std::exception>([&] { background.wait_all(); }) == "the wire is cut");
+  CHECK(what_throws<std::exception>([&] { background.start_all_reduce(dist::sum, of(first)).wait(); }) ==
+        "the wire is cut");
   background.start_all_reduce(dist::sum, of(first));
   background.settle();
   CHECK(first == 1);
@@ -235,9 +261,10 @@ TEST_CASE("once warm, nothing is allocated") {
   std::vector<float> one(5000), two(5000);
   float* const copies[] = {one.data(), two.data()};
   const auto round = [&] {
+    Alone::Started last;
     for (int i = 0; i < 40; ++i)
-      background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 5000});
-    background.wait_all();
+      last = background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 5000});
+    last.wait();
   };
   round();
   const std::size_t before = allocations;
@@ -250,8 +277,8 @@ TEST_CASE("collectives are recorded in a trace") {
   dist::Trace trace;
   float one[] = {1}, two[] = {2};
   float* const copies[] = {one, two};
-  background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 1}, {&trace, "sum", 8});
-  background.wait_all();
+  background.start_all_reduce(dist::sum, std::span<float* const>{copies}, dist::IndexRange{0, 1}, {&trace, "sum", 8})
+      .wait();
   REQUIRE(trace.events().size() == 1);
   CHECK(trace.events()[0].name() == "sum");
   CHECK(trace.events()[0].number == 8);
@@ -269,7 +296,7 @@ bool wait_ends_by(NodeMember& member, std::size_t elements = 1000) {
   std::vector<float> values(elements, 1.0f);
   const auto start = std::chrono::steady_clock::now();
   try {
-    background.wait(background.start_all_reduce(dist::sum, std::span{values}));
+    background.start_all_reduce(dist::sum, std::span{values}).wait();
   } catch (const Expected& error) {
     return background.is_broken() && std::chrono::steady_clock::now() - start < 5s;
   }
@@ -289,9 +316,10 @@ TEST_CASE("processes reduce copies of all their replicas in the background") {
       for (int step = 0; step < 20; ++step) {
         for (std::size_t i = 0; i < 3000; ++i) one[i] = rank, two[i] = 10;
         float* const copies[] = {one.data(), two.data()};
+        BackgroundCollectives<InWindow>::Started last;
         for (const dist::IndexRange bucket : {dist::IndexRange{2000, 3000}, dist::IndexRange{0, 2000}})
-          background.start_all_reduce(dist::sum, std::span<float* const>{copies}, bucket);
-        background.wait_all();
+          last = background.start_all_reduce(dist::sum, std::span<float* const>{copies}, bucket);
+        last.wait();
         const auto sum = static_cast<float>(count * (count - 1) / 2 + 10 * count);
         for (std::size_t i = 0; i < 3000; ++i) wrong += one[i] != sum || two[i] != sum;
       }

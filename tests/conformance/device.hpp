@@ -208,6 +208,19 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
     }
   }
 
+  SUBCASE("what was put into a queue is done once that was waited for") {
+    static_assert(dist::Work<typename D::Queue>);
+    conformance::Replicas<D> replicas{1};
+    const auto queue = replicas.queue();
+    const std::size_t slice = replicas.template slice<float>(1000);
+    for (int round = 0; round < 2; ++round) {
+      queue.fill(replicas.template at<float>(0, slice, 1000), 1.0f);
+      queue.wait();
+      CHECK(queue.is_done());
+      queue.wait();
+    }
+  }
+
   SUBCASE("work of one queue follows an event of another") {
     conformance::Replicas<D> replicas{2};
     constexpr std::size_t count = 1000;

@@ -57,7 +57,9 @@ TEST_CASE("a worker alone ends with its own data, and posts nothing to anybody (
     }
   NoAgreement::Pass pass = NoAgreement::begin();
   for (const bool holds : {true, false}) {
-    pass.post(holds);
+    pass.start(holds);
+    CHECK(pass.is_done());
+    pass.wait();
     CHECK(pass.any() == holds);
     CHECK(pass.all() == holds);
   }

@@ -38,6 +38,10 @@ class Meeting {
   void settle(std::size_t pass, std::size_t round) {
     static_cast<void>(wait(pass, round, [&](const Round& said) { return said.posts == members_; }));
   }
+  [[nodiscard]] bool is_settled(std::size_t pass, std::size_t round) const {
+    const std::lock_guard lock{mutex_};
+    return rounds_.at({pass, round}).posts == members_;
+  }
   bool any(std::size_t pass, std::size_t round) {
     const auto decided = [&](const Round& said) { return said.holding > 0 || said.posts == members_; };
     return wait(pass, round, decided).holding > 0;
@@ -82,10 +86,14 @@ class MeetingAgreement {
   class Pass {
    public:
     Pass(Meeting& meeting, std::size_t number) : meeting_(&meeting), number_(number) {}
-    void post(bool holds) {
-      if (posts_ > 0) meeting_->settle(number_, posts_ - 1);
+    void start(bool holds) {
+      wait();
       meeting_->post(number_, posts_++, holds);
     }
+    void wait() {
+      if (posts_ > 0) meeting_->settle(number_, posts_ - 1);
+    }
+    [[nodiscard]] bool is_done() const { return posts_ == 0 || meeting_->is_settled(number_, posts_ - 1); }
     bool any() { return meeting_->any(number_, posts_ - 1); }
     bool all() { return meeting_->all(number_, posts_ - 1); }
 

@@ -1,5 +1,6 @@
 #include <dist/device/device.hpp>
 
+#include <array>
 #include <cstddef>
 #include <span>
 
@@ -32,6 +33,7 @@ struct QueueWithoutEvents {
   using Place = dist::HostMemory;
   static void enter() {}
   static void wait() {}
+  static bool is_done() { return true; }
 };
 
 }  // namespace
@@ -50,6 +52,16 @@ TEST_CASE("a queue works, orders and waits") {
   CHECK(dist::Queue<dist::Cpu::Queue>);
   CHECK(!dist::Queue<QueueWithoutEvents>);
   CHECK(!dist::Queue<int>);
+}
+
+TEST_CASE("a queue that works later says when all that was put there is done") {
+  const testing::GuardedDevice::Queues queues{std::array<std::size_t, 1>{0}};
+  const testing::GuardedDevice::Queue queue = queues[0];
+  CHECK(queue.is_done());
+  queue.for_each({0, 1}, dist::detail::TouchNothing{});
+  CHECK(!queue.is_done());
+  queue.wait();
+  CHECK(queue.is_done());
 }
 
 TEST_CASE("the memory of replicas is made from their devices") {

@@ -282,13 +282,13 @@ TEST_CASE("a worker that fails while a collective goes on in the background keep
   const Soon soon;
   const std::string said = failure([&] {
     strategy.run([&](auto& replica) {
-      const auto ticket = background->start_all_reduce(dist::sum, std::span<float>{gradients});
+      const auto reduction = background->start_all_reduce(dist::sum, std::span<float>{gradients});
       if (my_rank() == 1) {
         std::this_thread::sleep_for(50ms);
         throw std::runtime_error("the loss is NaN");
       }
       static_cast<void>(replica.all_reduce(dist::sum, 1.0F));
-      background->wait(ticket);
+      reduction.wait();
     });
   });
   CHECK(has(said, "the loss is NaN"));

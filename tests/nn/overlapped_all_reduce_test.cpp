@@ -149,7 +149,7 @@ TEST_CASE("buckets are reduced while the layers before still compute, as the tra
       ready(elements);
       // The other layers compute for as long as the buckets of the last one, bias and kernel, need.
       if (is_first)
-        while (!background->is_done(2)) std::this_thread::yield();
+        while (background->done() < 2) std::this_thread::yield();
       is_first = false;
     });
     overlap.wait(replica);

@@ -10,10 +10,12 @@ static_assert(dist::data::Agreement<dist::WorkerAgreement<dist::mpi::Agreement>>
 
 TEST_CASE("one process agrees with itself, and asks nobody") {
   auto pass = dist::WorkerAgreement<dist::mpi::Agreement>{}.begin();
-  pass.post(true);
+  pass.start(true);
+  CHECK(pass.is_done());
+  pass.wait();
   CHECK(pass.any());
   CHECK(pass.all());
-  pass.post(false);
+  pass.start(false);
   CHECK_FALSE(pass.any());
   CHECK_FALSE(pass.all());
 }
@@ -23,11 +25,13 @@ TEST_CASE("several processes agree through MPI, pass after pass (spec I24, I25)"
   const dist::WorkerAgreement agreement{dist::mpi::Agreement{world}};
   for (int round = 0; round < 3; ++round) {
     auto pass = agreement.begin();
-    pass.post(world.rank() == 0);
+    pass.start(world.rank() == 0);
     CHECK(pass.any());
-    pass.post(world.rank() == 0);
+    pass.start(world.rank() == 0);
     CHECK(pass.all() == (world.size() == 1));
-    pass.post(false);
+    pass.start(false);
+    pass.wait();
+    CHECK(pass.is_done());
     CHECK_FALSE(pass.any());
   }
 }

@@ -90,6 +90,10 @@ class GuardedDevice {
       work.push_back(std::move(task));
       ++put;
     }
+    [[nodiscard]] bool is_done() const {
+      const std::lock_guard lock{machine().mutex};
+      return done == put;
+    }
     void work_until(std::size_t number) {
       const Working working;
       while (done < number) {
@@ -159,6 +163,7 @@ class GuardedDevice {
         put([stream = event.stream_, number = event.number_] { stream->work_until(number); });
     }
     void wait() const { stream_->work_until(stream_->put); }
+    [[nodiscard]] bool is_done() const { return stream_->is_done(); }
 
    private:
     friend class GuardedDevice;

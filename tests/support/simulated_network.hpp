@@ -236,7 +236,7 @@ class SimulatedNetwork::Communicator {
       return channel.received++;
     });
   }
-  void finish(Transfer& transfer) const {
+  void wait(Transfer& transfer) const {
     network_->take_turn(rank_);
     Channel& channel = network_->channel(transfer.from, transfer.to);
     const auto is_under_way = [&] {

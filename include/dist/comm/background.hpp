@@ -22,6 +22,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/trace.hpp>
+#include <dist/core/work.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/wait.hpp>
 
@@ -33,8 +34,8 @@ enum class BackgroundProgress : unsigned char {
   while_waiting,  ///< by the thread that waits for them: where no other thread may communicate
 };
 
-/// Collectives that are started, go on while the caller computes, and are waited for. They are done one after the other
-/// in the order in which they were started, which must be the same on all members. `Ops` are collectives of a group of
+/// Collectives that are started, go on while the caller computes, and are waited for (Work). They are done one after the
+/// other in the order in which they were started, which must be the same on all members. `Ops` are collectives of a group of
 /// their own, which nobody else uses: of one member (SelfCollectives) only copies within this process are reduced.
 ///
 /// A deadline that passes, a peer that fails, or a call that differs ends a collective with the exception of the group;
@@ -42,9 +43,31 @@ enum class BackgroundProgress : unsigned char {
 /// left it at different calls, so it has to be made anew. A group of this process alone goes on after `abandon`.
 template <TellsFailures Ops>
 class BackgroundCollectives {
- public:
   /// Names what was started: later ones have larger numbers, modulo 2^32.
   using Ticket = std::uint32_t;
+
+ public:
+  /// A collective that was started: a Work that must not outlive its BackgroundCollectives. Copies are the same work, for
+  /// which several threads may wait. Without one, nothing was started.
+  class Started {
+   public:
+    Started() = default;
+
+    /// Returns when this and all that were started before are done; throws what ended one of them, InvalidArgument where
+    /// `settle` dropped it. With BackgroundProgress::while_waiting, where one thread only may communicate, `performs`
+    /// says that this is the one.
+    void wait(bool performs = true) const {
+      if (all_ != nullptr) all_->wait(ticket_, performs);
+    }
+    [[nodiscard]] bool is_done() const noexcept { return all_ == nullptr || all_->is_done(ticket_); }
+
+   private:
+    friend class BackgroundCollectives;
+    Started(BackgroundCollectives& all, Ticket ticket) noexcept : all_(&all), ticket_(ticket) {}
+
+    BackgroundCollectives* all_ = nullptr;
+    Ticket ticket_ = 0;
+  };
 
   /// Throws OutOfMemory when the system gives no thread.
   explicit BackgroundCollectives(Ops ops, BackgroundProgress progress = BackgroundProgress::by_a_thread)
@@ -67,7 +90,7 @@ class BackgroundCollectives {
   /// Replaces `values` by their reduction over the group's members. They must stay, untouched, until waited for. A
   /// collective call.
   template <class T, ReduceOp<T> Op>
-  Ticket start_all_reduce(Op, std::span<T> values, const TraceLabel& label = {}) {
+  Started start_all_reduce(Op, std::span<T> values, const TraceLabel& label = {}) {
     return push({.perform = &reduce_values<T, Op>,
                  .copies = values.data(),
                  .count = 1,
@@ -78,26 +101,13 @@ class BackgroundCollectives {
   /// reduction over all of them, the copies of this process first, in their order. Members have equally many. The
   /// pointers, too, must stay until waited for.
   template <class T, ReduceOp<T> Op>
-  Ticket start_all_reduce(Op, std::span<T* const> copies, IndexRange elements, const TraceLabel& label = {}) {
+  Started start_all_reduce(Op, std::span<T* const> copies, IndexRange elements, const TraceLabel& label = {}) {
     DIST_EXPECT(!copies.empty());
     return push({.perform = &reduce_copies<T, Op>,
                  .copies = const_cast<T**>(copies.data()),
                  .count = copies.size(),
                  .elements = elements,
                  .label = label});
-  }
-
-  /// Returns when all up to `ticket` are done; throws what one of them threw. Any thread, and several at once; but with
-  /// BackgroundProgress::while_waiting, where one thread only may communicate, `performs` says that this is the one.
-  void wait(Ticket ticket, bool performs = true) {
-    await(ticket, performs);
-    const std::lock_guard lock{mutex_};
-    if (failure_ && !before(ticket, failed_)) std::rethrow_exception(failure_);
-  }
-  /// The same for all that were started.
-  void wait_all() { wait(last_ticket()); }
-  [[nodiscard]] bool is_done(Ticket ticket) const noexcept {
-    return !before(done_.load(std::memory_order_acquire), ticket);
   }
 
   /// Waits for collectives that have begun and drops the others: for a caller that leaves without waiting and whose
@@ -128,6 +138,8 @@ class BackgroundCollectives {
                                "Make what uses them, such as nn::OverlappedAllReduce, anew on all workers")),
            started_);
   }
+  /// How many are done so far, modulo 2^32.
+  [[nodiscard]] std::uint32_t done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// Calls of `abandon` so far: what was under way then was not finished.
   [[nodiscard]] std::size_t failures() const noexcept {
     const std::lock_guard lock{mutex_};
@@ -156,11 +168,18 @@ class BackgroundCollectives {
   [[nodiscard]] static bool before(Ticket one, Ticket other) noexcept {
     return static_cast<std::int32_t>(one - other) < 0;
   }
-  [[nodiscard]] Ticket last_ticket() const noexcept {
-    const std::lock_guard lock{mutex_};
-    return started_;
-  }
 
+  [[nodiscard]] bool is_done(Ticket ticket) const noexcept {
+    return !before(done_.load(std::memory_order_acquire), ticket);
+  }
+  void wait(Ticket ticket, bool performs) {
+    await(ticket, performs);
+    const std::lock_guard lock{mutex_};
+    if (failure_ && !before(ticket, failed_)) std::rethrow_exception(failure_);
+    if (!before(ticket, first_dropped_) && !before(last_dropped_, ticket))
+      throw InvalidArgument("A collective in the background was waited for that was dropped",
+                            "a failure, or the end of what had started it, came before it began", "Start it again");
+  }
   void await(Ticket ticket, bool performs) {
     if (progress_ == BackgroundProgress::while_waiting && performs)
       while (!is_done(ticket)) perform_first();
@@ -169,7 +188,7 @@ class BackgroundCollectives {
   }
 
   /// The queue keeps its memory, a ring that grows when it is full.
-  Ticket push(const Task& task) {
+  Started push(const Task& task) {
     Ticket ticket = 0;
     {
       const std::lock_guard lock{mutex_};
@@ -182,7 +201,7 @@ class BackgroundCollectives {
       ticket = ++started_;
     }
     if (progress_ == BackgroundProgress::by_a_thread) call_thread();
-    return ticket;
+    return {*this, ticket};
   }
 
   /// For a task, or for the end, which is a call without one.
@@ -202,6 +221,7 @@ class BackgroundCollectives {
   }
   /// Called by one thread, that of this object or the one that may communicate, when there is a task.
   void perform_first() noexcept {
+    const Ticket ticket = done_.load(std::memory_order_relaxed) + 1;
     Task task;
     bool skips = false;
     {
@@ -210,8 +230,11 @@ class BackgroundCollectives {
       first_ = (first_ + 1) % tasks_.size();
       --waiting_;
       skips = drops_ || failure_ != nullptr;
+      if (drops_) {
+        if (last_dropped_ + 1 != ticket) first_dropped_ = ticket;
+        last_dropped_ = ticket;
+      }
     }
-    const Ticket ticket = done_.load(std::memory_order_relaxed) + 1;
     if (!skips) {
       try {
         const TraceSpan span{task.label};
@@ -274,6 +297,8 @@ class BackgroundCollectives {
   Ticket failed_ = 0;  // the first that failed
   std::size_t failures_ = 0;
   bool drops_ = false;
+  Ticket first_dropped_ = 1;  // the last ones in a row; none so far
+  Ticket last_dropped_ = 0;
   AlignedBuffer<std::byte> scratch_;
   std::atomic<std::uint32_t> calls_{0};  // to the thread: one for each task, and one to end
   std::atomic<Ticket> done_{0};

@@ -110,7 +110,7 @@ concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C 
 };
 
 /// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all
-/// are about to do the same. `start_send` and `start_receive` return at once, and `finish` when the bytes have been
+/// are about to do the same. `start_send` and `start_receive` return at once, and `wait(transfer)` when the bytes have been
 /// sent or received; messages from one member to another arrive in the order in which they were sent, and as long as
 /// they were. `scratch(which, bytes)` is memory for work, kept from call to call.
 template <class C>
@@ -120,7 +120,7 @@ concept PassesMessages = Communicator<C> &&
   comm.announce(call);
   { comm.start_send(out, std::size_t{0}) } -> std::same_as<typename C::Transfer>;
   { comm.start_receive(in, std::size_t{0}) } -> std::same_as<typename C::Transfer>;
-  requires requires(typename C::Transfer transfer) { comm.finish(transfer); };
+  requires requires(typename C::Transfer transfer) { comm.wait(transfer); };
   { comm.scratch(std::size_t{0}, std::size_t{0}) } -> std::same_as<std::byte*>;
 };
 

@@ -255,7 +255,7 @@ struct NeighborExchange {
     for (std::size_t at = 0; at < receives.size(); ++at)
       if (receives[at].peer == comm.rank())
         copy_message(nth_with(sends, comm.rank(), number_of(receives, at))->data, receives[at]);
-    for (typename C::Transfer& transfer : transfers) comm.finish(transfer);
+    for (typename C::Transfer& transfer : transfers) comm.wait(transfer);
     return {};
   }
   /// While it lives, calls are parts of a neighbour exchange: they do not fit other calls of the same kind.

@@ -6,23 +6,24 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/core/work.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/cardinality.hpp>
 
 namespace dist::data {
 
-/// One worker's part in what is agreed on in one pass over the data. `post(holds)` says whether something holds on this
-/// worker and does not wait for the answers to it: what `any()` and `all()` return, which wait until the posts of the
-/// other workers decide whether it holds on one of them, or on all. A post that nobody asked about is settled by the
-/// next one, which waits for it.
+/// One worker's part in what is agreed on in one pass over the data: Work that is started again for each question.
+/// `start(holds)` says whether something holds on this worker and does not wait for what the others say: `wait()` does,
+/// and `any()` and `all()` only until that decides whether it holds on one of the workers, or on all. The next `start`
+/// waits for what was started before.
 ///
-/// All workers post equally often. A pass may end with a post that is not settled, and takes it back without waiting.
+/// All workers start equally often. A pass may end before what it started is done, and takes it back without waiting.
 /// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
 ///
 /// A pass that has `note_thrown_by_data(what)` tells the others what a worker's data threw, where that ends the pass.
 template <class P>
-concept AgreementPass = std::movable<P> && requires(P pass, bool holds) {
-  pass.post(holds);
+concept AgreementPass = Work<P> && requires(P pass, bool holds) {
+  pass.start(holds);
   { pass.any() } -> std::same_as<bool>;
   { pass.all() } -> std::same_as<bool>;
 };
@@ -38,7 +39,9 @@ concept Agreement = std::copy_constructible<A> && requires(const A& agreement) {
 struct NoAgreement {
   class Pass {
    public:
-    void post(bool holds) noexcept { holds_ = holds; }
+    void start(bool holds) noexcept { holds_ = holds; }
+    static void wait() noexcept {}
+    [[nodiscard]] static bool is_done() noexcept { return true; }
     [[nodiscard]] bool any() const noexcept { return holds_; }
     [[nodiscard]] bool all() const noexcept { return holds_; }
 
@@ -52,9 +55,9 @@ struct NoAgreement {
 /// The end of one pass, where all workers meet (spec I24, I25): with Remainder::keep a step runs if any worker has data
 /// for it, with Remainder::drop if all have.
 ///
-/// A worker that has data knows the answer of `keep` beforehand. It posts and goes on, so that the others' answers
-/// arrive while it computes; only a worker without data waits for them. Where all workers' data are infinite nothing is
-/// posted after the first step (spec I23).
+/// A worker that has data knows the answer of `keep` beforehand. It starts the question and goes on, so that the others'
+/// answers arrive while it computes; only a worker without data waits for them. Where all workers' data are infinite
+/// nothing is asked after the first step (spec I23).
 template <Agreement A>
 class AgreedEnd {
  public:
@@ -86,7 +89,7 @@ class AgreedEnd {
     if (!runs) state_ = State::ended;
     return runs;
   }
-  /// Whether there is no further step; nothing is posted then.
+  /// Whether there is no further step; nothing is asked then.
   [[nodiscard]] bool is_over() const noexcept { return state_ == State::ended; }
 
  private:
@@ -95,11 +98,11 @@ class AgreedEnd {
   /// Every worker asks, whatever its own data are: a shard may be empty where those of the others repeat for ever.
   bool all_are_endless(bool has_data) {
     if constexpr (std::same_as<A, NoAgreement>) return false;
-    pass_.post(is_infinite_ && has_data);
+    pass_.start(is_infinite_ && has_data);
     return pass_.all();
   }
   bool agree(bool has_data) {
-    pass_.post(has_data);
+    pass_.start(has_data);
     if (last_step_ == Remainder::drop) return pass_.all();
     return has_data || pass_.any();
   }

@@ -92,6 +92,7 @@ struct Cpu {
     static constexpr void record(Event&) noexcept {}
     static constexpr void wait_for(const Event&) noexcept {}
     static constexpr void wait() noexcept {}
+    [[nodiscard]] static constexpr bool is_done() noexcept { return true; }
   };
   /// Of replicas on these devices, which need nothing.
   struct Queues {

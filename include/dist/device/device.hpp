@@ -11,6 +11,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/work.hpp>
 
 namespace dist {
 
@@ -38,9 +39,11 @@ struct FloatOfIndex {
 /// - `fill(to, value)`: every element.
 /// - `record(event)` notes what was put so far; `wait_for(event)`, on any queue of the device's type, puts what follows
 ///   after that, without waiting on the host. An `Event{queue}` that was not recorded is over.
-/// - `wait()`: returns when all that was put is done; the host then sees what it wrote.
+/// - `wait()`: returns when all that was put is done; the host then sees what it wrote. The queue is the Work of all that
+///   was started there.
 template <class Q>
-concept Queue = std::copyable<Q> && Place<typename Q::Place> && std::constructible_from<typename Q::Event, const Q&> &&
+concept Queue = std::copyable<Q> && Work<Q> && Place<typename Q::Place> &&
+    std::constructible_from<typename Q::Event, const Q&> &&
     requires(const Q queue, IndexRange range, SpanIn<const float, typename Q::Place> read,
              SpanIn<float, typename Q::Place> write, std::span<const float> of_host, std::span<float> to_host,
              typename Q::Event& event) {
@@ -55,6 +58,7 @@ concept Queue = std::copyable<Q> && Place<typename Q::Place> && std::constructib
   queue.record(event);
   queue.wait_for(event);
   queue.wait();
+  queue.is_done();
 };
 
 /// The memory that a strategy gives its variables: a region on the device of each replica, given by the devices'

@@ -20,6 +20,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
+#include <dist/core/work.hpp>
 #include <dist/nn/parameter.hpp>
 
 namespace dist::nn {
@@ -28,8 +29,8 @@ namespace dist::nn {
 /// outside replica functions.
 template <class S>
 concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceLabel label) {
-  strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label);
-  strategy.background()->wait(0, true);
+  { strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label) } -> Work;
+  strategy.background()->start_all_reduce(sum, std::span<float* const>{copies, 1}, IndexRange{}, label).wait(true);
   strategy.background()->settle();
   strategy.background()->require_whole();
   { strategy.background()->failures() } -> std::convertible_to<std::size_t>;
@@ -38,7 +39,9 @@ concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceL
 namespace detail {
 
 /// What a strategy reduces with in the background; nothing where there is one replica.
-struct NoBackground {};
+struct NoBackground {
+  struct Started {};
+};
 template <class S>
 struct BackgroundOf {
   using Type = NoBackground;
@@ -163,7 +166,7 @@ class OverlappedAllReduce {
             "Call net.backward(replica, loss, overlap.on_ready(replica)) before overlap.wait(replica)");
       detail::meet_here(replica);  // afterwards all replicas have all their gradients, and so all buckets are started
       mine.is_open = false;
-      background_->wait(last_ticket(), local == 0);
+      last_started().wait(local == 0);
     }
   }
 
@@ -227,16 +230,16 @@ class OverlappedAllReduce {
       for (const Local& each : locals_) ready = std::min(ready, each.ready);
       for (; started_ < ready; ++started_) {
         const std::size_t bucket = started_ % buckets_.size();
-        ticket_ = background_->start_all_reduce(
+        last_ = background_->start_all_reduce(
             sum, std::span<Element* const>{copies_}, buckets_[bucket],
             TraceLabel{trace_, "all_reduce of bucket", static_cast<std::int64_t>(bucket)});
       }
     }
   }
 
-  [[nodiscard]] auto last_ticket() {
+  [[nodiscard]] auto last_started() {
     const std::lock_guard lock{mutex_};
-    return ticket_;
+    return last_;
   }
 
   Network* network_;
@@ -248,8 +251,8 @@ class OverlappedAllReduce {
   std::mutex mutex_;
   std::vector<Local> locals_;
   std::uint64_t started_ = 0;  // buckets, counted like `ready`
-  std::uint32_t ticket_ = 0;   // of the last of them
-  std::size_t failures_ = 0;   // of the background, when the counts started
+  [[no_unique_address]] typename Background::Started last_{};
+  std::size_t failures_ = 0;  // of the background, when the counts started
 };
 
 template <class S, class Network>

@@ -19,12 +19,16 @@ class WorkerAgreement {
     Pass() = default;
     explicit Pass(typename Between::Pass between) : between_(std::move(between)) {}
 
-    void post(bool holds) {
+    void start(bool holds) {
       if (between_)
-        between_->post(holds);
+        between_->start(holds);
       else
-        alone_.post(holds);
+        alone_.start(holds);
     }
+    void wait() {
+      if (between_) between_->wait();
+    }
+    [[nodiscard]] bool is_done() const { return !between_ || between_->is_done(); }
     void note_thrown_by_data(std::string_view what) {
       if (between_) between_->note_thrown_by_data(what);
     }

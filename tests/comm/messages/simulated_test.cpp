@@ -78,18 +78,18 @@ TEST_CASE("a message takes alpha + n beta, and each member sends and receives on
     if (comm.rank() == 0) {
       auto first = comm.start_send(four, 1);
       auto second = comm.start_send(four, 2);
-      comm.finish(first);
-      comm.finish(second);
+      comm.wait(first);
+      comm.wait(second);
     } else if (comm.rank() == 1) {
       auto first = comm.start_receive(four, 0);
-      comm.finish(first);
+      comm.wait(first);
       auto second = comm.start_send(four, 2);
-      comm.finish(second);
+      comm.wait(second);
     } else {
       auto first = comm.start_receive(four, 0);
       auto second = comm.start_receive(four, 1);
-      comm.finish(first);
-      comm.finish(second);
+      comm.wait(first);
+      comm.wait(second);
     }
   });
   CHECK(seconds == doctest::Approx(18));
@@ -119,7 +119,7 @@ TEST_CASE("messages from one rank to another come in the order in which they wer
         const std::span<int> one{&value, 1};
         auto transfer = sends ? comm.start_send(std::as_bytes(one), 1 - comm.rank())
                               : comm.start_receive(std::as_writable_bytes(one), 1 - comm.rank());
-        comm.finish(transfer);
+        comm.wait(transfer);
         if (!sends) received.push_back(value);
       }
     }));
@@ -133,7 +133,7 @@ TEST_CASE("ranks that wait for each other, disagree or throw end the run with an
   CHECK_THROWS_WITH_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
                          const std::vector<int> unwound(100);
                          auto transfer = comm.start_receive(memory, (comm.rank() + 1) % 4);
-                         comm.finish(transfer);
+                         comm.wait(transfer);
                        })),
                        "all wait for each other: rank 0 for a message of rank 1", std::runtime_error);
   CHECK_THROWS_AS(static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {

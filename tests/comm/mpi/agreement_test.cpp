@@ -42,17 +42,35 @@ std::size_t run_steps(const Agreement& agreement, std::size_t mine, Remainder la
 
 }  // namespace
 
-TEST_CASE("a post holds on one of the workers, on all, or on none (spec I24, I25)") {
+TEST_CASE("what is asked holds on one of the workers, on all, or on none (spec I24, I25)") {
   const Communicator workers = world();
   const Agreement agreement{workers};
   Agreement::Pass pass = agreement.begin();
   for (std::size_t round = 0; round < 40; ++round) {
     const bool mine = (round >> workers.rank() & 1) != 0;
     const std::size_t holding = round & ((1U << workers.size()) - 1);
-    pass.post(mine);
+    pass.start(mine);
     if (round % 3 == 0) CHECK(pass.any() == (holding != 0));
     if (round % 3 != 1) CHECK(pass.all() == (holding == (1U << workers.size()) - 1));
   }
+}
+
+TEST_CASE("a question is work: it is done when all have answered, and may be waited for twice") {
+  const Communicator workers = world();
+  const Agreement agreement{workers};
+  Agreement::Pass pass = agreement.begin();
+  CHECK(pass.is_done());  // nothing was asked
+  pass.wait();
+  workers.barrier();
+  if (workers.rank() == 0) pass.start(true);
+  if (workers.rank() == 0 && workers.size() > 1) CHECK_FALSE(pass.is_done());
+  workers.barrier();
+  if (workers.rank() > 0) pass.start(true);
+  pass.wait();
+  CHECK(pass.is_done());
+  pass.wait();
+  CHECK(pass.any());
+  CHECK(pass.all());
 }
 
 TEST_CASE("workers with data of different length end in the same step (spec I24, I25)") {
@@ -67,7 +85,7 @@ TEST_CASE("workers with data of different length end in the same step (spec I24,
   }
 }
 
-TEST_CASE("a worker that posted may wait elsewhere for one that waits for the answer (spec I24)") {
+TEST_CASE("a worker that said something may wait elsewhere for one that waits for the answer (spec I24)") {
   // The last worker has no data. The others, with theirs, post and wait in memory for its part of the step: they
   // do not come back to MPI before it has its answer.
   const Communicator workers = world();
@@ -124,7 +142,7 @@ TEST_CASE("a worker that does not come is named when the time is up (spec I24)")
     const Agreement agreement{workers, {.timeout = 100ms}};
     Agreement::Pass pass = agreement.begin();
     if (workers.rank() > 0) {
-      pass.post(false);
+      pass.start(false);
       CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("no word of worker 0 on host "),
                            dist::DeadlineExceeded);
     }
@@ -206,7 +224,7 @@ TEST_CASE(
     agreement.abandon("it will not come");
   } else {
     Agreement::Pass pass = agreement.begin();
-    pass.post(false);
+    pass.start(false);
     CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("out of luck"), dist::PeerError);
   }
   workers.barrier();
@@ -253,7 +271,7 @@ TEST_CASE("a worker that has left is not waited for, but for its last votes (spe
     const Agreement agreement{workers, {.timeout = 60s}};
     Agreement::Pass pass = agreement.begin();
     if (workers.rank() == last && last > 0) std::this_thread::sleep_for(5ms);
-    pass.post(workers.rank() == 0);
+    pass.start(workers.rank() == 0);
     CHECK((workers.rank() == 0 ? pass.any() : !pass.all()));
   }
 }
@@ -266,7 +284,7 @@ TEST_CASE("a process that is known to be lost ends the wait (spec O01)") {
   Agreement::Pass pass = agreement.begin();
   if (workers.rank() > 0) {
     health.lose({0, "there", "the test says so", false});
-    pass.post(false);
+    pass.start(false);
     CHECK_THROWS_AS(static_cast<void>(pass.any()), dist::Unavailable);
   }
   workers.barrier();
@@ -279,6 +297,6 @@ TEST_CASE("an agreement outlives what it was made of, and may be copied") {
   Agreement::Pass pass = copy.begin();
   Agreement::Pass other = agreement.begin();
   pass = std::move(other);
-  pass.post(true);
+  pass.start(true);
   CHECK(pass.all());
 }

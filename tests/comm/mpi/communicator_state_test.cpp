@@ -60,7 +60,7 @@ TEST_CASE("what is left of an interrupted collective is never taken for another'
   // Members 1 and up are waiting for member 0 when it fails; what they sent before is on its way.
   int old = 1000;
   CommunicatorState::Transfer early = state->start_send(std::as_bytes(std::span{&old, 1}), right);
-  state->finish(early, minute);
+  state->wait(early, minute);
   if (state->rank() == 0) {
     state->abandon("the disk is full");
   } else {
@@ -74,8 +74,8 @@ TEST_CASE("what is left of an interrupted collective is never taken for another'
   int theirs = -1;
   auto incoming = state->start_receive(std::as_writable_bytes(std::span{&theirs, 1}), left);
   auto outgoing = state->start_send(std::as_bytes(std::span{&mine, 1}), right);
-  state->finish(incoming, minute);
-  state->finish(outgoing, minute);
+  state->wait(incoming, minute);
+  state->wait(outgoing, minute);
   CHECK(theirs == static_cast<int>(left));
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("a member that waits for bytes that do not come says so, and is of no 
   if (state->rank() == 0) {
     std::byte never{};
     auto transfer = state->start_receive(std::span{&never, 1}, 1);
-    const std::string message = error_of<dist::DeadlineExceeded>([&] { state->finish(transfer, 50'000'000); });
+    const std::string message = error_of<dist::DeadlineExceeded>([&] { state->wait(transfer, 50'000'000); });
     CAPTURE(message);
     CHECK(message.find("worker 1 (host ") != std::string::npos);
     CHECK(message.find("all_reduce(sum) of 3 f32") != std::string::npos);
@@ -154,13 +154,13 @@ TEST_CASE("a member that leaves after the last collective disturbs none that are
     if (state->rank() != first) {
       if (state->rank() == (first + 1) % state->size()) std::this_thread::sleep_for(5ms);
       auto outgoing = state->start_send(std::as_bytes(std::span{&round, 1}), first);
-      state->finish(outgoing, minute);
+      state->wait(outgoing, minute);
     } else {
       for (std::size_t next = 1; next < state->size(); ++next) {
         int heard = -1;
         auto incoming =
             state->start_receive(std::as_writable_bytes(std::span{&heard, 1}), (first + next) % state->size());
-        state->finish(incoming, minute);
+        state->wait(incoming, minute);
         CHECK(heard == round);
       }
     }

@@ -106,8 +106,8 @@ TEST_CASE("bytes go to members and come from them, in order") {
       for (std::int32_t& value : mine) value += 100;
       Communicator::Transfer incoming = comm.start_receive(std::as_writable_bytes(std::span{theirs}), left);
       Communicator::Transfer outgoing = comm.start_send(std::as_bytes(std::span{mine}), right);
-      comm.finish(incoming);
-      comm.finish(outgoing);
+      comm.wait(incoming);
+      comm.wait(outgoing);
       CHECK(theirs == std::vector<std::int32_t>(count, static_cast<std::int32_t>(left) + 100 * (round + 1)));
     }
   }

@@ -37,6 +37,24 @@ TEST_CASE("a stream is owned by one, and others refer to it") {
   static_assert(!std::is_copy_constructible_v<Stream>);
 }
 
+TEST_CASE("a stream says when all that was put there is done") {
+  fake_cuda::Options lazy;
+  lazy.schedule = fake_cuda::Schedule::lazy;
+  fake_cuda::restart(lazy);
+  const Stream stream{0};
+  CHECK(stream.ref().is_done());
+  int ran = 0;
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(cudaLaunchHostFunc(
+                stream.ref().get(), [](void* count) { ++*static_cast<int*>(count); }, &ran) == cudaSuccess);
+  CHECK_FALSE(stream.ref().is_done());
+  stream.ref().wait();
+  CHECK(stream.ref().is_done());
+  CHECK(ran == 2);
+  fake_cuda::fail_call("cudaStreamQuery", cudaErrorLaunchFailure);
+  CHECK_THROWS_AS(static_cast<void>(stream.ref().is_done()), dist::CudaError);
+}
+
 TEST_CASE("a stream that cannot be made or waited for is an error, one that cannot be destroyed is not") {
   fake_cuda::restart({});
   fake_cuda::fail_call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);

@@ -41,10 +41,10 @@ class MessageRing : public ShardedReduction<MessageRing<C>, C> {
     for (std::size_t posted = 0, at = 0; at < segments; ++at) {
       for (; receives && posted < std::min(at + receives_ahead, segments); ++posted)
         incoming.receive(posted, values.bytes(values.segment(all, posted)), left());
-      if (receives) incoming.finish(at);
+      if (receives) incoming.wait(at);
       if (sends) outgoing.send(at, values.bytes(values.segment(all, at)), right());
     }
-    outgoing.finish_all();
+    outgoing.wait_for_all();
   }
 
   /// Each member's part of `all`, `part(rank)`, goes round to all others.
@@ -64,9 +64,9 @@ class MessageRing : public ShardedReduction<MessageRing<C>, C> {
         incoming.receive(posted, bytes_in(posted, 1), left());
       // What leaves in this step arrived in the one before, as number at - segments.
       outgoing.send(at, bytes_in(at, 0), right());
-      incoming.finish(at);
+      incoming.wait(at);
     }
-    outgoing.finish_all();
+    outgoing.wait_for_all();
   }
 
   /// Calls `use(first, reduced)` with blocks of the reduction of this member's shard, of many elements.
@@ -112,7 +112,7 @@ class MessageRing : public ShardedReduction<MessageRing<C>, C> {
         outgoing.send(at, own_bytes<T>(values, sums, out), right());
       else
         outgoing.send(at, travelling.bytes(out), right());
-      incoming.finish(at);
+      incoming.wait(at);
       const IndexRange in = range_in(at, 2);
       if (at < (steps - 1) * segments) {
         combine_into(op, sums.subspan(in.begin, in.size()), values.data() + in.begin);
@@ -124,7 +124,7 @@ class MessageRing : public ShardedReduction<MessageRing<C>, C> {
         }
       }
     }
-    outgoing.finish_all();
+    outgoing.wait_for_all();
     if (refused) std::rethrow_exception(refused);
   }
 

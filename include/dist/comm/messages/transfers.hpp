@@ -56,18 +56,18 @@ class InFlight {
     if (!bytes.empty()) start(number, comm_.start_receive(bytes, from));
   }
   void send(std::size_t number, std::span<const std::byte> bytes, std::size_t to) {
-    finish(number);
+    wait(number);
     if (!bytes.empty()) start(number, comm_.start_send(bytes, to));
   }
   /// Empty segments do not travel: nothing to wait for.
-  void finish(std::size_t number) {
+  void wait(std::size_t number) {
     Place& place = places_[number % size];
     if (!place.used) return;
-    comm_.finish(place.transfer);
+    comm_.wait(place.transfer);
     place.used = false;
   }
-  void finish_all() {
-    for (std::size_t number = 0; number < size; ++number) finish(number);
+  void wait_for_all() {
+    for (std::size_t number = 0; number < size; ++number) wait(number);
   }
 
  private:
@@ -99,9 +99,9 @@ void send_and_receive(const C& comm, std::span<const std::byte> out, std::size_t
     for (; posted < std::min(at + receives_ahead, receives); ++posted)
       incoming.receive(posted, segment(in, posted), from);
     outgoing.send(at, segment(out, at), to);
-    incoming.finish(at);
+    incoming.wait(at);
   }
-  outgoing.finish_all();
+  outgoing.wait_for_all();
 }
 template <PassesMessages C>
 void send(const C& comm, std::span<const std::byte> out, std::size_t to) {

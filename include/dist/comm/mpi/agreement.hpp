@@ -32,7 +32,7 @@ struct AgreementOptions {
 
 namespace detail {
 
-/// The vote of one member in one post, and what it hears from the others.
+/// The vote of one member on one question, and what it hears from the others.
 struct Votes {
   enum class Vote : unsigned char { no, yes, failed };
   /// Only a vote that failed has a text, and is sent with it.
@@ -283,7 +283,7 @@ class AgreementGroup {
 /// Lets the workers of a distributed dataset agree on its end, through MPI: a data::Agreement.
 ///
 /// Every member sends every other one a byte, so that an answer needs only that the others have asked: a
-/// member that has posted may compute, or wait in shared memory for one that waits for the answer here. (Members of a
+/// member that has voted may compute, or wait in shared memory for one that waits for the answer here. (Members of a
 /// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
 ///
 /// Waits end by DeadlineExceeded, which names the missing members; by Unavailable, where PeerHealth knows that a member
@@ -323,13 +323,15 @@ class Agreement {
       }
     }
 
-    void post(bool holds) {
+    void start(bool holds) {
       thrown_by_data_.clear();
-      static_cast<void>(group_->settle(*votes_));
+      wait();
       group_->start(*votes_, holds ? Vote::yes : Vote::no, tag_);
     }
     /// This member's data threw `what`: the others hear that if the exception ends the pass.
     void note_thrown_by_data(std::string_view what) { thrown_by_data_ = what; }
+    void wait() { static_cast<void>(group_->settle(*votes_)); }
+    [[nodiscard]] bool is_done() const { return votes_->are_settled(); }
     [[nodiscard]] bool any() { return group_->find_yes(*votes_); }
     [[nodiscard]] bool all() { return group_->settle(*votes_); }
 

@@ -98,7 +98,7 @@ class Communicator {
   /// At most 2^31 - 1 bytes at a time.
   [[nodiscard]] Transfer start_send(std::span<const std::byte> bytes, std::size_t to) const;
   [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) const;
-  void finish(Transfer& transfer) const;
+  void wait(Transfer& transfer) const;
 
   /// At least so many bytes, aligned to a cache line, until the next call with this `which`, of 0 to 3.
   [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const;

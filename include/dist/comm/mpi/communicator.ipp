@@ -112,7 +112,7 @@ DIST_INLINE_MPI Communicator::Transfer Communicator::start_receive(std::span<std
   return state_->start_receive(bytes, from);
 }
 
-DIST_INLINE_MPI void Communicator::finish(Transfer& transfer) const { state_->finish(transfer, timeout_); }
+DIST_INLINE_MPI void Communicator::wait(Transfer& transfer) const { state_->wait(transfer, timeout_); }
 
 DIST_INLINE_MPI std::byte* Communicator::scratch(std::size_t which, std::size_t bytes) const {
   return state_->scratch(which, bytes);

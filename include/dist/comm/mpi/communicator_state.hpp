@@ -123,7 +123,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] Transfer start_receive(std::span<std::byte> bytes, std::size_t from) {
     return transfers_.start_receive(comm_, bytes, from, data_tag());
   }
-  void finish(Transfer& transfer, std::int64_t timeout) {
+  void wait(Transfer& transfer, std::int64_t timeout) {
     poll_until(
         spins_, timeout, [&] { return Transfers::is_done(transfer); }, [&] { look(transfer.peer); },
         [&] {

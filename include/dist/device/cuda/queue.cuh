@@ -141,6 +141,7 @@ class Queue {
     stream().wait();
     state_->staging().deliver();
   }
+  [[nodiscard]] bool is_done() const { return stream().is_done(); }
 
  private:
   /// `copy(first byte, bytes)` for parts that the staging has room for.

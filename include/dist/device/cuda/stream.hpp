@@ -19,6 +19,12 @@ class StreamRef {
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
   /// Returns when all that was put there is done.
   void wait() const { DIST_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
+  [[nodiscard]] bool is_done() const {
+    const cudaError_t answer = cudaStreamQuery(stream_);
+    if (answer == cudaErrorNotReady) return false;
+    check(answer, "cudaStreamQuery(stream_)");
+    return true;
+  }
 
  private:
   int device_;
