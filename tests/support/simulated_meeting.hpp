@@ -31,8 +31,8 @@ class SimulatedMeeting {
     for (std::size_t partner = 0; partner < partners(); ++partner) {
       auto receive = comm_.start_receive(bytes_of(in_[partner]), meeting_.schedule().from(partner));
       auto send = comm_.start_send(bytes_of(out_[partner]), meeting_.schedule().to(partner));
-      comm_.finish(receive);
-      comm_.finish(send);
+      comm_.wait(receive);
+      comm_.wait(send);
       meeting_.receive(partner, in_[partner]);
       advance();
     }
