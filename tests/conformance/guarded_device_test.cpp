@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -90,6 +91,26 @@ TEST_CASE_TEMPLATE("replicas on a device", Maker, conformance::Make<One>, Make<1
     if constexpr (std::is_same_v<S, Guarded>)
       CHECK_THROWS_AS(strategy.run([&](auto& replica) { replica.broadcast(gradient.component(replica), 9); }),
                       dist::ReplicaError);
+  }
+  SUBCASE("reduce and apply in two halves, each replica its share, the same as that of the host's memory") {
+    auto gradient = strategy.template buffer<float>(shape);
+    auto sums = strategy.template buffer<float>(shape);
+    auto weights = strategy.template variable<float>(shape, counted);
+    strategy.run([&](auto& replica) {
+      const auto mine = gradient.component(replica), kept = sums.component(replica);
+      replica.queue().fill(mine, number_of(replica));
+      const dist::IndexRange share = replica.reduce_scatter(dist::mean, mine, kept);
+      CHECK(share == dist::shard_of(200, replica.replica_id().index(), replica.num_replicas_in_sync(), 16));
+      replica.update_shards(kept, weights.component(replica), TakeAway{});
+      std::vector<float> seen(kept.size());
+      replica.queue().copy(kept, std::span<float>{seen});
+      replica.queue().wait();
+      for (std::size_t i = 0; i < seen.size(); ++i)
+        CHECK(seen[i] == (share.begin <= i && i < share.end ? total / replicas : 0));
+      CHECK_THROWS_AS(static_cast<void>(replica.reduce_scatter(dist::sum, mine, kept.first(3))), dist::ShapeMismatch);
+    });
+    const dist::Tensor<float> after = weights.read(strategy.scope());
+    for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == counted[i] - total / replicas);
   }
   SUBCASE("have variables, which take numbers, tensors of the host and views of the device") {
     auto sum = strategy.template variable<float, dist::OnWrite, dist::Sum>(shape, counted);

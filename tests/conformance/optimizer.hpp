@@ -22,6 +22,7 @@
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/variable/queue_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -139,15 +140,22 @@ double largest_difference(std::span<const double> mine, const std::vector<double
   return worst;
 }
 
+/// A replica's copy of the weights.
+template <class S>
+std::vector<double> weights_of(S& strategy, TwoLayers<S>& net, std::size_t local) {
+  const auto scope = strategy.scope();
+  const auto copy = net.weights.component(scope, local);
+  std::vector<double> weights(copy.size());
+  dist::detail::copy_and_wait(scope.queue(local), copy, std::span<double>{weights});
+  return weights;
+}
+
 /// Whether all copies of the weights have the same bits, those of other processes too; there may be one.
 template <class S>
 bool mirrored(S& strategy, TwoLayers<S>& net) {
-  const auto first = net.weights.component(strategy.scope(), 0);
-  for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local) {
-    const auto other = net.weights.component(strategy.scope(), local);
-    for (std::size_t i = 0; i < first.size(); ++i)
-      if (first[i] != other[i]) return false;
-  }
+  const auto first = weights_of(strategy, net, 0);
+  for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local)
+    if (weights_of(strategy, net, local) != first) return false;
   if constexpr (has_workers<S>) {
     const auto equal = strategy.run([&](auto& replica) {
       const auto mine = net.weights.component(replica);
@@ -162,15 +170,22 @@ bool mirrored(S& strategy, TwoLayers<S>& net) {
   return true;
 }
 
+/// This replica's gradient in a call; the padding stays zero, as a network leaves it.
+template <class Net>
+void set_gradient(const auto& replica, Net& net, std::size_t call) {
+  const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
+  std::vector<double> values(Net::size);
+  for (const nn::Parameter& parameter : Net::parameter_list)
+    for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
+      values[i] = part * whole_gradient(i, call);
+  dist::detail::copy_and_wait(replica.queue(), std::span<const double>{values}, net.slopes.component(replica));
+}
+
 template <class S, class Net, class Optimizer, class... Option>
 void take_steps(S& strategy, Net& net, Optimizer& optimizer, std::size_t first, std::size_t last, Option... option) {
   for (std::size_t call = first; call < last; ++call)
     strategy.run([&](auto& replica) {
-      const auto mine = net.slopes.component(replica);
-      const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
-      for (const nn::Parameter& parameter : Net::parameter_list)
-        for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
-          mine[i] = part * whole_gradient(i, call);  // the padding stays zero, as a network leaves it
+      set_gradient(replica, net, call);
       optimizer.apply_gradients(replica, option...);
     });
 }
@@ -213,7 +228,7 @@ void check_skipped_aggregation(S& strategy) {
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
       const Trained expected = train_in_loops<Net>({.rate = 0.125, .momentum = 0.5}, 5,
                                                    part_of_gradient(strategy.first_local_replica() + local, replicas));
-      CHECK(largest_difference<Net>(net.weights.component(strategy.scope(), local), expected.weights) < 1e-12);
+      CHECK(largest_difference<Net>(weights_of(strategy, net, local), expected.weights) < 1e-12);
     }
     CHECK(optimizer.iterations(strategy.scope()) == 5);
     if (replicas > 1) CHECK_THROWS(take_steps(strategy, net, optimizer, 5, 6));
@@ -224,11 +239,8 @@ void check_skipped_aggregation(S& strategy) {
                             nn::With{momentum, nn::GlobalClipNorm{2.0f}, nn::AverageWeights{.momentum = 0.75f}}};
     for (std::size_t call = 0; call < 5; ++call)
       strategy.run([&](auto& replica) {
+        set_gradient(replica, net, call);
         const auto mine = net.slopes.component(replica);
-        const double part = part_of_gradient(replica.replica_id().index(), replica.num_replicas_in_sync());
-        for (const nn::Parameter& parameter : Net::parameter_list)
-          for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i)
-            mine[i] = part * whole_gradient(i, call);
         replica.all_reduce(dist::sum, mine);
         optimizer.apply_gradients(replica, nn::skip_aggregation);
       });
@@ -239,7 +251,7 @@ void check_skipped_aggregation(S& strategy) {
     CHECK(mirrored(strategy, net));
     optimizer.finalize(strategy.scope());
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local)
-      CHECK(largest_difference<Net>(net.weights.component(strategy.scope(), local), expected.averages) < 1e-12);
+      CHECK(largest_difference<Net>(weights_of(strategy, net, local), expected.averages) < 1e-12);
   }
 }
 

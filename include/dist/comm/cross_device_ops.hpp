@@ -9,6 +9,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -83,6 +84,8 @@ concept ReducesMemoryIn = Where::host_accessible ||
   ops.all_reduce(Op{}, values);
   ops.broadcast(std::size_t{0}, values);
   ops.reduce_and_apply(Op{}, values, values, update);
+  { ops.reduce_scatter(Op{}, values, values) } -> std::same_as<IndexRange>;
+  ops.update_shards(DeviceSpan<const T, Where>{values}, values, update);
 };
 
 /// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the

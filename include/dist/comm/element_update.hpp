@@ -8,6 +8,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/vectors.hpp>
 
 namespace dist {
@@ -110,6 +111,26 @@ DIST_ALWAYS_INLINE void update_block(const Update& update, std::size_t first, st
 template <class T, ElementUpdate<T> Update>
 void update_range(const Update& update, std::size_t first, std::span<T> weights, std::span<const T> gradients) {
   with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update_block(update, first, weights, gradients); });
+}
+
+/// One element of an update by a queue.
+template <class T, class Update>
+struct UpdateInPlace {
+  Update update;
+  const T* gradients;
+  T* weights;
+  DIST_HD void operator()(std::size_t i) const { weights[i] = update(i, weights[i], gradients[i]); }
+};
+
+/// The same of all elements of a replica, by its queue where the host cannot touch them.
+template <class Queue, class T, ElementUpdate<T> Update>
+void update_on(const Queue&, const Update& update, std::span<T> weights, std::type_identity_t<std::span<const T>> by) {
+  update_range(update, 0, weights, by);
+}
+template <class Queue, class T, Place Where, ElementUpdate<T> Update>
+void update_on(const Queue& queue, const Update& update, DeviceSpan<T, Where> weights,
+               std::type_identity_t<DeviceSpan<const T, Where>> by) {
+  queue.for_each({0, weights.size()}, UpdateInPlace<T, Update>{update, by.data(), weights.data()});
 }
 
 /// An update of elements that are counted from element `offset` of all.

@@ -4,24 +4,13 @@
 
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/self.hpp>
-#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/device.hpp>
 
 namespace dist {
-
-namespace detail {
-/// One element of an update of device memory.
-template <class T, class Update>
-struct UpdateInPlace {
-  Update update;
-  const T* gradients;
-  T* weights;
-  DIST_HD void operator()(std::size_t i) const { weights[i] = update(i, weights[i], gradients[i]); }
-};
-}  // namespace detail
 
 /// The collectives of a group of one whose replica computes on a device that is not the host: those of the host's memory
 /// are identities, and so are those of the device's, but for updates, which are put into the replica's queue.
@@ -48,7 +37,16 @@ class SelfOnQueue : public SelfCollectives {
 
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update, Place Where>
   void reduce_and_apply(Op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update) const {
-    queue_.for_each({0, mirror.size()}, detail::UpdateInPlace<T, Update>{update, gradient.data(), mirror.data()});
+    detail::update_on(queue_, update, mirror, gradient);
+  }
+  template <class T, ReduceOp<T> Op, Place Where>
+  IndexRange reduce_scatter(Op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept) const {
+    queue_.copy(values, kept);
+    return {0, kept.size()};
+  }
+  template <class T, ElementUpdate<T> Update, Place Where>
+  void update_shards(DeviceSpan<const T, Where> gradients, DeviceSpan<T, Where> mirror, const Update& update) const {
+    detail::update_on(queue_, update, mirror, gradients);
   }
 
  private:

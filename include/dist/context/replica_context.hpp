@@ -403,6 +403,31 @@ class ReplicaContext {
     }
   }
 
+  /// The same two halves of elements in memory of the replicas' devices. The first puts this replica's share of the
+  /// reduction into the same places of `kept`, which are not the values themselves unless there is one replica, and
+  /// returns which places these are.
+  template <Reducible T, Place Where, class Op>
+  IndexRange reduce_scatter(Op op, DeviceSpan<T, Where> values, DeviceSpan<T, Where> kept,
+                            const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_reduce_op<Op, T>()) {
+      require_gradient_for_each("reduce_scatter", values.size(), kept.size());
+      return collective("reduce_scatter", options,
+                        [&](const Collectives& ops) { return ops.reduce_scatter(op, values, kept); });
+    }
+    return {};
+  }
+  template <class G, Reducible T, Place Where, class Update>
+    requires std::same_as<std::remove_const_t<G>, T>
+  void update_shards(DeviceSpan<G, Where> gradients, DeviceSpan<T, Where> mirror, const Update& update,
+                     const CommunicationOptions& options = {}) const {
+    if constexpr (detail::require_element_update<Update, T>()) {
+      require_gradient_for_each("update_shards", gradients.size(), mirror.size());
+      collective("update_shards", options, [&](const Collectives& ops) {
+        ops.update_shards(DeviceSpan<const T, Where>{gradients}, mirror, update);
+      });
+    }
+  }
+
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
   /// is that of replica `rank`. What one writes there no other may read or write. `operation`, a literal, is how
   /// messages call it. A collective call, with the same type on every replica.

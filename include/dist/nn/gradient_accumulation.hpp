@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +16,20 @@
 
 namespace dist::nn {
 
+namespace detail {
+template <class T>
+struct AddTerm {
+  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const { return static_cast<T>(total + term); }
+};
+template <class T>
+struct AddTermAndDivide {
+  T parts;
+  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const {
+    return static_cast<T>(static_cast<T>(total + term) / parts);
+  }
+};
+}  // namespace detail
+
 /// Adds up the gradients of several calls on each replica, without communication (nn::AccumulateGradients).
 template <class S, class T>
 class GradientAccumulation {
@@ -25,6 +37,8 @@ class GradientAccumulation {
   using Buffer = decltype(std::declval<S&>().template buffer<U>(Shape{}, std::string{}));
 
  public:
+  using Span = typename Buffer<T>::Span;
+
   /// Of so many elements, for an optimizer of that name. Throws OutOfMemory.
   GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer)
       : total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
@@ -32,21 +46,17 @@ class GradientAccumulation {
 
   /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
   /// before that nothing.
-  [[nodiscard]] std::optional<std::span<T>> add(const InReplica auto& replica, std::span<T> gradient,
-                                                std::int64_t steps) const {
+  [[nodiscard]] std::optional<Span> add(const InReplica auto& replica, Span gradient, std::int64_t steps) const {
     if (steps == 1) return gradient;
-    const std::span<T> total = total_.component(replica);
+    const Span total = total_.component(replica);
     std::int64_t& calls = calls_.component(replica)[0];
-    if (calls == 0) {
-      std::copy(gradient.begin(), gradient.end(), total.begin());
-    } else {
-      const T parts = static_cast<T>(steps);
-      const std::span<const T> terms{gradient};
-      if (calls + 1 < steps)
-        dist::detail::update_range(Add{}, 0, total, terms);
-      else
-        dist::detail::update_range(AddAndDivide{parts}, 0, total, terms);
-    }
+    const auto queue = total_.queue(replica);
+    if (calls == 0)
+      queue.copy(gradient, total);
+    else if (calls + 1 < steps)
+      dist::detail::update_on(queue, detail::AddTerm<T>{}, total, gradient);
+    else
+      dist::detail::update_on(queue, detail::AddTermAndDivide<T>{static_cast<T>(steps)}, total, gradient);
     calls = (calls + 1) % steps;
     if (calls != 0) return std::nullopt;
     return total;
@@ -54,21 +64,11 @@ class GradientAccumulation {
 
   /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see. See Trackable.
   void track(auto& visit) {
-    visit("calls", TrackedBuffer<Buffer<std::int64_t>, OnlyFirstReplica>{calls_});
+    visit("calls", TrackedBuffer<decltype(calls_), OnlyFirstReplica>{calls_});
     visit("total", TrackedBuffer<Buffer<T>, Sum>{total_});
   }
 
  private:
-  struct Add {
-    DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const { return static_cast<T>(total + term); }
-  };
-  struct AddAndDivide {
-    T parts;
-    DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t, T total, T term) const {
-      return static_cast<T>(static_cast<T>(total + term) / parts);
-    }
-  };
-
   Buffer<T> total_;
   // Since the last mean.
   decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) calls_;

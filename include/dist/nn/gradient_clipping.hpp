@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -23,15 +24,30 @@ namespace dist::nn {
 namespace detail {
 
 /// By what a parameter's gradients of that norm are multiplied. NaN stays NaN.
-[[nodiscard]] inline double scale_of(const ClipNorm& clip, double norm) {
+[[nodiscard]] DIST_HD inline double scale_of(const ClipNorm& clip, double norm) {
   const double limit = double{clip.norm};
   return limit / (norm <= limit ? limit : norm);
 }
 /// By what all gradients, of that norm together, are multiplied: NaN unless all are finite.
-[[nodiscard]] inline double scale_of(const GlobalClipNorm& clip, double norm) {
+[[nodiscard]] DIST_HD inline double scale_of(const GlobalClipNorm& clip, double norm) {
   const double limit = double{clip.norm};
   return (norm <= limit ? 1.0 : limit / norm) + (norm - norm);
 }
+
+/// Squared norms become scales.
+template <class Clip>
+struct ScaleBySquare {
+  Clip clip;
+  double* values;
+  DIST_HD void operator()(std::size_t i) const { values[i] = scale_of(clip, std::sqrt(values[i])); }
+};
+template <class T>
+struct SquareOf {
+  const T* values;
+  DIST_HD double operator()(std::size_t i) const {
+    return static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  }
+};
 
 }  // namespace detail
 
@@ -44,6 +60,8 @@ template <class S, class T, class Clip>
 class GradientClipping {
  public:
   static constexpr bool by_parameter = std::is_same_v<Clip, ClipNorm>;
+  template <class U>
+  using Span = typename S::Device::template Span<U>;
 
   /// Of so many elements in so many segments, for an optimizer of that name. Throws OutOfMemory.
   GradientClipping(S& strategy, std::size_t elements, std::size_t segments, std::string_view optimizer)
@@ -54,35 +72,44 @@ class GradientClipping {
 
   /// What is to be applied, and by what it is to be multiplied: one scale for each segment, or one for all.
   struct Clipped {
-    std::span<const T> gradients;
-    std::span<const double> scales;
+    Span<const T> gradients;
+    Span<const double> scales;
   };
 
   /// The sums of the replicas' gradients, of this replica's share. A collective call.
-  [[nodiscard]] Clipped reduce(const InReplica auto& replica, std::span<T> gradient,
+  [[nodiscard]] Clipped reduce(const InReplica auto& replica, Span<T> gradient,
                                std::span<const detail::Segment> segments, const Clip& clip) const {
-    const std::span<double> squares = no_squares(replica);
-    const std::span<T> sums = sums_ ? sums_->component(replica) : gradient;
-    replica.reduce_scatter(sum, gradient, [&](std::size_t first, std::span<const T> reduced) {
-      T* const kept = sums.data() + first;
-      if (kept != reduced.data()) std::copy(reduced.begin(), reduced.end(), kept);
-      add_squares(squares, segments, first, reduced);
-    });
+    const Span<double> squares = no_squares(replica);
+    const Span<T> sums = sums_ ? sums_->component(replica) : gradient;
+    if constexpr (is_here) {
+      replica.reduce_scatter(sum, gradient, [&](std::size_t first, std::span<const T> reduced) {
+        T* const kept = sums.data() + first;
+        if (kept != reduced.data()) std::copy(reduced.begin(), reduced.end(), kept);
+        add_squares(squares, segments, first, reduced);
+      });
+    } else {
+      put_squares(replica.queue(), squares, segments, replica.reduce_scatter(sum, gradient, sums), sums);
+    }
     replica.all_reduce(sum, squares);
-    return {sums, scales_from(squares, clip)};
+    return {sums, scales_from(replica, squares, clip)};
   }
   /// This replica's gradients as they are.
-  [[nodiscard]] Clipped take(const InReplica auto& replica, std::span<T> gradient,
-                             std::span<const detail::Segment> segments, const Clip& clip) const {
-    const std::span<double> squares = no_squares(replica);
-    add_squares(squares, segments, 0, gradient);
-    return {gradient, scales_from(squares, clip)};
+  [[nodiscard]] Clipped take(const InReplica auto& replica, Span<T> gradient, std::span<const detail::Segment> segments,
+                             const Clip& clip) const {
+    const Span<double> squares = no_squares(replica);
+    if constexpr (is_here)
+      add_squares(squares, segments, 0, gradient);
+    else
+      put_squares(replica.queue(), squares, segments, {0, gradient.size()}, gradient);
+    return {gradient, scales_from(replica, squares, clip)};
   }
 
  private:
-  [[nodiscard]] std::span<double> no_squares(const InReplica auto& replica) const {
-    const std::span<double> squares = scales_.component(replica);
-    std::fill(squares.begin(), squares.end(), 0.0);
+  static constexpr bool is_here = S::Device::Place::host_accessible;
+
+  [[nodiscard]] Span<double> no_squares(const InReplica auto& replica) const {
+    const Span<double> squares = scales_.component(replica);
+    replica.queue().fill(squares, 0.0);
     return squares;
   }
   static void add_squares(std::span<double> squares, std::span<const detail::Segment> segments, std::size_t first,
@@ -91,8 +118,20 @@ class GradientClipping {
       squares[by_parameter ? which : 0] += detail::sum_of_squares(gradients.subspan(range.begin - first, range.size()));
     });
   }
-  [[nodiscard]] static std::span<const double> scales_from(std::span<double> squares, const Clip& clip) {
-    for (double& value : squares) value = detail::scale_of(clip, std::sqrt(value));
+  /// The same of the gradients of a range, by a reduction of each segment in the queue of the device.
+  static void put_squares(const auto& queue, Span<double> squares, std::span<const detail::Segment> segments,
+                          IndexRange range, Span<const T> gradients) {
+    const detail::SquareOf<T> square{gradients.data()};
+    if constexpr (!by_parameter)
+      queue.transform_reduce_to(sum, range, square, squares);
+    else
+      detail::for_each_segment(segments, range.begin, range.size(), [&](std::size_t which, IndexRange part) {
+        queue.transform_reduce_to(sum, part, square, squares.subspan(which, 1));
+      });
+  }
+  [[nodiscard]] static Span<const double> scales_from(const InReplica auto& replica, Span<double> squares,
+                                                      const Clip& clip) {
+    replica.for_each(squares.size(), detail::ScaleBySquare<Clip>{clip, squares.data()});
     return squares;
   }
 

@@ -41,6 +41,15 @@ template <class Network>
   requires requires { Network::stores_gradients; }
 inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
 
+/// What a replica brings to a step.
+template <class Network>
+[[nodiscard]] auto gradient_of(Network& network, const auto& replica) {
+  if constexpr (requires { network.take_gradients(replica); })
+    return network.take_gradients(replica);
+  else
+    return network.gradients().component(replica);
+}
+
 /// The owners of a network's elements, where it computes with them: those that update them in its `reduce_and_apply`.
 template <class Network>
 struct OwnersInNetwork : OnShard {

@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
@@ -22,15 +20,12 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/gradient_accumulation.hpp>
-#include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/optimizer_slots.hpp>
 #include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
-#include <dist/nn/optimizers/segmented_update.hpp>
-#include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/weight_average.hpp>
 #include <dist/variable/given_value.hpp>
@@ -66,6 +61,7 @@ class Optimizer {
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
   using Slots = OptimizerSlots<S, Element, detail::OwnersOf<Network>>;
   using Slot = typename Slots::Slot;
+  using Options = OptionState<S, Element, O>;
 
   /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
   /// OutOfMemory.
@@ -74,17 +70,10 @@ class Optimizer {
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
             Shape{}, 0, text(O::name, "/iterations"))),
-        slots_(strategy, O::name, slot_names(), network.parameters().size()) {
+        slots_(strategy, O::name, slot_names(), network.parameters().size()),
+        options_(strategy, network, function_) {
     detail::require_trainable(network.parameters());
     if constexpr (knows_lifetime) network_alive_ = network.lifetime();
-    const std::size_t parameters = network.parameters().size();
-    if constexpr (has_segments)
-      segments_ = detail::segments_of(network, [&](const std::string& parameter) {
-        if constexpr (has_option<O, WeightDecay>) return function_.template get<WeightDecay>().applies_to(parameter);
-        return true;
-      });
-    if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);
-    if constexpr (has_option<O, AccumulateGradients>) accumulation_.emplace(strategy, parameters, O::name);
   }
 
   /// A network of another type than this optimizer's, for a sentence.
@@ -182,15 +171,10 @@ class Optimizer {
     visit("learning_rate", function_.learning_rate);
     visit("iterations", iterations_);
     slots_.track(visit);
-    if constexpr (has_option<O, AccumulateGradients>) visit("accumulated", *accumulation_);
+    options_.track(visit);
   }
 
  private:
-  /// What norms are clipped by, if they are.
-  using Clip = std::conditional_t<has_option<O, ClipNorm>, ClipNorm, GlobalClipNorm>;
-  static constexpr bool clips_norm = has_option<O, Clip>;
-  using Clipping = GradientClipping<S, Element, Clip>;
-  static constexpr bool has_segments = clips_norm || has_option<O, WeightDecay>;
   /// Whether the network tells when it ends; others than nn::Network need not.
   static constexpr bool knows_lifetime = requires(const Network& network) { network.lifetime(); };
 
@@ -209,57 +193,24 @@ class Optimizer {
   void apply(const Replica& replica) {
     require_network();
     slots_.require_kind(replica, aggregate);
-    const std::optional<std::span<Element>> taken = gradient_of_call(replica);
-    if (!taken) return;
-    const std::span<Element> gradient = *taken;
-    const std::span<Element> mirror = network_->parameters().component(replica);
-    typename Clipping::Clipped clipped{gradient, {}};
-    if constexpr (clips_norm) {
-      const Clip& clip = function_.template get<Clip>();
-      clipped = aggregate ? clipping_->reduce(replica, gradient, segments_, clip)
-                          : clipping_->take(replica, gradient, segments_, clip);
-    }
+    const auto gradient = options_.accumulated(replica, function_, detail::gradient_of(*network_, replica));
+    if (!gradient) return;
+    const auto clipped = options_.template clipped<aggregate>(replica, function_, *gradient);
+    const auto mirror = network_->parameters().component(replica);
 
     const std::int64_t iteration = iterations_.value(replica) + 1;
     function_.template with_update<Element>(iteration, [&](const auto functor) {
-      const auto update = update_of(replica, functor, clipped.scales);
+      const auto update = options_.applied_to(replica, slots_.update(replica, functor), clipped);
       if constexpr (!stored)
         network_->reduce_and_apply(replica, update);
       else if constexpr (!aggregate)
-        dist::detail::update_range(update, 0, mirror, clipped.gradients);
-      else if constexpr (clips_norm)
+        dist::detail::update_on(replica.queue(), update, mirror, clipped.gradients);
+      else if constexpr (Options::clips_norm)
         replica.update_shards(clipped.gradients, mirror, update);
       else
-        replica.reduce_and_apply(sum, gradient, mirror, update);
+        replica.reduce_and_apply(sum, *gradient, mirror, update);
     });
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
-  }
-
-  /// The gradient that this call applies, the mean of several calls' where these make up one update; nothing before the
-  /// last of these.
-  [[nodiscard]] std::optional<std::span<Element>> gradient_of_call(const InReplica auto& replica) const {
-    std::span<Element> gradient;
-    if constexpr (requires { network_->take_gradients(replica); })
-      gradient = network_->take_gradients(replica);
-    else
-      gradient = network_->gradients().component(replica);
-    if constexpr (has_option<O, AccumulateGradients>)
-      return accumulation_->add(replica, gradient, function_.template get<AccumulateGradients>().steps);
-    return gradient;
-  }
-
-  /// The step's functor with its slots, and with what the options mean for each parameter.
-  template <class Functor>
-  [[nodiscard]] auto update_of(const InReplica auto& replica, Functor functor,
-                               [[maybe_unused]] std::span<const double> scales) const {
-    if constexpr (!has_segments) {
-      return slots_.update(replica, functor);
-    } else {
-      if constexpr (has_option<O, GlobalClipNorm>) functor.scale = static_cast<Element>(scales[0]);
-      const auto update = slots_.update(replica, functor);
-      return SegmentedUpdate<std::remove_const_t<decltype(update)>>{update, segments_.data(), segments_.size(),
-                                                                    has_option<O, ClipNorm> ? scales.data() : nullptr};
-    }
   }
 
   void require_network() const {
@@ -275,9 +226,7 @@ class Optimizer {
   decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
       Shape{}, 0, std::string{})) iterations_;
   Slots slots_;
-  std::vector<detail::Segment> segments_;
-  std::optional<Clipping> clipping_;
-  std::optional<GradientAccumulation<S, Element>> accumulation_;
+  Options options_;
 };
 
 template <class S, class Network, class O>

@@ -8,6 +8,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
 
@@ -23,9 +24,9 @@ class TrackedBuffer {
   /// See DistributedVariable::whole.
   [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
     auto& strategy = scope.strategy();
-    Tensor<Element> all{buffer_->shape()};
+    Tensor<Element> all{buffer_->shape()}, mine{buffer_->shape()};
     for (std::size_t local = 0; local < (sums ? strategy.num_local_replicas() : 1); ++local) {
-      const std::span<const Element> mine = buffer_->component(scope, local);
+      dist::detail::copy_and_wait(buffer_->queue(scope, local), buffer_->component(scope, local), mine.elements());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = local == 0 ? mine[i] : sum(all[i], mine[i]);
     }
     if constexpr (sums) strategy.workers().all_reduce(sum, all.elements());
@@ -35,8 +36,12 @@ class TrackedBuffer {
     auto& strategy = scope.strategy();
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
       const bool has_values = !sums || strategy.first_local_replica() + local == 0;
-      const std::span<Element> mine = buffer_->component(scope, local);
-      for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = has_values ? values[i] : Element{};
+      const auto queue = buffer_->queue(scope, local);
+      if (has_values)
+        queue.copy(values.elements(), buffer_->component(scope, local));
+      else
+        queue.fill(buffer_->component(scope, local), Element{});
+      queue.wait();
     }
   }
 

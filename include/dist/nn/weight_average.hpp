@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <span>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/core/tensor.hpp>
@@ -15,10 +13,8 @@ template <class Weights, class Slot>
 void take_average(const InCrossReplica auto& context, Weights& weights, const Slot& average, bool each_has_all) {
   using T = typename Weights::Element;
   if (each_has_all) {
-    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local) {
-      const std::span<const T> mine = average.component(context, local);
-      std::copy_n(mine.data(), mine.size(), weights.component(context, local).data());
-    }
+    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
+      weights.queue(context, local).copy(average.component(context, local), weights.component(context, local));
   } else {
     const auto whole = average.read(context);
     weights.assign(context, TensorView<const T>{whole});

@@ -25,16 +25,20 @@ template <class Device, class Context>
   else
     return typename Device::Queue{};
 }
-/// Outside replica functions that of the first reader of copy number `copy`.
+/// Outside replica functions that of a replica of this process.
 template <class Device, InCrossReplica Context>
-[[nodiscard]] auto queue_of([[maybe_unused]] const Context& context, [[maybe_unused]] std::size_t copy) {
-  if constexpr (std::same_as<Device, typename Context::Strategy::Device>) {
-    std::size_t reader = 0;
-    while (StoreOf<Context>::copy_of(reader) != copy) ++reader;
-    return context.queue(reader);
-  } else {
+[[nodiscard]] auto queue_of_replica([[maybe_unused]] const Context& context, [[maybe_unused]] std::size_t local) {
+  if constexpr (std::same_as<Device, typename Context::Strategy::Device>)
+    return context.queue(local);
+  else
     return typename Device::Queue{};
-  }
+}
+/// That of the first reader of copy number `copy`.
+template <class Device, InCrossReplica Context>
+[[nodiscard]] auto queue_of(const Context& context, std::size_t copy) {
+  std::size_t reader = 0;
+  while (StoreOf<Context>::copy_of(reader) != copy) ++reader;
+  return queue_of_replica<Device>(context, reader);
 }
 
 /// As many elements, of which one side may be the host's. They are there when it returns.

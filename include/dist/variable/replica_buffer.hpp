@@ -37,8 +37,11 @@ class ReplicaBuffer {
   /// The arena that owns the buffer; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
 
-  /// The queue that works in the calling replica's memory.
+  /// The queue that works in the calling replica's memory, or in that of one replica of this process.
   [[nodiscard]] auto queue(const InReplica auto& replica) const { return detail::queue_of<Device>(replica); }
+  [[nodiscard]] auto queue(const InCrossReplica auto& context, std::size_t local_replica) const {
+    return detail::queue_of_replica<Device>(context, local_replica);
+  }
 
   /// The calling replica's memory. Throws WrongStrategy when the context belongs to another strategy.
   [[nodiscard]] Span component(const InReplica auto& replica) const {

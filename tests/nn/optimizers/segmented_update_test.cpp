@@ -35,7 +35,7 @@ TEST_CASE("decay and scale are those of an element's parameter, in a loop of eac
   };
   for (const bool own_scales : {false, true}) {
     CAPTURE(own_scales);
-    const Update update{{{0.5f, 1}, {}}, segments.data(), segments.size(), own_scales ? scales.data() : nullptr};
+    const Update update{{{0.5f, 1}, {}}, segments.data(), segments.size(), own_scales ? scales.data() : nullptr, 1};
     std::vector<float> weights(40, 100);
     std::vector<float> gradients(40);
     for (std::size_t i = 0; i < 40; ++i) gradients[i] = static_cast<float>(i);

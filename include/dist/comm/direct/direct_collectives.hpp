@@ -73,6 +73,8 @@ struct DirectCollectives {
     using Host::all_reduce;
     using Host::broadcast;
     using Host::reduce_and_apply;
+    using Host::reduce_scatter;
+    using Host::update_shards;
 
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op, Span<T> values) const {
@@ -82,43 +84,83 @@ struct DirectCollectives {
     void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
       reduce<Op>("reduce_and_apply", gradient, mirror, update);
     }
+    /// The reduction of this replica's share of the values, into the same places of `kept`, which are not the values
+    /// themselves. Returns the share.
+    template <class T, ReduceOp<T> Op>
+    IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
+      together({.operation = "reduce_scatter", .reduction = Op::name, .elements = kept.size(), .dtype = dtype_name<T>},
+               values.data(), values.data(), [&] {
+                 const auto all = operands<const T>(0);
+                 T* const mine = kept.data();
+                 put_share<Op, T>(kept.size(), std::span{all}.first(size()), {&mine, 1}, 0, detail::TakeReduced{});
+               });
+      return share_of<T>(kept.size());
+    }
+    /// This replica's share of all mirrors is updated by its gradients.
+    template <class T, ElementUpdate<T> Update>
+    void update_shards(Span<const T> gradients, Span<T> mirror, const Update& update) const {
+      together({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data(),
+               mirror.data(), [&] {
+                 const auto all = operands<T>(1);
+                 const T* const mine = gradients.data();
+                 put_share<Sum, T>(mirror.size(), {&mine, 1}, std::span{all}.first(size()), rank(), update);
+               });
+    }
     template <class T>
     void broadcast(std::size_t root, Span<T> values) const {
       together({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root},
                values.data(), values.data(), [&] {
-                 if (this->communicator().rank() != root)
+                 if (rank() != root)
                    queue_.copy(Span<T>{this->communicator().template peer<T>(root, 0), values.size()}, values);
                });
     }
 
    private:
+    [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
+    [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
+
     template <class Op, class T, class Update>
     void reduce(std::string_view operation, Span<T> from, Span<T> to, const Update& update) const {
       together({.operation = operation, .reduction = Op::name, .elements = to.size(), .dtype = dtype_name<T>},
                from.data(), to.data(), [&] {
-                 if (this->communicator().size() <= 2)
-                   put_share<Op, 2>(to, update);
-                 else if (this->communicator().size() <= 4)
-                   put_share<Op, 4>(to, update);
-                 else
-                   put_share<Op, most_replicas>(to, update);
+                 const auto values = operands<const T>(0);
+                 const auto mirrors = operands<T>(1);
+                 put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(size()), rank(),
+                                  update);
                });
     }
 
-    /// Puts the reduction of this replica's share into its queue.
-    template <class Op, std::size_t Most, class T, class Update>
-    void put_share(Span<T> to, const Update& update) const {
+    /// Operand `which` of every replica.
+    template <class T>
+    [[nodiscard]] std::array<T*, most_replicas> operands(int which) const {
+      std::array<T*, most_replicas> all{};
+      for (std::size_t each = 0; each < size(); ++each) all[each] = this->communicator().template peer<T>(each, which);
+      return all;
+    }
+    /// This replica's share: the one that it has of operands in the host's memory, too.
+    template <class T>
+    [[nodiscard]] IndexRange share_of(std::size_t elements) const noexcept {
+      return shard_of(elements, rank(), size(), cache_line / sizeof(T));
+    }
+
+    /// Puts the reduction of this replica's share of `values` into its queue, which updates `mirrors` and begins with
+    /// what `mirrors[own]` holds.
+    template <class Op, class T, class Update>
+    void put_share(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors, std::size_t own,
+                   const Update& update) const {
+      if (size() <= 2)
+        put_share_of_most<2, Op, T>(elements, values, mirrors, own, update);
+      else if (size() <= 4)
+        put_share_of_most<4, Op, T>(elements, values, mirrors, own, update);
+      else
+        put_share_of_most<most_replicas, Op, T>(elements, values, mirrors, own, update);
+    }
+    template <std::size_t Most, class Op, class T, class Update>
+    void put_share_of_most(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors,
+                           std::size_t own, const Update& update) const {
       using Body = detail::ReduceDirectly<T, Op, Update, Most>;
-      const std::size_t size = this->communicator().size();
-      const IndexRange share = shard_of(to.size(), this->communicator().rank(), size, Body::lanes);
-      std::array<const T*, Most> values;
-      std::array<T*, Most> mirrors;
-      for (std::size_t rank = 0; rank < size; ++rank) {
-        values[rank] = this->communicator().template peer<T>(rank, 0);
-        mirrors[rank] = this->communicator().template peer<T>(rank, 1);
-      }
-      const Body body{std::span{values}.first(size), std::span{mirrors}.first(size), this->communicator().rank(),
-                      share.end, update};
+      const IndexRange share = share_of<T>(elements);
+      const Body body{values, mirrors, own, share.end, update};
       queue_.for_each(Body::packs_of(share), body);
     }
 
@@ -126,14 +168,13 @@ struct DirectCollectives {
     /// Returns when what this replica puts next follows what all put there.
     template <class T, class Put>
     void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
-      const std::size_t rank = this->communicator().rank();
-      queue_.record(state_->ready[rank]);
+      queue_.record(state_->ready[rank()]);
       {
         const detail::Loan loan{this->communicator()};
         this->communicator().publish(call, from, to);
         for (const auto& ready : state_->ready) queue_.wait_for(ready);
         put();
-        queue_.record(state_->done[rank]);
+        queue_.record(state_->done[rank()]);
         this->communicator().barrier();
       }
       for (const auto& done : state_->done) queue_.wait_for(done);

@@ -35,18 +35,25 @@ struct ReduceDirectly {
   const T* values[Most];
   T* mirrors[Most];
   const T* mine;
-  std::size_t replicas;
+  std::size_t value_count;
+  std::size_t mirror_count;
   std::size_t end;  ///< of this replica's share
   bool aligned;     ///< all operands begin at a multiple of 16 bytes
   Update update;
 
-  /// `values` and `mirrors` are those of all replicas, `rank` is this one. A share begins at a multiple of `lanes`.
-  ReduceDirectly(std::span<const T* const> values_of, std::span<T* const> mirrors_of, std::size_t rank,
+  /// What is combined, and what is written, of which this replica's own is `mirrors_of[own]`. A share begins at a multiple
+  /// of `lanes`.
+  ReduceDirectly(std::span<const T* const> values_of, std::span<T* const> mirrors_of, std::size_t own,
                  std::size_t end_of_share, const Update& change)
-      : mine(mirrors_of[rank]), replicas(values_of.size()), end(end_of_share), aligned(true), update(change) {
+      : mine(mirrors_of[own]),
+        value_count(values_of.size()),
+        mirror_count(mirrors_of.size()),
+        end(end_of_share),
+        aligned(true),
+        update(change) {
     for (std::size_t r = 0; r < Most; ++r) {
-      values[r] = values_of[r < replicas ? r : 0];
-      mirrors[r] = mirrors_of[r < replicas ? r : 0];
+      values[r] = values_of[r < value_count ? r : 0];
+      mirrors[r] = mirrors_of[r < mirror_count ? r : 0];
       aligned = aligned && is_aligned(values[r]) && is_aligned(mirrors[r]);
     }
   }
@@ -56,12 +63,12 @@ struct ReduceDirectly {
     if (aligned && first + lanes <= end) {
       const Pack<T> changed = updated_pack(update, first, Pack<T>::load(mine + first), reduced_pack(first));
       for (std::size_t r = 0; r < Most; ++r)
-        if (r < replicas) changed.store(mirrors[r] + first);
+        if (r < mirror_count) changed.store(mirrors[r] + first);
     } else {
       for (std::size_t i = first; i < end && i < first + lanes; ++i) {
         const T changed = update(i, mine[i], reduced(i));
         for (std::size_t r = 0; r < Most; ++r)
-          if (r < replicas) mirrors[r][i] = changed;
+          if (r < mirror_count) mirrors[r][i] = changed;
       }
     }
   }
@@ -74,21 +81,21 @@ struct ReduceDirectly {
   [[nodiscard]] DIST_HD T reduced(std::size_t i) const {
     auto combined = static_cast<Wide>(values[0][i]);
     for (std::size_t r = 1; r < Most; ++r)
-      if (r < replicas) combined = Op{}(combined, static_cast<Wide>(values[r][i]));
-    return static_cast<T>(Op::finish(combined, replicas));
+      if (r < value_count) combined = Op{}(combined, static_cast<Wide>(values[r][i]));
+    return static_cast<T>(Op::finish(combined, value_count));
   }
   [[nodiscard]] DIST_HD Pack<T> reduced_pack(std::size_t first) const {
     Pack<T> pack = Pack<T>::load(values[0] + first);
     Wide combined[lanes];
     for (std::size_t lane = 0; lane < lanes; ++lane) combined[lane] = static_cast<Wide>(pack.element[lane]);
     for (std::size_t r = 1; r < Most; ++r) {
-      if (r >= replicas) continue;
+      if (r >= value_count) continue;
       const Pack<T> next = Pack<T>::load(values[r] + first);
       for (std::size_t lane = 0; lane < lanes; ++lane)
         combined[lane] = Op{}(combined[lane], static_cast<Wide>(next.element[lane]));
     }
     for (std::size_t lane = 0; lane < lanes; ++lane)
-      pack.element[lane] = static_cast<T>(Op::finish(combined[lane], replicas));
+      pack.element[lane] = static_cast<T>(Op::finish(combined[lane], value_count));
     return pack;
   }
 };

@@ -17,7 +17,8 @@ struct SegmentedUpdate {
   Update update;
   const detail::Segment* segments;
   std::size_t segment_count;
-  const double* scales;  ///< of the segments, or null where the update has one for all
+  const double* scales;  ///< of the gradients, or null where the update scales none
+  std::size_t stride;    ///< from one segment's scale to the next: 0 where all have one
 
   template <class T>
   DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
@@ -35,7 +36,7 @@ struct SegmentedUpdate {
   DIST_HD DIST_ALWAYS_INLINE Update of_segment(std::size_t which) const {
     Update changed = update;
     if (!segments[which].decays) changed.functor.decay = 0;
-    if (scales != nullptr) changed.functor.scale = static_cast<decltype(changed.functor.scale)>(scales[which]);
+    if (scales != nullptr) changed.functor.scale = static_cast<decltype(changed.functor.scale)>(scales[which * stride]);
     return changed;
   }
 };

@@ -1,0 +1,132 @@
+// Optimizers on GPUs, several replicas of which may share one: the bits of the host, with every option. Slots, sums and
+// tables lie in the GPU's memory, counters in the host's.
+// GPUs: 1 2 4
+#include <dist/device/cuda/device.cuh>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/rmsprop.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/parameter.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+/// What an optimizer needs of a network: a kernel and a bias, with padding behind each.
+template <class S>
+struct OneLayer {
+  static constexpr std::array<nn::Parameter, 2> parameter_list{
+      nn::Parameter{"dense", 0, "kernel", dist::Shape{13, 7}, 0},
+      nn::Parameter{"dense", 0, "bias", dist::Shape{13}, 96},
+  };
+  static constexpr std::size_t size = 112;
+
+  explicit OneLayer(S& strategy)
+      : weights(strategy.template variable<float>({size}, 0.5F, "weights")),
+        slopes(strategy.template buffer<float>({size}, "slopes")) {}
+
+  auto& parameters() { return weights; }
+  auto& gradients() { return slopes; }
+  static std::span<const nn::Parameter> layout() { return parameter_list; }
+
+  decltype(std::declval<S&>().template variable<float>(dist::Shape{}, 0.0F, std::string{})) weights;
+  decltype(std::declval<S&>().template buffer<float>(dist::Shape{}, std::string{})) slopes;
+};
+
+/// Eighths, so that squares are added up to the same sum in any order.
+struct Slope {
+  float* to;
+  std::size_t number;
+  DIST_HD void operator()(std::size_t i) const {
+    to[i] = static_cast<float>((i * 7 + number * 5) % 23) * 0.125F - 1.0F;
+  }
+};
+
+struct Trained {
+  std::vector<float> numbers;  // of the weights, and then of every slot
+  std::int64_t iterations;
+  bool operator==(const Trained&) const = default;
+};
+
+/// Six steps, between which the host does not wait.
+template <class S, class O, class... Option>
+Trained train(S& strategy, const O& function, Option... option) {
+  OneLayer<S> net{strategy};
+  nn::Optimizer optimizer{strategy, net, function};
+  strategy.run([&](auto& replica) {
+    const auto slopes = net.slopes.component(replica);
+    for (std::size_t step = 0; step < 6; ++step) {
+      replica.for_each(slopes.size(), Slope{slopes.data(), step + 2 * replica.replica_id().index()});
+      optimizer.apply_gradients(replica, option...);
+    }
+  });
+  const auto scope = strategy.scope();
+  optimizer.finalize(scope);
+  Trained trained{{}, optimizer.iterations(scope)};
+  const auto add = [&](const auto& tensor) {
+    trained.numbers.insert(trained.numbers.end(), tensor.data(), tensor.data() + tensor.size());
+  };
+  add(net.weights.read(scope));
+  for (const auto& slot : optimizer.slots()) add(slot.whole(scope));
+  for (std::size_t local = 1; local < strategy.num_local_replicas(); ++local) {
+    dist::Tensor<float> copy{{net.size}};
+    scope.queue(local).copy(net.weights.component(scope, local), copy.elements());
+    scope.queue(local).wait();
+    add(copy);
+  }
+  return trained;
+}
+
+template <class... Arguments>
+void check_bits(std::size_t replicas, const Arguments&... arguments) {
+  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
+  CHECK(train(gpus, arguments...) == train(host, arguments...));
+}
+
+void check_optimizers(std::size_t replicas) {
+  CAPTURE(replicas);
+  const nn::SGD momentum{.learning_rate = 0.125F, .momentum = 0.5F};
+  check_bits(replicas, nn::SGD{});
+  check_bits(replicas, nn::Adam{.amsgrad = true});
+  check_bits(replicas, nn::RMSprop{});
+  check_bits(replicas, nn::With{momentum, nn::AccumulateGradients{3}, nn::ClipNorm{4.0F},
+                                nn::AverageWeights{.momentum = 0.75F, .overwrite_frequency = 2},
+                                nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}});
+  check_bits(replicas, nn::With{momentum, nn::GlobalClipNorm{2.0F}});
+  check_bits(replicas, nn::With{momentum, nn::ClipValue{0.5F}, nn::AverageWeights{.momentum = 0.75F}});
+  check_bits(replicas, nn::With{momentum, nn::GlobalClipNorm{2.0F}, nn::AverageWeights{.momentum = 0.75F}},
+             nn::skip_aggregation);
+}
+
+}  // namespace
+
+TEST_CASE("optimizers on GPUs give the bits of the host, with 1 replica") { check_optimizers(1); }
+TEST_CASE("optimizers on GPUs give the bits of the host, with 2 replicas") { check_optimizers(2); }
+TEST_CASE("optimizers on GPUs give the bits of the host, with 3 replicas") { check_optimizers(3); }
+TEST_CASE("optimizers on GPUs give the bits of the host, with 4 replicas") { check_optimizers(4); }
+TEST_CASE("optimizers on GPUs give the bits of the host, with 8 replicas") { check_optimizers(8); }
+
+TEST_CASE("an optimizer of one replica on a GPU gives the bits of the host") {
+  dist::OneDevice<dist::Cpu> host;
+  dist::OneDevice<dist::Cuda> gpu;
+  const nn::With decayed{nn::Adam{}, nn::GlobalClipNorm{2.0F}, nn::WeightDecay{.rate = 0.25F}};
+  CHECK(train(gpu, decayed) == train(host, decayed));
+}
