@@ -1,4 +1,5 @@
 #include <dist/comm/ring_all_reduce.hpp>
+// optimised
 
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>

@@ -1,5 +1,6 @@
 // The guide's CNN on the real Fashion-MNIST, under every strategy: the same losses whatever the replica count, the same bits
 // whenever it is run again.
+// optimised
 #include <doctest/doctest.h>
 
 #include <conformance/cnn_training.hpp>

@@ -1,4 +1,5 @@
 #include <dist/comm/memory/reduction_to_one_device.hpp>
+// optimised
 
 #include <string_view>
 

@@ -1,4 +1,5 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+// optimised
 
 #include <chrono>
 #include <cstddef>

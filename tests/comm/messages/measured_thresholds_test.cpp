@@ -1,4 +1,5 @@
 #include <dist/comm/messages/measured_thresholds.hpp>
+// optimised
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,5 @@
 #include <dist/comm/messages/meeting.hpp>
+// optimised
 
 #include <algorithm>
 #include <array>
