@@ -113,7 +113,7 @@ TEST_CASE("weights may be their own gradients") {
   for (std::size_t i = 0; i < weights.size(); ++i) CHECK(weights[i] == 3 * before[i]);
 }
 
-TEST_CASE("the update of each part is chosen once for the part, also of shifted and of unfinished gradients") {
+TEST_CASE("the update of each part is chosen once for the part, also of shifted ones") {
   int parts = 0;
   const auto check = [&](const auto& update, std::size_t first, std::size_t counted_from, int expected_parts) {
     std::vector<float> weights(30, 5);
@@ -128,16 +128,13 @@ TEST_CASE("the update of each part is chosen once for the part, also of shifted 
   check(update, 5, 5, 3);
   check(update, 12, 12, 2);
   check(dist::detail::ShiftedUpdate<InParts>{update, 7}, 4, 11, 2);
-  check(dist::detail::FinishingUpdate<dist::Mean, InParts>{update, 3}, 5, 5, 3);
 }
 
-TEST_CASE("a shifted update counts from its offset, an unfinished gradient is finished first") {
+TEST_CASE("a shifted update counts from its offset") {
   std::vector<float> kept(10);
   const Recording update{kept.data()};
   CHECK(dist::detail::ShiftedUpdate<Recording>{update, 4}(3, 100.0f, 2.0f) == 100 - 2 * 8);
   CHECK(kept[7] == 2);
-  CHECK(dist::detail::FinishingUpdate<dist::Mean, Recording>{update, 4}(0, 100.0f, 8.0f) == 98);
-  CHECK(kept[0] == 2);
 }
 
 TEST_CASE("a pack is updated by the form for packs where there is one, with the same result") {

@@ -4,6 +4,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -19,6 +20,51 @@
 // Nodes of equal and of different sizes, and ranks that do not follow each other on a node.
 TEST_CASE_TEMPLATE_INSTANTIATE(process_collectives, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
                                support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>);
+
+TEST_CASE_TEMPLATE("every member of every group updates a share of its group's shard, the same in one pass and in two",
+                   Group, support::NodeGroup<dist::RingAllReduce, support::TwoNodes>,
+                   support::NodeGroup<dist::MpiAllReduce, support::DealtNodes>) {
+  Group group{std::chrono::seconds{30}};
+  const auto& ops = group.collectives();
+  const dist::GroupLayout& layout = group.layout();
+  constexpr std::size_t count = 24 * 1024;  // with 2 groups of 1 or 2 members, shares of as many whole granules
+  const std::size_t mine = count / layout.groups() / layout.members(layout.group()).size();
+  for (const bool in_window : {false, true}) {
+    CAPTURE(in_window);
+    std::vector<float> elsewhere(2 * count);
+    const std::size_t place = group.window().allocate(2 * count * sizeof(float));
+    const std::span<float> memory =
+        in_window ? std::span{reinterpret_cast<float*>(group.window().at(0, place)), 2 * count} : std::span{elsewhere};
+    const std::span<float> gradients = memory.first(count);
+    const std::span<float> mirror = memory.last(count);
+    std::fill(gradients.begin(), gradients.end(), 1.0f);
+    std::fill(mirror.begin(), mirror.end(), 10.0f);
+    std::vector<float> fused(count), scattered(count), updated(count);
+    const auto members = static_cast<float>(layout.size());
+
+    ops.reduce_and_apply(dist::sum, gradients, mirror,
+                         [marks = fused.data()](std::size_t i, float weight, float gradient) {
+                           marks[i] += 1;
+                           return weight - gradient;
+                         });
+    CHECK(std::count(mirror.begin(), mirror.end(), 10 - members) == count);
+    ops.reduce_scatter(dist::mean, std::span<const float>{gradients},
+                       [&](std::size_t first, std::span<const float> reduced) {
+                         for (std::size_t i = 0; i < reduced.size(); ++i) scattered[first + i] += reduced[i];
+                       });
+    ops.update_shards(std::span<const float>{scattered}, mirror,
+                      [marks = updated.data()](std::size_t i, float, float gradient) {
+                        marks[i] += 1;
+                        return gradient;
+                      });
+    CHECK(std::count(mirror.begin(), mirror.end(), 1.0f) == count);
+    CHECK(std::count(fused.begin(), fused.end(), 1.0f) == mine);
+    CHECK(fused == scattered);
+    CHECK(fused == updated);
+    ops.barrier();
+    group.window().release(place, 2 * count * sizeof(float));
+  }
+}
 
 TEST_CASE_TEMPLATE("the same collectives with another deadline name the late member, on whichever level (spec H13)",
                    Nodes, support::OneNode, support::TwoNodes, support::DealtNodes) {

@@ -77,6 +77,16 @@ concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWei
   ops.reduce_and_apply(Op{}, values, values, update);
 };
 
+/// Tells which elements are each member's: `for_each_shard(elements, rank, members, visit)` calls `visit(range)` for
+/// those that `reduce_scatter` and `update_shards` of so many elements give to member `rank`. `gather_shards(operation,
+/// values)`, a collective call, gives every member the shards that the others have of `values`. Groups of members that
+/// stand for one member each divide its shard among themselves (Hierarchical).
+template <class B>
+concept DividesShards = requires(const B ops, std::span<float> values, void (*visit)(IndexRange)) {
+  B::for_each_shard(std::size_t{1}, std::size_t{0}, std::size_t{1}, visit);
+  ops.gather_shards("gather_shards", values);
+};
+
 /// The same for memory in `Where`: where the host cannot touch it, the work is put into the replica's queue.
 template <class B, class T, class Op, class Where>
 concept ReducesMemoryIn = Where::host_accessible ||

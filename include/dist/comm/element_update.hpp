@@ -153,25 +153,6 @@ struct ShiftedUpdate {
   }
 };
 
-/// An update by gradients whose reduction is still to be finished, of so many members.
-template <class Op, class Update>
-struct FinishingUpdate {
-  Update update;
-  std::size_t members;
-
-  template <class T>
-  DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T combined) const {
-    return update(i, weight, static_cast<T>(Op::finish(combined, members)));
-  }
-  template <class Visit>
-  DIST_ALWAYS_INLINE void for_each_part(IndexRange range, Visit&& visit) const {
-    const auto visit_finishing = [&](const auto& part, IndexRange of_part) DIST_INLINE_LAMBDA {
-      visit(FinishingUpdate<Op, std::remove_cvref_t<decltype(part)>>{part, members}, of_part);
-    };
-    detail::for_each_part(update, range, visit_finishing);
-  }
-};
-
 /// Refuses, in a sentence, what is no update of elements of type T, and says whether it is one.
 template <class Update, class T>
 [[nodiscard]] constexpr bool require_element_update() {

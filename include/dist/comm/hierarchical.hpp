@@ -20,13 +20,17 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
 #include <dist/comm/health/patience.hpp>
+#include <dist/comm/loan.hpp>
+#include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/checksum.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -66,21 +70,21 @@ template <class Lower, class Upper>
 class Hierarchical;
 
 namespace detail {
-template <class Lower, class Upper>
-inline constexpr bool has_levels<Hierarchical<Lower, Upper>> = true;
-
 template <class Ops>
 struct NeighborExchange;
 }  // namespace detail
 
-/// Joins the collectives within each group, `Lower`, whose members share memory, with those between member 0 of all
-/// groups, `Upper`: values are reduced in each group, its member 0 meets those of the other groups, and the result
-/// goes to its group. Where one of the levels has only one member, the other one does everything.
+/// Joins the collectives within each group, `Lower`, whose members share a window, with those between member 0 of all
+/// groups, `Upper`, which tell how they divide elements (DividesShards): the members of a group each reduce a part of
+/// its values into memory of member 0, which meets those of the other groups, and each takes the result from there.
+/// Where one of the levels has only one member, the other one does everything.
 ///
 /// Each group is summed in its own order first, so the bits differ from those of a sum in rank order; they are the same
 /// on every member and in every run.
 template <class Lower, class Upper>
 class Hierarchical {
+  static_assert(SharesWindow<CommunicatorOf<Lower>> && DividesShards<Upper>);
+
  public:
   /// `upper` is for member 0 of a group, where there are several groups. `layout` must outlive the collectives. A
   /// member waits for others for `timeout`, 0 meaning as long as it takes; for what happens on another level a little
@@ -90,8 +94,7 @@ class Hierarchical {
       : layout_(&layout),
         lower_(lower.with_timeout(timeout)),
         patient_(lower.with_timeout(detail::longer(timeout, own_patience))) {
-    if (upper)
-      upper_.emplace(upper->with_timeout(detail::has_levels<Upper> || alone() ? timeout : detail::longer(timeout, 1)));
+    if (upper) upper_.emplace(upper->with_timeout(alone() ? timeout : detail::longer(timeout, 1)));
     DIST_EXPECT(upper_.has_value() || one_group() || lower_.communicator().rank() != 0);
   }
 
@@ -107,13 +110,6 @@ class Hierarchical {
   /// The same, waiting longer or shorter for other members (spec H13).
   [[nodiscard]] Hierarchical with_timeout(std::chrono::nanoseconds timeout) const {
     return {*layout_, lower_, upper_, timeout};
-  }
-
-  /// Memory that the members of this member's group can reach, where they share a window.
-  template <class T>
-    requires SharesWindow<CommunicatorOf<Lower>>
-  [[nodiscard]] std::span<T> stage(int which, std::size_t elements) const {
-    return lower_.communicator().template stage<T>(which, elements);
   }
 
   /// Calls `use(communicator)` with this member's communicator on each level that it takes part in.
@@ -141,11 +137,7 @@ class Hierarchical {
   void agree(const CollectiveCall& call) const {
     telling_failures([&] {
       lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
-      if (one_group() || !leads()) return;
-      if constexpr (detail::has_levels<Upper>)
-        upper_->agree(call);
-      else
-        upper_->communicator().announce(call);
+      if (!one_group() && leads()) upper_->communicator().announce(call);
     });
   }
 
@@ -167,9 +159,18 @@ class Hierarchical {
     if (alone()) return upper_->all_reduce(op, values);
     if constexpr (std::same_as<Accumulator<T>, T>) {
       telling_failures([&] {
-        lower_.all_reduce(detail::Unfinished<Op>{}, values);
-        if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
-        patient_.broadcast(0, values);
+        if (values.size_bytes() <= CommunicatorOf<Lower>::exchange_capacity) {
+          lower_.all_reduce(detail::Unfinished<Op>{}, values);
+          if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, values);
+          patient_.broadcast(0, values);
+        } else {
+          const std::span<T> sums = leads() ? reachable(values, 2) : std::span<T>{};
+          lower_.reduce(
+              {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
+              detail::Unfinished<Op>{}, std::span<const T>{values}, sums);
+          if (leads()) upper_->all_reduce(detail::Unfinished<Op>{}, sums);
+          take_from_leader(sums.data(), values);
+        }
       });
       for (T& value : values) value = Op::finish(value, layout_->size());
     } else {
@@ -223,58 +224,53 @@ class Hierarchical {
                          std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(of_all));
   }
 
-  /// Reduces the gradients and applies them: member 0 of each group updates a share of the elements, and all mirrors get
-  /// the result. Leaves the gradients as they were. A collective call.
+  /// Reduces the gradients and applies them: the groups share the elements, and the members of a group its part of them;
+  /// all mirrors get the result. Leaves the gradients as they were. A collective call.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
     if (one_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
     if (alone()) return upper_->reduce_and_apply(op, gradient, mirror, update);
     telling_failures([&] {
-      reduce_group<T>("reduce_and_apply", op, gradient, [&]<class W>(std::span<W> sums) {
-        if constexpr (std::same_as<W, T>) {
-          upper_->reduce_and_apply(detail::Unfinished<Op>{}, sums, mirror,
-                                   detail::FinishingUpdate<Op, Update>{update, layout_->size()});
-        } else {
-          const AlignedBuffer<T> reduced = reduce_across_groups<T, Op>(sums);
-          upper_->update_shards(std::span<const T>{reduced.data(), reduced.size()}, mirror, update);
-        }
-      });
-      patient_.broadcast(0, mirror);
+      const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
+      const detail::Loan loan{patient_.communicator()};
+      reduce_shares("reduce_and_apply", op, std::span<const T>{gradient}, result.data(),
+                    [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
+                      const std::span<T> mine = mirror.subspan(first, reduced.size());
+                      detail::update_block(update, first, mine, reduced);
+                      give_to_leader(first, mine);
+                    });
+      gather_shares("end of reduce_and_apply", result, mirror);
     });
   }
 
-  /// The first half of `reduce_and_apply`: member 0 of each group sees the reduction of a share. A collective call.
+  /// The first half of `reduce_and_apply`: each member sees the reduction of the same elements. A collective call.
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
     if (one_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
     if (alone()) return upper_->reduce_scatter(op, values, use);
     telling_failures([&] {
-      reduce_group<T>("reduce_scatter", op, values, [&]<class W>(std::span<W> sums) {
-        if constexpr (std::same_as<W, T>) {
-          upper_->reduce_scatter(
-              detail::Unfinished<Op>{}, std::span<const T>{sums}, [&](std::size_t first, std::span<const T> combined) {
-                finish_blocks<T, Op>(combined,
-                                     [&](std::size_t at, std::span<const T> reduced) { use(first + at, reduced); });
-              });
-        } else {
-          // Shares of wider elements would not be those of update_shards.
-          const AlignedBuffer<T> reduced = reduce_across_groups<T, Op>(sums);
-          upper_->reduce_scatter(max, std::span<const T>{reduced.data(), reduced.size()}, use);
-        }
-      });
+      reduce_shares("reduce_scatter", op, values, static_cast<T*>(nullptr), use);
       patient_.communicator().barrier();
     });
   }
-  /// The second half: member 0 of each group updates the same share of its mirror by its `gradients`. A collective call.
+  /// The second half: each member updates the same elements of its mirror by its `gradients`. A collective call.
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
     if (one_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });
     if (alone()) return upper_->update_shards(gradients, mirror, update);
     telling_failures([&] {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
+      const std::span<T> result = leads() ? reachable(mirror, 1) : std::span<T>{};
+      const detail::Loan loan{patient_.communicator()};
       lower_.communicator().publish(call, static_cast<T*>(nullptr));
-      if (leads()) upper_->update_shards(gradients, mirror, update);
-      patient_.broadcast(0, mirror);
+      if (leads()) upper_->communicator().announce(call);
+      patient_.communicator().publish(call, static_cast<T*>(nullptr), result.data());
+      for_each_share(mirror.size(), [&](IndexRange share) {
+        const std::span<T> mine = mirror.subspan(share.begin, share.size());
+        detail::update_range(update, share.begin, mine, gradients.subspan(share.begin, share.size()));
+        give_to_leader(share.begin, mine);
+      });
+      gather_shares("end of update_shards", result, mirror);
     });
   }
 
@@ -359,66 +355,77 @@ class Hierarchical {
     });
   }
 
-  /// Calls `use(sums)` on member 0 with the reduction of the group's values, not finished yet, in memory of its
-  /// own. `operation` is the collective that the members are in.
-  template <class T, class Op, class Use>
-  void reduce_group(std::string_view operation, Op, std::span<const T> values, Use&& use) const {
-    using W = Accumulator<T>;
-    AlignedBuffer<W> memory;
-    std::span<W> sums;
+  /// These values, where the members of the group can reach them, or else memory for as many that they can reach.
+  template <class T>
+  [[nodiscard]] std::span<T> reachable(std::span<T> values, int stage) const {
     const auto& comm = lower_.communicator();
-    if (leads()) {
-      if constexpr (SharesWindow<CommunicatorOf<Lower>>) {
-        sums = comm.template stage<W>(2, values.size());
-      } else if constexpr (detail::has_levels<Upper>) {
-        sums = upper_->template stage<W>(3, values.size());
-      } else {
-        memory = AlignedBuffer<W>(values.size());
-        sums = {memory.data(), memory.size()};
-      }
-    }
-    comm.publish({.operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>},
-                 sums.data());
-    W* const of_leader = comm.template peer<W>(0, 0);
+    return comm.holds(values.data(), values.size_bytes()) ? values : comm.template stage<T>(stage, values.size());
+  }
+
+  /// Calls `visit(share)` with the elements that this member reduces and updates: a part of each shard of its group.
+  template <class Visit>
+  void for_each_share(std::size_t elements, Visit&& visit) const {
+    Upper::for_each_shard(elements, layout_->group(), layout_->groups(), [&](IndexRange shard) {
+      const auto& comm = lower_.communicator();
+      const IndexRange within = shard_of(shard.size(), comm.rank(), comm.size(), cache_line);
+      if (within.size() != 0) visit(IndexRange{shard.begin + within.begin, shard.begin + within.end});
+    });
+  }
+
+  /// Calls `use(first, reduced)` with blocks of this member's shares of the reduction. Member 0 lends `result` to the
+  /// group meanwhile. `operation` is the collective that the members are in.
+  template <class T, class Op, class Use>
+  void reduce_shares(std::string_view operation, Op op, std::span<const T> values, T* result, Use&& use) const {
+    using W = Accumulator<T>;
+    const auto& comm = patient_.communicator();
+    const CollectiveCall call{
+        .operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+    const std::span<W> sums = leads() ? comm.template stage<W>(2, values.size()) : std::span<W>{};
     if constexpr (std::same_as<W, T>) {
-      lower_.reduce_scatter(detail::Unfinished<Op>{}, values, [&](std::size_t first, std::span<const W> reduced) {
-        std::copy(reduced.begin(), reduced.end(), of_leader + first);
-      });
+      lower_.reduce(call, detail::Unfinished<Op>{}, values, sums);
     } else {
       AlignedBuffer<W> wide(values.size());
       std::copy(values.begin(), values.end(), wide.data());
-      lower_.reduce_scatter(detail::Unfinished<Op>{}, std::span<const W>{wide.data(), wide.size()},
-                            [&](std::size_t first, std::span<const W> reduced) {
-                              std::copy(reduced.begin(), reduced.end(), of_leader + first);
-                            });
+      lower_.reduce(call, detail::Unfinished<Op>{}, std::span<const W>{wide.data(), wide.size()}, sums);
     }
-    if (leads()) use(sums);
+    if (leads())
+      upper_->reduce_scatter(detail::Unfinished<Op>{}, std::span<const W>{sums},
+                             [&](std::size_t first, std::span<const W> combined) {
+                               std::copy(combined.begin(), combined.end(), sums.data() + first);
+                             });
+    comm.publish(call, static_cast<void*>(sums.data()), static_cast<void*>(result));
+    const W* const of_all = static_cast<const W*>(comm.template peer<void>(0, 0));
+    for_each_share(values.size(), [&](IndexRange share) {
+      detail::finish_sums<T>(op, layout_->size(), std::span<const W>{of_all + share.begin, share.size()}, share.begin,
+                             use);
+    });
+  }
+  /// Copies elements from `first` on to those that member 0 lends.
+  template <class T>
+  DIST_ALWAYS_INLINE void give_to_leader(std::size_t first, std::span<T> mine) const {
+    T* const theirs = static_cast<T*>(patient_.communicator().template peer<void>(0, 1)) + first;
+    if (theirs != mine.data()) std::copy(mine.begin(), mine.end(), theirs);
+  }
+  /// Gives all members the shares of all, which member 0 of each group has in `result`.
+  template <class T>
+  void gather_shares(std::string_view operation, std::span<T> result, std::span<T> mirror) const {
+    patient_.communicator().barrier();
+    if (leads()) upper_->gather_shards(operation, result);
+    take_from_leader(result.data(), mirror);
+  }
+  /// Gives every member of the group the values that member 0 has at `from`, where all can reach them.
+  template <class T>
+  void take_from_leader(T* from, std::span<T> values) const {
+    const auto& comm = patient_.communicator();
+    const detail::Loan loan{comm};
+    comm.publish({.operation = "values of all groups", .elements = values.size(), .dtype = dtype_name<T>}, from);
+    if (const T* const theirs = comm.template peer<T>(0, 0); theirs != values.data())
+      std::copy_n(theirs, values.size(), values.data());
+    comm.barrier();
   }
 
-  /// The reduction of the groups' wider sums, finished and rounded.
-  template <class T, class Op, class W>
-  [[nodiscard]] AlignedBuffer<T> reduce_across_groups(std::span<W> sums) const {
-    upper_->all_reduce(detail::Unfinished<Op>{}, sums);
-    AlignedBuffer<T> all(sums.size());
-    for (std::size_t i = 0; i < sums.size(); ++i) all.data()[i] = static_cast<T>(Op::finish(sums[i], layout_->size()));
-    return all;
-  }
-
-  /// Calls `use(at, reduced)` for blocks of `combined`, finished and rounded.
-  template <class T, class Op, class W, class Use>
-  void finish_blocks(std::span<const W> combined, Use&& use) const {
-    constexpr std::size_t block = 512;
-    T reduced[block];
-    for (std::size_t at = 0; at < combined.size(); at += block) {
-      const std::size_t count = std::min(block, combined.size() - at);
-      for (std::size_t i = 0; i < count; ++i)
-        reduced[i] = static_cast<T>(Op::finish(combined[at + i], layout_->size()));
-      use(at, std::span<const T>{reduced, count});
-    }
-  }
-
-  /// In units of 5 s or of the timeout, whichever is shorter; more than that of the levels above.
-  static constexpr int own_patience = detail::has_levels<Upper> ? 16 : 8;
+  /// In units of 5 s or of the timeout, whichever is shorter; more than that of the level above.
+  static constexpr int own_patience = 8;
 
   const GroupLayout* layout_;
   Lower lower_;

@@ -95,8 +95,7 @@ class MessageCollectives : public Membership<C> {
                  [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                    update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
                  });
-    comm_.announce({.operation = "end of reduce_and_apply"});  // unless an update threw
-    gather_shards(mirror);
+    gather_shards("end of reduce_and_apply", mirror);  // unless an update threw
   }
 
   /// The first half of `reduce_and_apply`: of its shard, `use(first, reduced)` sees the reduction of the members'
@@ -116,8 +115,18 @@ class MessageCollectives : public Membership<C> {
     const IndexRange mine = shard(mirror.size(), comm_.rank());
     update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                  gradients.subspan(mine.begin, mine.size()));
-    comm_.announce({.operation = "end of update_shards"});  // unless an update threw
-    gather_shards(mirror);
+    gather_shards("end of update_shards", mirror);  // unless an update threw
+  }
+
+  /// Which elements are whose, and the way of all shards to all (DividesShards).
+  template <class Visit>
+  static void for_each_shard(std::size_t elements, std::size_t rank, std::size_t members, Visit&& visit) {
+    visit(message_shard(elements, rank, members));
+  }
+  template <class T>
+  void gather_shards(std::string_view operation, std::span<T> values) const {
+    comm_.announce({.operation = operation, .elements = values.size(), .dtype = dtype_name<T>});
+    gather(Elements{values}, [&](std::size_t rank) { return shard(values.size(), rank); });
   }
 
  protected:
@@ -134,10 +143,6 @@ class MessageCollectives : public Membership<C> {
   }
   void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
     if (comm_.size() > 1) algorithm().gather(all, part);
-  }
-  template <class T>
-  void gather_shards(std::span<T> mirror) const {
-    gather(Elements{mirror}, [&](std::size_t rank) { return shard(mirror.size(), rank); });
   }
   [[nodiscard]] IndexRange shard(std::size_t elements, std::size_t rank) const noexcept {
     return message_shard(elements, rank, comm_.size());

@@ -127,8 +127,7 @@ struct MpiAllReduce {
                     [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                       detail::update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
                     });
-      announce({.operation = "end of reduce_and_apply"});  // a member whose update threw does not come
-      gather_shards(call, mirror);
+      gather_shards("end of reduce_and_apply", mirror);  // a member whose update threw does not come
     }
 
     /// The first half of `reduce_and_apply`: of its shard, `use(first, reduced)` sees the reduction of the members'
@@ -145,15 +144,27 @@ struct MpiAllReduce {
     /// to all. A collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
-      const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};
-      announce(call);
-      for_each_piece(mirror.size(), [&](IndexRange piece) {
-        const IndexRange mine = shard(piece, comm_.rank());
+      announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});
+      for_each_shard(mirror.size(), comm_.rank(), comm_.size(), [&](IndexRange mine) {
         detail::update_range(update, mine.begin, mirror.subspan(mine.begin, mine.size()),
                              gradients.subspan(mine.begin, mine.size()));
       });
-      announce({.operation = "end of update_shards"});  // a member whose update threw does not come
-      gather_shards(call, mirror);
+      gather_shards("end of update_shards", mirror);  // a member whose update threw does not come
+    }
+
+    /// Which elements are whose, and the way of all shards to all (DividesShards).
+    template <class Visit>
+    static void for_each_shard(std::size_t elements, std::size_t rank, std::size_t members, Visit&& visit) {
+      for_each_piece(elements, [&](IndexRange piece) { visit(shard(piece, rank, members)); });
+    }
+    template <class T>
+    void gather_shards(std::string_view operation, std::span<T> values) const {
+      const CollectiveCall call{.operation = operation, .elements = values.size(), .dtype = dtype_name<T>};
+      announce(call);
+      for_each_piece(values.size(), [&](IndexRange piece) {
+        gather_parts(call, values.subspan(piece.begin, piece.size()),
+                     [&](std::size_t rank) { return shard(piece, rank).size(); });
+      });
     }
 
    private:
@@ -172,9 +183,12 @@ struct MpiAllReduce {
       constexpr std::size_t most = most_bytes / sizeof(double);
       for (std::size_t first = 0; first < elements; first += most) visit({first, std::min(first + most, elements)});
     }
-    [[nodiscard]] IndexRange shard(IndexRange piece, std::size_t rank) const noexcept {
-      const IndexRange within = shard_of(piece.size(), rank, comm_.size(), granule);
+    [[nodiscard]] static IndexRange shard(IndexRange piece, std::size_t rank, std::size_t members) noexcept {
+      const IndexRange within = shard_of(piece.size(), rank, members, granule);
       return {piece.begin + within.begin, piece.begin + within.end};
+    }
+    [[nodiscard]] IndexRange shard(IndexRange piece, std::size_t rank) const noexcept {
+      return shard(piece, rank, comm_.size());
     }
 
     template <class T>
@@ -235,13 +249,6 @@ struct MpiAllReduce {
       const Watchdog::Guard guard{comm_.watchdog(), call};
       mpi::check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, all.data(), bytes, places, MPI_BYTE, comm_.native()),
                  "MPI_Allgatherv");
-    }
-    template <class T>
-    void gather_shards(const CollectiveCall& call, std::span<T> mirror) const {
-      for_each_piece(mirror.size(), [&](IndexRange piece) {
-        gather_parts(call, mirror.subspan(piece.begin, piece.size()),
-                     [&](std::size_t rank) { return shard(piece, rank).size(); });
-      });
     }
 
     /// Calls `use(first, reduced)` with blocks of this member's reduced shard.

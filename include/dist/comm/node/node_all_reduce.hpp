@@ -60,6 +60,20 @@ struct NodeAllReduce {
       in_window_.all_reduce(op, staged.elements());
       staged.copy_back();
     }
+    /// Gives member 0 the reduction of the values of all in `sums`, which lies in its window and may be its values
+    /// there; each member reduces a part. The others' `sums` are not used. A collective call, announced as `call`.
+    template <class T, ReduceOp<T> Op>
+    void reduce(const CollectiveCall& call, Op op, std::span<const T> values, std::span<T> sums) const {
+      const Staged<const T> staged{comm_, 0, values};
+      const detail::Loan loan{comm_};
+      comm_.publish(call, const_cast<T*>(staged.elements().data()), sums.data());
+      T* const of_first = comm_.template peer<T>(0, 1);
+      detail::reduce_range<T>(op, comm_, shard_of(values.size(), comm_.rank(), comm_.size(), cache_line / sizeof(T)),
+                              [&](std::size_t first, std::span<const T> reduced) {
+                                std::copy(reduced.begin(), reduced.end(), of_first + first);
+                              });
+      comm_.barrier();
+    }
     /// Gives every member the values of member `root`. A collective call.
     template <class T>
     void broadcast(std::size_t root, std::span<T> values) const {
