@@ -2,9 +2,11 @@
 #include <dist/multi_worker.hpp>
 // ranks: 1 2 3
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <dist/comm/auto_all_reduce.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
@@ -12,6 +14,7 @@
 #include <dist/comm/node/node_all_reduce.hpp>
 
 #include <doctest/doctest.h>
+#include <support/what_throws.hpp>
 
 TEST_CASE_TEMPLATE("every policy joins the replicas of all workers (spec A07, H16, H23)", Ops, dist::AutoAllReduce,
                    dist::NodeAllReduce) {
@@ -63,4 +66,39 @@ TEST_CASE_TEMPLATE("every policy over messages joins workers that are nodes of t
     return mistakes;
   });
   for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
+}
+
+TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, measured, or follow from usual costs") {
+  using Strategy = dist::MultiWorker<dist::AutoAllReduce>;
+  dist::MultiWorkerOptions options;
+  options.hierarchical = false;
+  const auto thresholds = [](const Strategy& strategy) { return strategy.workers().upper()->thresholds(); };
+  {
+    const Strategy strategy{options};
+    if (strategy.num_workers() == 1) return;  // nobody to choose for
+    CHECK(thresholds(strategy) == dist::thresholds_for(dist::usual_costs, strategy.num_workers()));
+  }
+  options.measure_thresholds = true;
+  {
+    const Strategy strategy{options};
+    std::vector<dist::AlgorithmThresholds> of_all(strategy.num_workers());
+    strategy.workers().exchange("thresholds", thresholds(strategy), std::span{of_all});
+    for (const dist::AlgorithmThresholds& each : of_all) CHECK(each == of_all[0]);
+    const std::vector<std::size_t> sizes{0, 1 << 10, 16 << 10, 256 << 10, 4 << 20};
+    CHECK(std::find(sizes.begin(), sizes.end(), of_all[0].tree_up_to) != sizes.end());
+    CHECK(std::find(sizes.begin(), sizes.end(), of_all[0].halving_doubling_up_to) != sizes.end());
+  }
+  options.thresholds = dist::AlgorithmThresholds{.tree_up_to = 100, .halving_doubling_up_to = 7000};
+  Strategy strategy{options};
+  CHECK(thresholds(strategy) == *options.thresholds);
+  const std::size_t worker = strategy.worker();
+  if (worker == 1) options.thresholds->tree_up_to = 200;
+  const std::string said = support::what_throws([&] { Strategy{options}; });
+  CHECK(said.find("worker 0 has 100 and 7000 bytes, worker 1 has 200 and 7000 bytes") != std::string::npos);
+}
+
+TEST_CASE("a policy of one algorithm refuses thresholds") {
+  dist::MultiWorkerOptions options;
+  options.measure_thresholds = true;
+  CHECK_THROWS_AS(dist::MultiWorker<dist::RingAllReduce>{options}, dist::InvalidArgument);
 }

@@ -14,6 +14,8 @@
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/hierarchical.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/messages/measured_thresholds.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
@@ -45,6 +47,12 @@ struct MultiWorkerOptions {
   /// What is checked before a collective between nodes; within a node, where the check comes with the values, calls
   /// always are.
   CollectiveChecks checks = CollectiveChecks::calls;
+  /// Up to how many bytes AutoAllReduce takes which algorithm between nodes, the same in all processes. Left out: measured
+  /// at the start, or what follows from usual costs. Other policies refuse both options.
+  std::optional<AlgorithmThresholds> thresholds = std::nullopt;
+  /// Whether thresholds that are left out are measured at the start. A start may measure others than the one before, and
+  /// then sums have other last bits.
+  bool measure_thresholds = false;
   /// How collectives are done. The timeout: where none is chosen, DIST_COLLECTIVE_TIMEOUT seconds, else 10 minutes.
   CommunicationOptions communication = {};
   /// Which threads are to use the network where this library opens it. With `multiple`, collectives in the background
@@ -88,6 +96,10 @@ concept JoinsAllProcesses = requires {
   requires Ops::joins_all_processes;
 };
 
+/// Collectives over messages that choose their algorithm call by call.
+template <class On, class Membership>
+concept ChoosesByThresholds = std::constructible_from<On, Membership, AlgorithmThresholds>;
+
 /// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
 template <class Ops, class Membership>
 struct BetweenNodes {
@@ -116,6 +128,7 @@ struct WorkerPolicy {
   std::string_view name;
   bool hierarchical;  ///< without MultiWorkerOptions::hierarchical
   bool one_node_only;
+  bool has_thresholds;  ///< of which MultiWorkerOptions::thresholds are
 };
 
 /// The processes of a MultiWorker, without the collectives between them: how they were started, where each one runs, and
@@ -217,8 +230,16 @@ class WorkerGroup : public WorkerProcesses<Net> {
   using Replicas = Hierarchical<NodeAllReduce::On<NodeReplicaCommunicator>, WireOps>;
 
   WorkerGroup(typename Net::World world, const MultiWorkerOptions& options)
-      : Processes(std::move(world), options, {Ops::name, Between::hierarchical, Between::one_node_only}) {
-    workers_.push_back(workers_at(this->first_place()));
+      : Processes(std::move(world), options,
+                  {Ops::name, Between::hierarchical, Between::one_node_only, has_thresholds}),
+        thresholds_(options.thresholds) {
+    const typename Processes::Place place = this->first_place();
+    if constexpr (has_thresholds)
+      if (place.wire && !thresholds_ && options.measure_thresholds)
+        thresholds_ = measured_thresholds(*place.wire, [] {
+          return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        });
+    workers_.push_back(workers_at(place));
   }
   ~WorkerGroup() {
     if (const std::string why = this->why_failing(); !why.empty()) {
@@ -248,13 +269,18 @@ class WorkerGroup : public WorkerProcesses<Net> {
   }
 
  private:
+  static constexpr bool has_thresholds = ChoosesByThresholds<WireOps, typename Net::Membership>;
+
   [[nodiscard]] std::unique_ptr<Workers> workers_at(const typename Processes::Place& place) const {
     std::optional<WireOps> wire;
     if (place.wire) wire.emplace(*place.wire);
+    if constexpr (has_thresholds)
+      if (wire && thresholds_) wire.emplace(*place.wire, *thresholds_);
     return std::make_unique<Workers>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
                                      this->timeout());
   }
 
+  std::optional<AlgorithmThresholds> thresholds_;
   std::vector<std::unique_ptr<Workers>> workers_;  // first for the thread that made the strategy
 };
 

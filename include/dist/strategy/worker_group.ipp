@@ -17,6 +17,7 @@
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/hierarchical.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/node/communicator.hpp>
@@ -76,6 +77,9 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
       memory_(std::make_shared<NodeMemory>(replicas_of(options), world_.size())),
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // refuses a negative one before anything is started
+  if (!policy.has_thresholds && (options.thresholds || options.measure_thresholds))
+    throw InvalidArgument(text(policy.name, " has one algorithm, and thresholds to choose by were given or asked for"),
+                          "MultiWorkerOptions::thresholds, measure_thresholds", "Use AutoAllReduce or leave them out");
   Joined& first = *joined_.emplace_back(std::make_unique<Joined>());
   FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
   if (!world_.is_alone()) {
@@ -205,17 +209,21 @@ struct WorkerProcesses<Net>::Settings {
   std::uint64_t checks;
   std::uint64_t bytes_per_pack;
   std::uint64_t implementation;
+  std::uint64_t thresholds[3];  // tree, halving and doubling, or no numbers but how they are found
   std::array<char, 64> policy;
 };
 
 template <WorkersNetwork Net>
 void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& options, std::string_view policy,
                                                   bool separate) {
+  const AlgorithmThresholds given = options.thresholds.value_or(AlgorithmThresholds{});
   Settings mine{replicas_of(options),
                 separate ? 1U : 0U,
                 static_cast<std::uint64_t>(options.checks),
                 options.communication.bytes_per_pack,
                 static_cast<std::uint64_t>(options.communication.implementation),
+                {given.tree_up_to, given.halving_doubling_up_to,
+                 options.thresholds ? 2U : static_cast<std::uint64_t>(options.measure_thresholds)},
                 {}};
   std::copy_n(policy.data(), std::min(policy.size(), mine.policy.size() - 1), mine.policy.data());
   std::vector<Settings> of_all(all_->size());
@@ -242,6 +250,12 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
           [](const Settings& settings) { return settings.bytes_per_pack; });
   compare("implementation of collectives (CommunicationOptions::implementation)", fix,
           [](const Settings& settings) { return settings.implementation; });
+  compare("thresholds of algorithms (MultiWorkerOptions::thresholds, measure_thresholds)", fix,
+          [](const Settings& settings) {
+            constexpr std::string_view left_out[] = {"those of usual costs", "measured ones"};
+            const auto& [tree, halving_doubling, found] = settings.thresholds;
+            return found == 2 ? text(tree, " and ", halving_doubling, " bytes") : std::string{left_out[found]};
+          });
 }
 
 template <WorkersNetwork Net>
