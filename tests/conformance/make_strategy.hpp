@@ -2,10 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 namespace conformance {
+
+[[nodiscard]] inline std::size_t replicas_of_environment() {
+  const char* const replicas = std::getenv("DIST_TEST_REPLICAS");
+  return replicas == nullptr ? 3 : std::stoul(replicas);
+}
 
 /// Makes strategies `S` with that many replicas.
 template <class S, std::size_t replicas = 1>
@@ -17,6 +24,17 @@ struct Make {
       static_assert(replicas == 1);
       return std::make_unique<S>();
     }
+  }
+};
+
+/// The same with as many replicas as the environment says in DIST_TEST_REPLICAS; with 3 without it.
+template <class S>
+struct MakeOfEnvironment {
+  static std::unique_ptr<S> make() {
+    if constexpr (std::is_constructible_v<S, std::size_t>)
+      return std::make_unique<S>(replicas_of_environment());
+    else
+      return std::make_unique<S>();
   }
 };
 

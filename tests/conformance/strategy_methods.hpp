@@ -35,6 +35,7 @@
 #include <dist/variable/policies.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 
 namespace conformance {
 
@@ -594,7 +595,7 @@ void check_strategy_methods(S& strategy) {
       auto variable = strategy.template variable<float, dist::OnWrite, dist::Sum>(replica, {2}, mine + 7, "inner");
       made[replica.local_index()] = variable.get();
       variable->assign_add(replica, 1.0f);
-      return variable->read(replica)[1];
+      return support::read_on_host(*variable, replica)[1];
     });
     for (std::size_t local = 0; local < local_replicas; ++local) {
       CHECK(made[local] == made[0]);
@@ -633,8 +634,9 @@ void check_strategy_methods(S& strategy) {
     strategy.update(
         variable, [&](auto& context, float mine) { variable.assign_add(context, mine); }, given);
     for (std::size_t copy = 0; copy < copies; ++copy)
-      CHECK(variable.component(strategy.scope(), first_reader<S>(copy))[1] == expected(copy));
-    const auto results = strategy.update(variable, [&](auto& context) { return variable.read(context)[0]; });
+      CHECK(support::component_on_host(variable, strategy.scope(), first_reader<S>(copy))[1] == expected(copy));
+    const auto results =
+        strategy.update(variable, [&](auto& context) { return support::read_on_host(variable, context)[0]; });
     for (std::size_t copy = 0; copy < copies; ++copy) CHECK(results[copy] == expected(copy));
     CHECK(results.size() == copies);
   }
@@ -710,9 +712,9 @@ void check_strategy_methods(S& strategy) {
     REQUIRE(devices.size() == local_replicas);
     if constexpr (!has_workers<S>) {  // workers share the devices of a machine among them
       const std::vector<std::size_t> placed =
-          S::wraps_values ? dist::Cpu::placement(replicas) : std::vector<std::size_t>{0};
-      CHECK(devices[0] == dist::Cpu::device_name(placed[0]));
-      CHECK(devices[replicas - 1] == dist::Cpu::device_name(placed[(replicas - 1) % placed.size()]));
+          S::wraps_values ? S::Device::placement(replicas) : std::vector<std::size_t>{0};
+      CHECK(devices[0] == S::Device::device_name(placed[0]));
+      CHECK(devices[replicas - 1] == S::Device::device_name(placed[(replicas - 1) % placed.size()]));
     }
     const bool names_device = strategy.describe().find(devices[0]) != std::string::npos;
     if constexpr (!has_workers<S>) CHECK(names_device != std::is_same_v<S, dist::Default>);

@@ -15,6 +15,7 @@
 #include <dist/variable/policies.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 
 namespace conformance {
 
@@ -36,7 +37,7 @@ void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
   const std::size_t first = strategy.first_local_replica();
   for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
     CAPTURE(local);
-    const auto copy = variable.component(strategy.scope(), local);
+    const auto copy = support::component_on_host(variable, strategy.scope(), local);
     const auto right = static_cast<double>(expected(first + local));
     const auto differs = [&](auto element) { return static_cast<double>(element) != right; };
     CHECK(std::none_of(copy.begin(), copy.end(), differs));
@@ -45,8 +46,8 @@ void check_copies(S& strategy, const Variable& variable, Expected&& expected) {
   strategy.run([&](auto& replica) {
     int& mistakes = wrong[replica.local_index()];
     const auto right = static_cast<double>(expected(replica.replica_id().index()));
-    const auto view = variable.read(replica);
-    for (std::size_t i = 0; i < view.size(); ++i) mistakes += static_cast<double>(view[i]) != right;
+    for (const auto element : support::read_on_host(variable, replica))
+      mistakes += static_cast<double>(element) != right;
     if (variable.size() == 1) mistakes += static_cast<double>(variable.value(replica)) != right;
   });
   CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));

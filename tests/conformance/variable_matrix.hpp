@@ -20,6 +20,7 @@
 #include <dist/variable/given_value.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 
 namespace conformance {
 
@@ -112,7 +113,7 @@ class MatrixRow {
   template <class Variable>
   void expect_copies(const Variable& variable, const std::vector<float>& expected) {
     for (std::size_t local = 0; local < strategy_.num_local_replicas(); ++local)
-      comparison_.expect(dist::text("copy ", local), variable.component(strategy_.scope(), local),
+      comparison_.expect(dist::text("copy ", local), support::component_on_host(variable, strategy_.scope(), local),
                          expected[first_ + local]);
   }
   /// Read outside replica functions.
@@ -142,12 +143,12 @@ class MatrixRow {
       Comparison& comparison = seen[replica.local_index()];
       comparison.where = dist::text(comparison_.where, ", replica ", r);
       give(write, variable, replica, given[r], tensor);
-      comparison.expect("what is read", variable.read(replica).elements(), expected[r]);
+      comparison.expect("what is read", support::read_on_host(variable, replica), expected[r]);
       if (variable.size() == 1) comparison.expect("value", std::vector{variable.value(replica)}, expected[r]);
       if constexpr (readable_outside) {
         const float right = own_copies ? expected_of_all : expected[r];
         const auto all = variable.synchronized_read(replica);
-        comparison.expect("what is read synchronized", all.elements(), right);
+        comparison.expect("what is read synchronized", support::on_host(variable.queue(replica), all), right);
         if (variable.size() == 1)
           comparison.expect("synchronized value", std::vector{variable.synchronized_value(replica)}, right);
       }
@@ -177,8 +178,8 @@ class MatrixRow {
       expected[r] = after(write, old_value, written(r));
       for (std::size_t other = local; other < strategy_.num_local_replicas(); ++other)
         if (S::Store::copy_of(other) == copy) expected[first_ + other] = expected[r];
-      comparison_.expect("what is read in an update", variable.read(update).elements(), expected[r]);
-      comparison_.expect("the component of an update", variable.component(update), expected[r]);
+      comparison_.expect("what is read in an update", support::read_on_host(variable, update), expected[r]);
+      comparison_.expect("the component of an update", support::component_on_host(variable, update), expected[r]);
       if (variable.size() == 1) comparison_.expect("value", std::vector{variable.value(update)}, expected[r]);
       expect_copies(variable, expected);
     }

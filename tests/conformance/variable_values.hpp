@@ -24,6 +24,7 @@
 #include <dist/variable/given_value.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 #include <support/sanitizers.hpp>
 
 namespace conformance {
@@ -33,7 +34,8 @@ template <class S, class Variable>
 std::vector<double> elements_of(S& strategy, const Variable& variable) {
   std::vector<double> elements;
   for (std::size_t r = 0; r < strategy.num_local_replicas(); ++r)
-    for (const auto element : variable.component(strategy.scope(), r)) elements.push_back(static_cast<double>(element));
+    for (const auto element : support::component_on_host(variable, strategy.scope(), r))
+      elements.push_back(static_cast<double>(element));
   return elements;
 }
 
@@ -171,8 +173,8 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     auto variable = strategy->template variable<float>({3}, -0.0f);
     auto half = strategy->template variable<dist::BFloat16>({3}, -0.0);
     for (std::size_t replica = 0; replica < variable.copies(); ++replica) {
-      CHECK(std::signbit(variable.component(strategy->scope(), replica)[2]));
-      CHECK(std::signbit(float{half.component(strategy->scope(), replica)[2]}));
+      CHECK(std::signbit(support::component_on_host(variable, strategy->scope(), replica)[2]));
+      CHECK(std::signbit(float{support::component_on_host(half, strategy->scope(), replica)[2]}));
     }
   }
   SUBCASE("contiguous ranges are initial values, and are written, without their shape") {
@@ -202,7 +204,7 @@ void check_variable_values(std::unique_ptr<S> (*make)()) {
     std::vector<double> made(strategy->num_local_replicas());
     strategy->run([&](auto& replica) {
       const auto inner = dist::variable<double>(replica, {2}, std::array{0.5, 1.5}, "inner");
-      made[replica.local_index()] = inner->read(replica)[1];
+      made[replica.local_index()] = support::read_on_host(*inner, replica)[1];
     });
     CHECK(made == std::vector<double>(strategy->num_local_replicas(), 1.5));
   }

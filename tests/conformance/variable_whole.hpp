@@ -15,6 +15,7 @@
 #include <conformance/make_strategy.hpp>
 #include <conformance/variable_checks.hpp>
 #include <dist/core/bfloat16.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -23,6 +24,7 @@
 #include <dist/variable/policies.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 
 namespace conformance {
 
@@ -87,6 +89,15 @@ std::unique_ptr<S> with_replicas(std::size_t replicas) {
     return std::make_unique<S>();
 }
 
+/// An update that changes nothing, and leaves a 1 where it was called.
+struct MarkElement {
+  float* marks;
+  DIST_HD float operator()(std::size_t i, float weight, float) const {
+    marks[i] = 1;
+    return weight;
+  }
+};
+
 template <class S>
 void check_variable_whole(std::unique_ptr<S> (*make)()) {
   const auto made = make();
@@ -125,9 +136,9 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
     total.restore(strategy.scope(), values);
     mean.restore(strategy.scope(), values);
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
-      const auto copy = weights.component(strategy.scope(), local);
+      const auto copy = support::component_on_host(weights, strategy.scope(), local);
       CHECK(std::equal(copy.begin(), copy.end(), values.data()));
-      const auto own = mean.component(strategy.scope(), local);
+      const auto own = support::component_on_host(mean, strategy.scope(), local);
       CHECK(std::equal(own.begin(), own.end(), values.data()));
     }
     strategy.run([&](auto& replica) { total.assign_add(replica, 1.0); });
@@ -155,19 +166,17 @@ void check_variable_whole(std::unique_ptr<S> (*make)()) {
       std::vector<int> wrong(strategy.num_local_replicas());
       auto weights = strategy.template variable<float>({size});
       auto gradients = strategy.template buffer<float>({size});
+      auto marks = strategy.template buffer<float>({size});
       strategy.run([&](auto& replica) {
         int& mistakes = wrong[replica.local_index()];
-        const auto mine = slots.component(replica);
+        const auto mine = support::component_on_host(slots, replica);
         const auto all = slots.synchronized_read(replica);
         mistakes += !same_elements(all, values);
-        std::vector<char> owned(size);
         replica.reduce_and_apply(dist::sum, gradients.component(replica), weights.component(replica),
-                                 [&](std::size_t i, float weight, float) {
-                                   owned[i] = 1;
-                                   return weight;
-                                 });
+                                 MarkElement{marks.component(replica).data()});
+        const auto owned = support::component_on_host(marks, replica);
         for (std::size_t i = 0; i < size; ++i)
-          if (owned[i] || !S::Store::shared) mistakes += mine[i] != (owned[i] ? values[i] : 0.0f);
+          if (owned[i] == 1 || !S::Store::shared) mistakes += mine[i] != (owned[i] == 1 ? values[i] : 0.0f);
       });
       CHECK(wrong == std::vector<int>(strategy.num_local_replicas(), 0));
     }

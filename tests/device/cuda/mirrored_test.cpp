@@ -1,9 +1,10 @@
 // Replicas on GPUs, several of which may share one, with a host thread each: variables, steps, and reductions of the
 // host's numbers, as on the host to the last bit.
-// GPUs: 1 2 4
+// replicas on GPUs: 1 2 3 4 8
 #include <dist/device/cuda/device.cuh>
 
 #include <doctest/doctest.h>
+#include <conformance/make_strategy.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -63,12 +64,10 @@ Trained train(std::size_t replicas) {
 }  // namespace
 
 TEST_CASE("replicas on GPUs give the bits of replicas on the host") {
-  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
-    CAPTURE(replicas);
-    const Trained expected = train<dist::SharedMemoryAllReduce, dist::Cpu>(replicas);
-    const Trained trained = train<dist::DirectAllReduce, dist::Cuda>(replicas);
-    CHECK(std::memcmp(trained.weights.data(), expected.weights.data(), count * sizeof(float)) == 0);
-    CHECK(std::memcmp(trained.sums.data(), expected.sums.data(), count * sizeof(float)) == 0);
-    CHECK(trained.largest == expected.largest);
-  }
+  const std::size_t replicas = conformance::replicas_of_environment();
+  const Trained expected = train<dist::SharedMemoryAllReduce, dist::Cpu>(replicas);
+  const Trained trained = train<dist::DirectAllReduce, dist::Cuda>(replicas);
+  CHECK(std::memcmp(trained.weights.data(), expected.weights.data(), count * sizeof(float)) == 0);
+  CHECK(std::memcmp(trained.sums.data(), expected.sums.data(), count * sizeof(float)) == 0);
+  CHECK(trained.largest == expected.largest);
 }
