@@ -1,5 +1,5 @@
 // The suite of optimizers on GPUs.
-// GPUs: 1 2 4
+// replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 
 #include <conformance/make_strategy.hpp>
@@ -7,9 +7,7 @@
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 
-using Gpus = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
-template <std::size_t replicas>
-using Make = conformance::Make<Gpus, replicas>;
+using conformance::MakeOfEnvironment;
 
-TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, conformance::Make<dist::OneDevice<dist::Cuda>>, Make<1>, Make<2>, Make<3>,
-                               Make<4>, Make<8>);
+TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, MakeOfEnvironment<dist::OneDevice<dist::Cuda>>,
+                               MakeOfEnvironment<dist::Mirrored<dist::DirectAllReduce, dist::Cuda>>);

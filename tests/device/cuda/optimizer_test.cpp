@@ -1,9 +1,10 @@
 // Optimizers on GPUs, several replicas of which may share one: the bits of the host, with every option. Slots, sums and
 // tables lie in the GPU's memory, counters in the host's.
-// GPUs: 1 2 4
+// replicas on GPUs: 1 2 3 4 8
 #include <dist/device/cuda/device.cuh>
 
 #include <doctest/doctest.h>
+#include <conformance/make_strategy.hpp>
 
 #include <array>
 #include <cstddef>
@@ -101,8 +102,10 @@ void check_bits(std::size_t replicas, const Arguments&... arguments) {
   CHECK(train(gpus, arguments...) == train(host, arguments...));
 }
 
-void check_optimizers(std::size_t replicas) {
-  CAPTURE(replicas);
+}  // namespace
+
+TEST_CASE("optimizers on GPUs give the bits of the host") {
+  const std::size_t replicas = conformance::replicas_of_environment();
   const nn::SGD momentum{.learning_rate = 0.125F, .momentum = 0.5F};
   check_bits(replicas, nn::SGD{});
   check_bits(replicas, nn::Adam{.amsgrad = true});
@@ -115,14 +118,6 @@ void check_optimizers(std::size_t replicas) {
   check_bits(replicas, nn::With{momentum, nn::GlobalClipNorm{2.0F}, nn::AverageWeights{.momentum = 0.75F}},
              nn::skip_aggregation);
 }
-
-}  // namespace
-
-TEST_CASE("optimizers on GPUs give the bits of the host, with 1 replica") { check_optimizers(1); }
-TEST_CASE("optimizers on GPUs give the bits of the host, with 2 replicas") { check_optimizers(2); }
-TEST_CASE("optimizers on GPUs give the bits of the host, with 3 replicas") { check_optimizers(3); }
-TEST_CASE("optimizers on GPUs give the bits of the host, with 4 replicas") { check_optimizers(4); }
-TEST_CASE("optimizers on GPUs give the bits of the host, with 8 replicas") { check_optimizers(8); }
 
 TEST_CASE("an optimizer of one replica on a GPU gives the bits of the host") {
   dist::OneDevice<dist::Cpu> host;
