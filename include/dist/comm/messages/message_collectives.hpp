@@ -27,8 +27,13 @@ namespace dist::detail {
 /// In the place of what an algorithm has to be told.
 struct NoSettings {};
 
+/// An algorithm that is told what the members do, for calls that block without them.
+template <class Algorithm, class C>
+concept NeedsCall = std::constructible_from<Algorithm, const C&, const CollectiveCall&>;
+
 /// The collectives of members that pass messages: each announces what it is about to do, and `Algorithm{communicator}`
-/// or, where it has `Settings`, `Algorithm{communicator, settings}` moves the values of several members:
+/// or, where it has `Settings`, `Algorithm{communicator, settings}`, or `Algorithm{communicator, call}` (NeedsCall), moves
+/// the values of several members:
 /// - `broadcast(root, values)`;
 /// - `gather(all, part)`: each member's part, `part(rank)`, goes to all; parts are in rank order and fill `all`;
 /// - `reduce_scatter(op, values, use)`: calls `use(first, reduced)` with blocks of the reduction of this member's
@@ -43,17 +48,20 @@ class MessageCollectives : public Membership<C> {
   /// Replaces the values of every member by their reduction. A collective call.
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
-    comm_.announce(
-        {.operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>});
-    if (comm_.size() > 1) algorithm().all_reduce(op, values);
+    const CollectiveCall call{
+        .operation = "all_reduce", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+    comm_.announce(call);
+    if (comm_.size() > 1) algorithm(call).all_reduce(op, values);
   }
 
   /// Gives every member the values of member `root`. A collective call.
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < comm_.size());
-    comm_.announce({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-    if (comm_.size() > 1) algorithm().broadcast(root, Elements{values});
+    const CollectiveCall call{
+        .operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root};
+    comm_.announce(call);
+    if (comm_.size() > 1) algorithm(call).broadcast(root, Elements{values});
   }
 
   /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that member's.
@@ -62,8 +70,9 @@ class MessageCollectives : public Membership<C> {
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
     DIST_EXPECT(std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == all.size());
-    comm_.announce(
-        {.operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = checksum_of(counts)});
+    const CollectiveCall call{
+        .operation = "all_gather", .elements = all.size(), .dtype = dtype_name<T>, .counts = checksum_of(counts)};
+    comm_.announce(call);
     const auto part = [&](std::size_t rank) {
       const std::size_t first =
           std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0});
@@ -71,7 +80,7 @@ class MessageCollectives : public Membership<C> {
     };
     if (T* const place = all.data() + part(comm_.rank()).begin; mine.data() != place)
       std::copy(mine.begin(), mine.end(), place);
-    gather(Elements{all}, part);
+    gather(call, Elements{all}, part);
   }
 
   /// Gives every member one small value of each, `of_all[rank]`. A collective call.
@@ -79,9 +88,10 @@ class MessageCollectives : public Membership<C> {
     requires std::is_trivially_copyable_v<T>
   void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
     DIST_EXPECT(of_all.size() == comm_.size());
-    comm_.announce({.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"});
+    const CollectiveCall call{.operation = operation, .elements = sizeof(T), .dtype = "exchanged bytes"};
+    comm_.announce(call);
     of_all[comm_.rank()] = mine;
-    gather(Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
+    gather(call, Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
   }
 
   /// Reduces the gradients and applies them: each member updates its own elements by its shard of the reduced
@@ -89,9 +99,10 @@ class MessageCollectives : public Membership<C> {
   /// collective call.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
-    comm_.announce(
-        {.operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>});
-    reduce_shard(op, std::span<const T>{gradient},
+    const CollectiveCall call{
+        .operation = "reduce_and_apply", .reduction = Op::name, .elements = mirror.size(), .dtype = dtype_name<T>};
+    comm_.announce(call);
+    reduce_shard(call, op, std::span<const T>{gradient},
                  [&](std::size_t first, std::span<const T> reduced) DIST_INLINE_LAMBDA {
                    update_block(update, first, mirror.subspan(first, reduced.size()), reduced);
                  });
@@ -102,9 +113,10 @@ class MessageCollectives : public Membership<C> {
   /// elements block by block. Leaves the operands as they were. A collective call.
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    comm_.announce(
-        {.operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>});
-    reduce_shard(op, values, use);
+    const CollectiveCall call{
+        .operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+    comm_.announce(call);
+    reduce_shard(call, op, values, use);
   }
 
   /// The second half: each member updates its own elements of the same shard by its `gradients`, and the results go to
@@ -125,8 +137,9 @@ class MessageCollectives : public Membership<C> {
   }
   template <class T>
   void gather_shards(std::string_view operation, std::span<T> values) const {
-    comm_.announce({.operation = operation, .elements = values.size(), .dtype = dtype_name<T>});
-    gather(Elements{values}, [&](std::size_t rank) { return shard(values.size(), rank); });
+    const CollectiveCall call{.operation = operation, .elements = values.size(), .dtype = dtype_name<T>};
+    comm_.announce(call);
+    gather(call, Elements{values}, [&](std::size_t rank) { return shard(values.size(), rank); });
   }
 
  protected:
@@ -135,23 +148,26 @@ class MessageCollectives : public Membership<C> {
   [[no_unique_address]] Settings settings_;
 
  private:
-  [[nodiscard]] Algorithm algorithm() const {
-    if constexpr (std::same_as<Settings, NoSettings>)
+  /// `call` is there as long as what is returned.
+  [[nodiscard]] Algorithm algorithm(const CollectiveCall& call) const {
+    if constexpr (NeedsCall<Algorithm, C>)
+      return Algorithm{comm_, call};
+    else if constexpr (std::same_as<Settings, NoSettings>)
       return Algorithm{comm_};
     else
       return Algorithm{comm_, settings_};
   }
-  void gather(Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
-    if (comm_.size() > 1) algorithm().gather(all, part);
+  void gather(const CollectiveCall& call, Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
+    if (comm_.size() > 1) algorithm(call).gather(all, part);
   }
   [[nodiscard]] IndexRange shard(std::size_t elements, std::size_t rank) const noexcept {
     return message_shard(elements, rank, comm_.size());
   }
 
   template <class T, class Op, class Use>
-  void reduce_shard(Op op, std::span<const T> values, Use&& use) const {
+  void reduce_shard(const CollectiveCall& call, Op op, std::span<const T> values, Use&& use) const {
     if (comm_.size() > 1)
-      algorithm().reduce_scatter(op, values, use);
+      algorithm(call).reduce_scatter(op, values, use);
     else if (!values.empty())
       with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { use(std::size_t{0}, values); });
   }
