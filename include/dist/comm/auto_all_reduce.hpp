@@ -27,7 +27,6 @@ struct ByThresholds {
 
     [[nodiscard]] const AlgorithmThresholds& thresholds() const noexcept { return this->settings_; }
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
       return On{this->comm_.with_timeout(timeout), thresholds()};
     }

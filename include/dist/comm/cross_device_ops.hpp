@@ -98,13 +98,26 @@ concept ReducesMemoryIn = Where::host_accessible ||
   ops.update_shards(DeviceSpan<const T, Where>{values}, values, update);
 };
 
-/// What the replicas of a strategy can do together: values become their reduction on every replica (`all_reduce`), the
-/// values of one of them (`broadcast`), or those of all, concatenated (`all_gather`, and `exchange` of one small
-/// value), and gradients are reduced and applied in one pass, element by element (`reduce_and_apply`, ElementUpdate). For
-/// what must be known of all reduced values before they are applied, such as their norm, the pass has two halves with
-/// the same division of the elements among the replicas: each sees the reduction of its shard, span by span
-/// (`reduce_scatter`), and each updates its shard of what all get by gradients that it has kept (`update_shards`).
-/// Nothing is called for a shard without elements.
+/// What the members of a group do together. All members make the same calls in the same order, of as many elements each:
+/// those that differ get a CollectiveMismatch.
+///
+/// - `all_reduce(op, values)`: values become their reduction on every member.
+/// - `broadcast(root, values)`: every member gets the values of member `root`.
+/// - `all_gather(mine, counts, all)`: every member gets the values of all, concatenated in rank order, of which
+///   `counts[rank]` are that member's. `mine` may be this member's part of `all`.
+/// - `exchange(operation, mine, of_all)`: every member gets one small value of each, `of_all[rank]`. Messages call it
+///   `operation`, a literal.
+/// - `reduce_and_apply(op, gradients, mirror, update)`: gradients are reduced and applied in one pass, element by element
+///   (ElementUpdate): each member updates a shard of its mirror, and all mirrors get the result. Leaves the gradients as
+///   they were. Members that share memory may all give the same mirror.
+/// - For what must be known of all reduced values before they are applied, such as their norm, the pass has two halves
+///   with the same shards. `reduce_scatter(op, values, use)` calls `use(first, reduced)` with the reduction of this
+///   member's shard, span by span, `first` being the number of its first element, and leaves the values as they were.
+///   `update_shards(gradients, mirror, update)` updates the shard by gradients that the member has kept, of which it
+///   reads no others, and all mirrors get the result. Nothing is called for a shard without elements.
+///
+/// Collectives of the host's memory are done when they return. Those of a device's memory are started in the replica's
+/// queue, which is the Work of all that was put there.
 template <class B>
 concept Collectives = Communicator<CommunicatorOf<B>> && TellsFailures<B> && HasAllReduce<B, float, Sum> &&
     HasBroadcast<B, float> && HasAllGather<B, float> && HasExchange<B, bool> && FusesUpdate<B, float, Sum> &&

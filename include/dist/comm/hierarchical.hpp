@@ -152,7 +152,6 @@ class Hierarchical {
     });
   }
 
-  /// Replaces the values of every member by their reduction. A collective call.
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
     if (one_group()) return in_group([&] { lower_.all_reduce(op, values); });
@@ -181,7 +180,6 @@ class Hierarchical {
     }
   }
 
-  /// Gives every member the values of member `root`. A collective call.
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < layout_->size());
@@ -200,7 +198,6 @@ class Hierarchical {
     });
   }
 
-  /// Gives every member the values of all members, concatenated in rank order. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == layout_->size());
@@ -212,7 +209,6 @@ class Hierarchical {
     gather_in_rank_order(mine, counts, all);
   }
 
-  /// Gives every member one value of each, `of_all[rank]`. A collective call.
   template <class T>
   void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -224,8 +220,7 @@ class Hierarchical {
                          std::span<const std::size_t>{counts}, bytes_of<std::uint8_t>(of_all));
   }
 
-  /// Reduces the gradients and applies them: the groups share the elements, and the members of a group its part of them;
-  /// all mirrors get the result. Leaves the gradients as they were. A collective call.
+  /// The groups share the elements, and the members of a group its part of them.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
     if (one_group()) return in_group([&] { lower_.reduce_and_apply(op, gradient, mirror, update); });
@@ -243,7 +238,6 @@ class Hierarchical {
     });
   }
 
-  /// The first half of `reduce_and_apply`: each member sees the reduction of the same elements. A collective call.
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
     if (one_group()) return in_group([&] { lower_.reduce_scatter(op, values, use); });
@@ -253,7 +247,6 @@ class Hierarchical {
       patient_.communicator().barrier();
     });
   }
-  /// The second half: each member updates the same elements of its mirror by its `gradients`. A collective call.
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
     if (one_group()) return in_group([&] { lower_.update_shards(gradients, mirror, update); });

@@ -62,7 +62,6 @@ struct RingAllReduce {
    public:
     using detail::MessageCollectives<C, detail::MessageRing<C>>::MessageCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
       return On{this->comm_.with_timeout(timeout)};
     }
@@ -73,10 +72,8 @@ struct RingAllReduce {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       const CollectiveCall call{
@@ -97,9 +94,7 @@ struct RingAllReduce {
       }
     }
 
-    /// Reduces the gradients and applies them, in one pass: each replica updates its own elements by its chunks of the
-    /// reduced gradients, and the results go round. All replicas may give the same memory as mirror. Leaves the
-    /// gradients as they were. A collective call.
+    /// Each replica updates its own elements by its chunks of the reduced gradients, and the results go round.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{
@@ -115,8 +110,6 @@ struct RingAllReduce {
       comm_.barrier();
     }
 
-    /// The first half of `reduce_and_apply`: of its chunks, `use(first, reduced)` sees the reduction of the replicas'
-    /// elements block by block. Leaves the operands as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const CollectiveCall call{
@@ -129,8 +122,6 @@ struct RingAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: each replica updates its own elements of the same chunks by its `gradients`, and the results go
-    /// round. All replicas may give the same memory as mirror. A collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const CollectiveCall call{.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>};

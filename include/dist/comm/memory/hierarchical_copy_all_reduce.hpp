@@ -51,7 +51,6 @@ struct HierarchicalCopyAllReduce {
       return changed;
     }
 
-    /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       const std::size_t main = *tensors_ % comm_.size();
@@ -64,9 +63,7 @@ struct HierarchicalCopyAllReduce {
       comm_.barrier();
     }
 
-    /// Reduces the gradients and applies them on replica 0, always the same, as it keeps the slots of the optimizer; the
-    /// other mirrors are copies. All replicas may give the same memory as mirror. Leaves the gradients as they were. A
-    /// collective call.
+    /// Replica 0 updates, always the same, as it keeps the slots of the optimizer; the other mirrors are copies.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       AlignedBuffer<Accumulator<T>> sums;
@@ -78,8 +75,6 @@ struct HierarchicalCopyAllReduce {
       this->broadcast(0, mirror);
     }
 
-    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
-    /// elements block by block. Leaves the operands as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       // `publish` takes a mutable pointer; the peers only read.
@@ -91,8 +86,6 @@ struct HierarchicalCopyAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: replica 0 updates its elements by its `gradients`; the other mirrors are copies. All replicas
-    /// may give the same memory as mirror. A collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};

@@ -38,10 +38,8 @@ struct ReductionToOneDevice {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       const detail::Loan loan{comm_};
@@ -55,8 +53,7 @@ struct ReductionToOneDevice {
       this->broadcast(device, values);
     }
 
-    /// Reduces the gradients and applies them on replica 0; the other mirrors are copies. Leaves the gradients as they
-    /// were. A collective call.
+    /// Replica 0 updates; the other mirrors are copies.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
@@ -71,8 +68,6 @@ struct ReductionToOneDevice {
       this->broadcast(device, mirror);
     }
 
-    /// The first half of `reduce_and_apply`: on replica 0, `use(first, reduced)` sees the reduction of the replicas'
-    /// elements block by block. Leaves the operands as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const detail::Loan loan{comm_};
@@ -84,8 +79,6 @@ struct ReductionToOneDevice {
       comm_.barrier();
     }
 
-    /// The second half: replica 0 updates its elements by its `gradients`; the other mirrors are copies. All replicas
-    /// may give the same memory as mirror. A collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};

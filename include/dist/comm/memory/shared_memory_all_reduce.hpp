@@ -38,10 +38,8 @@ struct SharedMemoryAllReduce {
    public:
     using SharedMemoryCollectives<C>::SharedMemoryCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    /// Replaces the values of every replica by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       const CollectiveCall call{
@@ -57,9 +55,8 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// Reduces the gradients and applies them, in one pass: each block of this replica's shard is reduced, updates the
-    /// replica's own elements while it is in the cache, and these are copied into the mirrors of the others. All
-    /// replicas may give the same memory as mirror. Leaves the gradients as they were. A collective call.
+    /// Each block of this replica's shard is reduced, updates the replica's own elements while it is in the cache, and
+    /// these are copied into the mirrors of the others.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};
@@ -77,8 +74,6 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// The first half of `reduce_and_apply`: for each block of this replica's shard, `use(first, reduced)` sees the
-    /// reduction of the replicas' elements from `first` on. Leaves the operands as they were. A collective call.
     template <class T, ReduceOp<T> Op, class Use>
     void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
       const detail::Loan loan{comm_};
@@ -90,9 +85,6 @@ struct SharedMemoryAllReduce {
       comm_.barrier();
     }
 
-    /// The second half: the replica's own elements of the same shard are updated by its `gradients`, of which it reads
-    /// no others, and copied into the mirrors of the others. All replicas may give the same memory as mirror. A
-    /// collective call.
     template <class T, ElementUpdate<T> Update>
     void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
       const detail::Loan loan{comm_};

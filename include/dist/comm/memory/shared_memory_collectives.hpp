@@ -19,18 +19,14 @@ class SharedMemoryCollectives : public Membership<C> {
  public:
   using Membership<C>::Membership;
 
-  /// Gives every replica the values of replica `root`. A collective call.
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     dist::broadcast(comm_, root, values);
   }
-  /// Gives every replica the values of all, concatenated in rank order, of which `counts[rank]` are that
-  /// replica's. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     dist::all_gather(comm_, mine, counts, all);
   }
-  /// Gives every replica one small value of each, `of_all[rank]`. A collective call.
   template <class T>
   void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
     dist::exchange(comm_, operation, mine, of_all);

@@ -166,7 +166,6 @@ struct HalvingDoublingAllReduce {
    public:
     using detail::MessageCollectives<C, detail::MessageDoubling<C>>::MessageCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
       return On{this->comm_.with_timeout(timeout)};
     }

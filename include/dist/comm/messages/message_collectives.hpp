@@ -45,7 +45,6 @@ class MessageCollectives : public Membership<C> {
   explicit MessageCollectives(C communicator, Settings settings = {})
       : Membership<C>(std::move(communicator)), settings_(settings) {}
 
-  /// Replaces the values of every member by their reduction. A collective call.
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
     const CollectiveCall call{
@@ -54,7 +53,6 @@ class MessageCollectives : public Membership<C> {
     if (comm_.size() > 1) algorithm(call).all_reduce(op, values);
   }
 
-  /// Gives every member the values of member `root`. A collective call.
   template <class T>
   void broadcast(std::size_t root, std::span<T> values) const {
     DIST_EXPECT(root < comm_.size());
@@ -64,8 +62,6 @@ class MessageCollectives : public Membership<C> {
     if (comm_.size() > 1) algorithm(call).broadcast(root, Elements{values});
   }
 
-  /// Gives every member the values of all, concatenated in rank order, of which `counts[rank]` are that member's.
-  /// `mine` may be this member's part of `all`. A collective call.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
     DIST_EXPECT(counts.size() == comm_.size() && mine.size() == counts[comm_.rank()]);
@@ -83,7 +79,6 @@ class MessageCollectives : public Membership<C> {
     gather(call, Elements{all}, part);
   }
 
-  /// Gives every member one small value of each, `of_all[rank]`. A collective call.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
@@ -94,9 +89,7 @@ class MessageCollectives : public Membership<C> {
     gather(call, Elements{of_all}, [](std::size_t rank) { return IndexRange{rank, rank + 1}; });
   }
 
-  /// Reduces the gradients and applies them: each member updates its own elements by its shard of the reduced
-  /// gradients, block by block as these are complete, and the results go to all. Leaves the gradients as they were. A
-  /// collective call.
+  /// Each member updates its own elements by its shard of the reduced gradients, block by block as these are complete.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
     const CollectiveCall call{
@@ -109,8 +102,6 @@ class MessageCollectives : public Membership<C> {
     gather_shards("end of reduce_and_apply", mirror);  // unless an update threw
   }
 
-  /// The first half of `reduce_and_apply`: of its shard, `use(first, reduced)` sees the reduction of the members'
-  /// elements block by block. Leaves the operands as they were. A collective call.
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
     const CollectiveCall call{
@@ -119,8 +110,6 @@ class MessageCollectives : public Membership<C> {
     reduce_shard(call, op, values, use);
   }
 
-  /// The second half: each member updates its own elements of the same shard by its `gradients`, and the results go to
-  /// all. A collective call.
   template <class T, ElementUpdate<T> Update>
   void update_shards(std::span<const T> gradients, std::span<T> mirror, const Update& update) const {
     comm_.announce({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>});

@@ -141,7 +141,6 @@ struct TreeAllReduce {
    public:
     using detail::MessageCollectives<C, detail::MessageTree<C>>::MessageCollectives;
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
       return On{this->comm_.with_timeout(timeout)};
     }

@@ -45,10 +45,8 @@ struct NodeAllReduce {
    public:
     explicit On(C communicator) : Membership<C>(communicator), in_window_(communicator) {}
 
-    /// The same collectives, which wait longer or shorter for other members (spec H13).
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const { return On{comm_.with_timeout(timeout)}; }
 
-    /// Replaces the values of every member by their reduction. A collective call.
     template <class T, ReduceOp<T> Op>
     void all_reduce(Op op, std::span<T> values) const {
       if (values.size_bytes() <= C::exchange_capacity) return in_window_.all_reduce(op, values);
@@ -74,20 +72,17 @@ struct NodeAllReduce {
                               });
       comm_.barrier();
     }
-    /// Gives every member the values of member `root`. A collective call.
     template <class T>
     void broadcast(std::size_t root, std::span<T> values) const {
       const Staged<T> staged{comm_, 0, values};
       dist::broadcast(comm_, root, staged.elements());
       staged.copy_back();
     }
-    /// Gives every member the values of all, in rank order. A collective call.
     template <class T>
     void all_gather(std::span<const T> mine, std::span<const std::size_t> counts, std::span<T> all) const {
       const Staged<const T> staged{comm_, 0, mine};
       dist::all_gather(comm_, staged.elements(), counts, all);
     }
-    /// Gives every member one small value of each. A collective call.
     template <class T>
     void exchange(std::string_view operation, const T& mine, std::span<T> of_all) const {
       if constexpr (sizeof(T) <= C::exchange_capacity) {
@@ -101,7 +96,6 @@ struct NodeAllReduce {
         comm_.barrier();
       }
     }
-    /// As SharedMemoryAllReduce. A collective call, like the following.
     template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
     void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update) const {
       const Staged<T> gradients{comm_, 0, gradient};
