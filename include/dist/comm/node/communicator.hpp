@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +17,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/mailboxes.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -36,9 +35,9 @@ namespace dist {
 /// mailboxes of the process, the rest is its window, where operands of collectives lie. One thread of each process
 /// takes part.
 ///
-/// As between threads, a mailbox starts with the number of the collective that it announces, a fingerprint of the call
-/// and the first bytes of what is exchanged. A process that fails says so in its mailbox, where its peers look
-/// for its next collective, and one that leaves says so too; one that dies is found by PeerHealth.
+/// They meet as threads do (detail::Mailboxes). A process that fails says so in its mailbox, where its peers look for its
+/// next collective, and one that leaves says so too; one that dies is found by PeerHealth. What a process lends lies in
+/// its window, which outlives the call: so none takes its announcement back, and those that give up break the group.
 ///
 /// To each collective every process brings either its call or a failure. What all brought is the same for all that look:
 /// a failure in the run or call that a process is in, or in a later one, is thrown there; one in an earlier run, after
@@ -74,8 +73,8 @@ class NodeGroup {
         mailboxes_at_(mailboxes_at(group)),
         window_(window),
         health_(health),
-        budget_(budget),
-        timeout_(detail::longest_wait(timeout)) {
+        timeout_(detail::longest_wait(timeout)),
+        boxes_({this}, budget) {
     static_assert(sizeof(Member) <= header_bytes / most_groups);
     DIST_EXPECT(group < most_groups);
     workers_.push_back({worker, std::move(host), std::span<std::byte>{mine.data(), mine.size()}});
@@ -91,7 +90,7 @@ class NodeGroup {
   ~NodeGroup() {
     for (const Stage& stage : stages_) window_.release(stage.place, stage.bytes);
     mine().departed.store(true);
-    notify();
+    member(0).arrivals.notify();
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
@@ -144,8 +143,7 @@ class NodeGroup {
     // ones.
     if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
     box.failed_from.store(abandoned_from_, std::memory_order_relaxed);
-    box.sequence.store(entered_);
-    notify();
+    boxes_.announce_failure(rank_, entered_);
   }
 
  private:
@@ -154,10 +152,9 @@ class NodeGroup {
   static constexpr std::size_t payload_capacity = 256;
   static constexpr std::uint32_t most_notices = 8;
   static constexpr std::uint32_t most_places = 128;
-  static constexpr std::size_t first_line = cache_line - 16;
 
   struct alignas(cache_line) Mailbox {
-    std::atomic<std::uint32_t> sequence;     // of the collective that the rest belongs to
+    std::atomic<std::uint32_t> sequence;
     std::atomic<std::uint32_t> failed_from;  // from this one on the member came to none and says why; 0: to all
     std::uint64_t fingerprint;
     union alignas(8) {
@@ -169,10 +166,22 @@ class NodeGroup {
   /// Zeroed memory is a member that has taken part in no collective yet.
   struct Member {
     Mailbox mailboxes[2];
-    alignas(cache_line) detail::SharedEventCount arrivals;
+    alignas(cache_line) detail::SharedEventCount arrivals;  // all sleep at that of member 0
     std::atomic<bool> departed;
     CallPlace::Position failed_at[most_places];  // where it failed instead of coming to a collective, by its number
     FailureNotice failures[most_notices];        // and why
+  };
+  /// Where they lie: a Medium of Mailboxes.
+  struct Memory {
+    static constexpr bool takes_back = false;
+
+    const NodeGroup* group;
+
+    [[nodiscard]] std::size_t size() const noexcept { return group->size(); }
+    [[nodiscard]] Mailbox& mailbox(std::size_t rank, std::uint32_t parity) const noexcept {
+      return group->member(rank).mailboxes[parity];
+    }
+    [[nodiscard]] detail::SharedEventCount& arrivals() const noexcept { return group->member(0).arrivals; }
   };
   struct Stage {
     std::size_t place = 0;
@@ -188,19 +197,12 @@ class NodeGroup {
     return *reinterpret_cast<Member*>(workers_[rank].memory.data() + mailboxes_at_);
   }
   [[nodiscard]] Member& mine() const noexcept { return member(rank_); }
-  [[nodiscard]] Mailbox& mailbox(std::size_t rank) const noexcept { return member(rank).mailboxes[entered_ % 2]; }
-
-  [[nodiscard]] bool arrived(std::size_t peer) const noexcept {
-    return static_cast<std::int32_t>(mailbox(peer).sequence.load() - entered_) >= 0;
-  }
+  [[nodiscard]] Mailbox& mailbox(std::size_t rank) const noexcept { return boxes_.of(rank, entered_); }
+  [[nodiscard]] bool arrived(std::size_t peer) const noexcept { return boxes_.arrived(peer, entered_); }
   /// Whether the member of this mailbox, which has arrived, takes part in this member's collective.
   [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
     const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
     return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
-  }
-  void notify() const noexcept {
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank_) member(peer).arrivals.notify();
   }
 
   /// Enters the next collective: `fill` writes what this member announces.
@@ -230,22 +232,17 @@ class NodeGroup {
     abandoned_from_ = 0;
     box.fingerprint = fingerprint;
     fill(box);
-    box.sequence.store(entered_);
-    notify();
+    boxes_.announce(rank_, entered_);
     bool skips = false;
-    std::size_t other = rank_;
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == rank_) continue;
-      await(peer, timeout, bytes);
-      const Mailbox& theirs = mailbox(peer);
-      if (is_abandoned(theirs)) {
-        skip_or_refuse(peer);
-        skips = true;
-      } else if (other == rank_ && theirs.fingerprint != fingerprint) {
-        other = peer;
-      }
-    }
-    if (!skips && other != rank_) refuse_different(other);
+    const bool same = boxes_.meet(
+        rank_, entered_, fingerprint, timeout, bytes,
+        [&](std::size_t peer, const detail::MailboxWait& wait) { await_slowly(peer, timeout, wait); },
+        [&](std::size_t peer) {
+          if (!is_abandoned(mailbox(peer))) return;
+          skip_or_refuse(peer);
+          skips = true;
+        });
+    if (!same && !skips) refuse_different();
     return !skips;
   }
 
@@ -272,38 +269,21 @@ class NodeGroup {
     if (!left_early_) return;
     for (std::size_t peer = 0; peer < size(); ++peer) {
       if (peer == rank_) continue;
-      await(peer, timeout, 0);
+      detail::MailboxWait wait{timeout};
+      if (!boxes_.arrives_soon(peer, entered_, wait)) await_slowly(peer, timeout, wait);
       if (is_abandoned(mailbox(peer))) note(peer, place_of_failure(peer), entered_);
     }
     left_early_ = false;
   }
 
-  void await(std::size_t peer, std::int64_t timeout, std::size_t bytes) {
-    constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
-    const std::byte* const payload = mailbox(peer).payload;
-    for (unsigned spin = 0; spin < budget_.spins; ++spin) {
-      for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
-      if (arrived(peer)) return;
-      if (spin >= eager) detail::relax();
-    }
-    constexpr unsigned per_clock = 16;  // looks for each look at the clock: others may keep the core for long
-    const std::int64_t start = detail::monotonic_nanoseconds();
-    const auto is_late = [&] { return detail::monotonic_nanoseconds() - start > timeout; };
-    for (unsigned yield = 0; yield < budget_.yields; ++yield) {
-      if (arrived(peer)) return;
-      if (yield % per_clock == per_clock - 1 && is_late()) break;
-      sched_yield();
-    }
-    // A process that died wakes nobody, and nothing signals the deadline: hence a look every millisecond.
+  void await_slowly(std::size_t peer, std::int64_t timeout, const detail::MailboxWait& wait) {
     SlowWait slow;
-    constexpr std::int64_t longest = 1'000'000;
-    while (!arrived(peer)) {
+    boxes_.await_slowly(rank_, peer, entered_, [&] {
       const bool departed = member(peer).departed.load();
       if (departed && !arrived(peer)) refuse_departed(peer);
       look(peer);
-      if (is_late()) refuse_late(peer, timeout);
-      mine().arrivals.wait([&] { return arrived(peer) || member(peer).departed.load(); }, longest);
-    }
+      if (wait.is_over()) refuse_late(peer, timeout);
+    });
   }
 
   /// Called while waiting for `peer`: throws if it is lost, has left, or is late.
@@ -362,10 +342,12 @@ class NodeGroup {
       throw;
     }
   }
-  [[noreturn]] void refuse_different(std::size_t peer) {
+  [[noreturn]] void refuse_different() {
     all_know_ = true;
     left_early_ = true;
     place_.disturb();
+    std::size_t peer = 0;
+    while (mailbox(peer).fingerprint == mailbox(rank_).fingerprint) ++peer;
     throw mismatch_with(peer);
   }
   [[nodiscard]] CollectiveMismatch mismatch_with(std::size_t peer) const {
@@ -400,8 +382,8 @@ class NodeGroup {
   std::size_t mailboxes_at_;
   Arena& window_;
   PeerHealth& health_;
-  detail::SpinBudget budget_;
   std::int64_t timeout_;
+  detail::Mailboxes<Memory> boxes_;
   std::exception_ptr broken_;
   CallPlace place_;
   std::uint64_t structure_ = 0;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/health/longest_wait.hpp>
+#include <dist/comm/mailboxes.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
@@ -24,13 +23,10 @@
 
 namespace dist {
 
-/// What the threads of one sync group share: for each two mailboxes used in turn. A member that has entered collective
-/// n has left n - 1, so the mailbox of n - 1 is free for n + 1.
+/// What the threads of one sync group share: the mailboxes of all (detail::Mailboxes).
 ///
-/// A mailbox starts with the number of the collective that it announces, a fingerprint of the call, and the first
-/// bytes of what is exchanged, in one cache line: a member that waits for a peer gets all of it at once. A call that
-/// succeeds only writes its own mailbox. What a member itself needs of it is also kept elsewhere, because a line that a
-/// peer has read takes as long to read as one that a peer has written.
+/// A call that succeeds only writes its own mailbox. What a member itself needs of it is also kept elsewhere, because a
+/// line that a peer has read takes as long to read as one that a peer has written.
 ///
 /// To each collective every member brings either its call or the failure that keeps it from making one. A member looks
 /// at what the others brought when all of it is there, so that all of them see the same: either all do the collective,
@@ -41,7 +37,7 @@ class ThreadGroup {
   /// with 0 only a peer that fails or returns ends its wait. Throws InvalidArgument for a negative timeout.
   ThreadGroup(const RunStatus& status, detail::SpinBudget budget, std::chrono::nanoseconds timeout);
 
-  [[nodiscard]] std::size_t size() const noexcept { return status_.replicas(); }
+  [[nodiscard]] std::size_t size() const noexcept { return boxes_.size(); }
 
   /// Forgets what members did not do together in a run that was disturbed: by a disagreement, a failure, a member that
   /// returned early, also where replica functions caught the error. Only while no run is going on.
@@ -51,10 +47,8 @@ class ThreadGroup {
   friend class ThreadCommunicator;
 
   static constexpr std::size_t payload_capacity = 256;
-  static constexpr std::size_t first_line = cache_line - 16;
   /// A peer may use operands longer than the timeout by so many nanoseconds: what follows ends the process.
   static constexpr std::int64_t grace = 3'000'000'000;
-  static constexpr std::int64_t longest_rest = 1'000'000;  // nanoseconds
 
   /// What a member brings to a collective: where its operands are, or a few values.
   union alignas(16) Content {
@@ -62,12 +56,11 @@ class ThreadGroup {
     std::byte payload[payload_capacity];
   };
   struct alignas(cache_line) Mailbox {
-    std::atomic<std::uint32_t> sequence{0};  // of the collective that the rest belongs to
-    bool failed = false;                     // the member does not make a call there, because of `why`
+    std::atomic<std::uint32_t> sequence{0};
     std::uint64_t fingerprint;
     Content content;
-    CollectiveCall call;  // read by peers only where fingerprints differ
-    std::exception_ptr why;
+    CollectiveCall call;     // read by peers only where fingerprints differ
+    std::exception_ptr why;  // the member failed
   };
   struct alignas(cache_line) Member {
     Mailbox mailboxes[2];
@@ -80,35 +73,44 @@ class ThreadGroup {
     Content own;                    // what it brought last, for itself
   };
 
+  /// Where they lie: a Medium of Mailboxes.
+  struct Memory {
+    static constexpr bool takes_back = true;
+
+    Member* members;
+    std::size_t count;
+    detail::EventCount* calls;
+
+    [[nodiscard]] std::size_t size() const noexcept { return count; }
+    [[nodiscard]] Mailbox& mailbox(std::size_t rank, std::uint32_t parity) const noexcept {
+      return members[rank].mailboxes[parity];
+    }
+    [[nodiscard]] detail::EventCount& arrivals() const noexcept { return *calls; }
+  };
+
   /// Announces that `rank` has entered collective `sequence`, whose mailbox is filled, and returns when all have.
   ///
   /// Either all members go on or none does, so that one that leaves by an exception leaves no peer behind that touches
-  /// its operands. A member that gives up takes its announcement back and looks once more whether the others have come;
-  /// one that has seen all come looks once more whether one has given up. The operations on `sequence` are sequentially
-  /// consistent for that.
+  /// its operands.
   void enter(std::size_t rank, std::uint32_t sequence, std::uint64_t fingerprint, std::int64_t timeout, bool lends,
              std::size_t bytes) {
     Member& member = members_[rank];
     member.entered.store(sequence, std::memory_order_relaxed);
-    announce(rank, sequence);
+    boxes_.announce(rank, sequence);
     if (member.lent) await_return_of_operands(rank, sequence, timeout);
     member.lent = lends;
-    bool differ = false;
-    do {
-      for (std::size_t peer = 0; peer < size(); ++peer) {
-        if (peer == rank) continue;
-        await(rank, peer, sequence, timeout, bytes);
-        differ = differ || mailbox(peer, sequence).fingerprint != fingerprint;
-      }
-    } while (!peers_arrived(rank, sequence));
-    // A member that failed has said so before it announced that.
-    if (differ || disturbed_.load(std::memory_order_relaxed)) [[unlikely]]
-      compare(rank, sequence);
+    const bool same = boxes_.meet(
+        rank, sequence, fingerprint, timeout, bytes,
+        [&](std::size_t peer, const detail::MailboxWait& wait) { await_slowly(rank, peer, sequence, timeout, wait); },
+        [](std::size_t) {});
+    if (!same) [[unlikely]]
+      refuse(rank, sequence);
   }
-  void compare(std::size_t rank, std::uint32_t sequence);
 
   /// Announces that `rank` does not make collective `sequence`, whose mailbox is free, and why.
   void fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why);
+
+  void note_failure(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why);
 
   /// Before the next call of a member that left its last collective by an exception, or without having seen all come.
   void catch_up(std::size_t rank, std::int64_t timeout);
@@ -117,69 +119,12 @@ class ThreadGroup {
   /// which wait for it here, throw the same.
   void abandon(std::size_t rank, const std::exception_ptr& why) noexcept;
 
-  void announce(std::size_t rank, std::uint32_t sequence) {
-    mailbox(rank, sequence).sequence.store(sequence);
-    arrivals_.notify([&] { return peers_arrived(rank, sequence); });
-  }
-
-  [[nodiscard]] bool arrived(std::size_t peer, std::uint32_t sequence) const noexcept {
-    return static_cast<std::int32_t>(mailbox(peer, sequence).sequence.load() - sequence) >= 0;
-  }
-  [[nodiscard]] bool peers_arrived(std::size_t rank, std::uint32_t sequence) const noexcept {
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank && !arrived(peer, sequence)) return false;
-    return true;
-  }
-  /// The time that a member has waited, counted from when the short wait without a look at the clock is over.
-  class Wait {
-   public:
-    explicit Wait(std::int64_t timeout) : timeout_(timeout) {}
-    void begin() noexcept {
-      if (start_ == 0) start_ = detail::monotonic_nanoseconds();
-    }
-    [[nodiscard]] bool is_over(std::int64_t later = 0) const noexcept {
-      return detail::monotonic_nanoseconds() - start_ - later > timeout_;
-    }
-
-   private:
-    std::int64_t timeout_;
-    std::int64_t start_ = 0;
-  };
-
-  /// Looks for a while whether `peer` has come, without sleeping, and not longer than `wait` lasts.
-  [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, Wait& wait, std::size_t bytes = 0) const {
-    constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
-    const std::byte* const payload = mailbox(peer, sequence).content.payload;
-    for (unsigned spin = 0; spin < budget_.spins; ++spin) {
-      // The rest of the payload arrives together with the line that announces it.
-      for (std::size_t at = first_line; at < bytes; at += cache_line) __builtin_prefetch(payload + at);
-      if (arrived(peer, sequence)) return true;
-      if (spin >= eager) detail::relax();
-    }
-    constexpr unsigned per_clock = 16;  // looks for each look at the clock: others may keep the core for long
-    wait.begin();
-    for (unsigned yield = 0; yield < budget_.yields; ++yield) {
-      if (arrived(peer, sequence)) return true;
-      if (yield % per_clock == per_clock - 1 && wait.is_over()) return false;
-      sched_yield();
-    }
-    return false;
-  }
-  /// Sleeps until all peers have come; at most a millisecond, because nobody reports that a peer has failed, left or
-  /// returned.
-  void rest(std::size_t rank, std::uint32_t sequence) noexcept {
-    arrivals_.wait([&] { return peers_arrived(rank, sequence); }, longest_rest);
-  }
-
   /// Waits until `peer` has come to collective `sequence`, at most `timeout` nanoseconds.
-  void await(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, std::size_t bytes) {
-    Wait wait{timeout};
-    if (!arrives_soon(peer, sequence, wait, bytes)) await_slowly(rank, peer, sequence, timeout, wait);
-  }
-  void await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout, const Wait& wait);
+  void await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence, std::int64_t timeout,
+                    const detail::MailboxWait& wait);
 
   /// Announces a failure, `error()`, instead of the call that was announced, and throws it; unless all have come in the
-  /// meantime. One at a time, so that no member takes another's brief absence for its leaving.
+  /// meantime.
   template <class MakeError>
   void give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error);
 
@@ -191,11 +136,8 @@ class ThreadGroup {
   /// Called by a member that leaves its collective by an exception.
   void leave(std::size_t rank, std::int64_t timeout) noexcept;
 
-  [[nodiscard]] const Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
-    return members_[rank].mailboxes[sequence % 2];
-  }
-  [[nodiscard]] Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) noexcept {
-    return members_[rank].mailboxes[sequence % 2];
+  [[nodiscard]] Mailbox& mailbox(std::size_t rank, std::uint32_t sequence) const noexcept {
+    return boxes_.of(rank, sequence);
   }
   [[nodiscard]] std::uint32_t entered(std::size_t rank) const noexcept {
     return members_[rank].entered.load(std::memory_order_relaxed);
@@ -212,10 +154,10 @@ class ThreadGroup {
                                 std::int64_t timeout) const noexcept;
 
   const RunStatus& status_;
-  detail::SpinBudget budget_;
   std::int64_t timeout_;
   std::mutex giving_up_;
   std::unique_ptr<Member[]> members_;
+  detail::Mailboxes<Memory> boxes_;
   std::atomic<bool> disturbed_{false};
   alignas(cache_line) detail::EventCount arrivals_;
 };
@@ -309,7 +251,6 @@ class ThreadCommunicator {
     mine.call = call;
     mine.call.structure = member.structure;
     fill(member.own);
-    mine.failed = false;
     mine.fingerprint = fingerprint;
     fill(mine.content);
     try {

@@ -14,9 +14,9 @@ namespace dist {
 DIST_INLINE ThreadGroup::ThreadGroup(const RunStatus& status, detail::SpinBudget budget,
                                      std::chrono::nanoseconds timeout)
     : status_(status),
-      budget_(budget),
       timeout_(detail::longest_wait(timeout)),
-      members_(new Member[status.replicas()]) {
+      members_(new Member[status.replicas()]),
+      boxes_({members_.get(), status.replicas(), &arrivals_}, budget) {
   ReportSignal::answer_where_chosen();
 }
 
@@ -37,22 +37,19 @@ DIST_INLINE void ThreadGroup::reset() noexcept {
   }
 }
 
-DIST_INLINE void ThreadGroup::compare(std::size_t rank, std::uint32_t sequence) {
-  const std::uint64_t fingerprint = mailbox(rank, sequence).fingerprint;
-  for (std::size_t peer = 0; peer < size(); ++peer)
-    if (mailbox(peer, sequence).fingerprint != fingerprint || mailbox(peer, sequence).failed) refuse(rank, sequence);
+DIST_INLINE void ThreadGroup::fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+  note_failure(rank, sequence, why);
+  boxes_.announce_failure(rank, sequence);
 }
 
-DIST_INLINE void ThreadGroup::fail(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
+DIST_INLINE void ThreadGroup::note_failure(std::size_t rank, std::uint32_t sequence, const std::exception_ptr& why) {
   Member& member = members_[rank];
-  Mailbox& mine = mailbox(rank, sequence);
-  mine.failed = true;
-  mine.why = why;
+  mailbox(rank, sequence).fingerprint = boxes_.failure;
+  mailbox(rank, sequence).why = why;
   member.ahead = true;
   member.entered.store(sequence, std::memory_order_relaxed);
   disturbed_.store(true, std::memory_order_relaxed);
   status_.blame(rank, why);
-  announce(rank, sequence);
 }
 
 DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
@@ -66,11 +63,11 @@ DIST_INLINE void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
   // Until all have come there, they may read the mailbox that this member is about to fill.
   for (std::size_t peer = 0; peer < size(); ++peer) {
     if (peer == rank) continue;
-    Wait wait{timeout};
-    while (!arrives_soon(peer, entered(rank), wait) && !status_.has_returned(peer)) {
+    detail::MailboxWait wait{timeout};
+    while (!boxes_.arrives_soon(peer, entered(rank), wait) && !status_.has_returned(peer)) {
       if (status_.failed()) throw detail::PeerFailed{};
       if (wait.is_over()) throw late(rank, peer, entered(rank), timeout);
-      rest(rank, entered(rank));
+      boxes_.rest(rank, entered(rank));
     }
   }
   member.ahead = false;
@@ -90,44 +87,44 @@ DIST_INLINE void ThreadGroup::abandon(std::size_t rank, const std::exception_ptr
 template <class MakeError>
 void ThreadGroup::give_up(std::size_t rank, std::uint32_t sequence, MakeError&& error) {
   const std::lock_guard one_at_a_time{giving_up_};
-  mailbox(rank, sequence).sequence.store(sequence - 2);
-  if (peers_arrived(rank, sequence)) return announce(rank, sequence);
-  const std::exception_ptr why = std::make_exception_ptr(error());
-  fail(rank, sequence, why);
-  std::rethrow_exception(why);
+  std::exception_ptr why;
+  const bool gave_up = boxes_.give_up(rank, sequence, [&] {
+    why = std::make_exception_ptr(error());
+    note_failure(rank, sequence, why);
+  });
+  if (gave_up) std::rethrow_exception(why);
 }
 
 DIST_INLINE void ThreadGroup::await_slowly(std::size_t rank, std::size_t peer, std::uint32_t sequence,
-                                           std::int64_t timeout, const Wait& wait) {
+                                           std::int64_t timeout, const detail::MailboxWait& wait) {
   SlowWait slow;
-  while (!arrived(peer, sequence)) {
+  boxes_.await_slowly(rank, peer, sequence, [&] {
     // A peer may have come just before it returned: hence the second look.
     if (status_.failed())
       give_up(rank, sequence, [] { return detail::PeerFailed{}; });
-    else if (status_.has_returned(peer) && !arrived(peer, sequence))
+    else if (status_.has_returned(peer) && !boxes_.arrived(peer, sequence))
       give_up(rank, sequence, [&] { return missing(rank, peer, sequence); });
     else if (wait.is_over())
       give_up(rank, sequence, [&] { return late(rank, peer, sequence, timeout); });
     slow.note([&] { return text("for replica ", status_.id(peer), ": ", describe(rank, sequence)); });
-    rest(rank, sequence);
-  }
+  });
 }
 
 DIST_INLINE void ThreadGroup::await_return_of_operands(std::size_t rank, std::uint32_t sequence,
                                                        std::int64_t timeout) noexcept {
   for (std::size_t peer = 0; peer < size(); ++peer) {
     if (peer == rank) continue;
-    Wait wait{timeout};
-    if (arrives_soon(peer, sequence, wait)) continue;
+    detail::MailboxWait wait{timeout};
+    if (boxes_.arrives_soon(peer, sequence, wait)) continue;
     SlowWait slow;
-    while (!arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
+    while (!boxes_.arrived(peer, sequence) && !members_[peer].left.load() && !status_.has_returned(peer)) {
       if (wait.is_over(grace)) end_process(rank, peer, sequence - 1, timeout);
       slow.note([&] {
         // The call as this member knows it: the peer may overwrite its own when it goes on.
         return text("for replica ", status_.id(peer), ", which uses operands of replica ", status_.id(rank), ": ",
                     describe(rank, sequence - 1));
       });
-      rest(rank, sequence);
+      boxes_.rest(rank, sequence);
     }
   }
   members_[rank].lent = false;
@@ -169,7 +166,7 @@ DIST_INLINE void ThreadGroup::refuse(std::size_t rank, std::uint32_t sequence) {
   const Mailbox& mine = mailbox(rank, sequence);
   std::size_t other = rank;
   for (std::size_t peer = 0; peer < size(); ++peer) {
-    if (mailbox(peer, sequence).failed) std::rethrow_exception(mailbox(peer, sequence).why);
+    if (mailbox(peer, sequence).fingerprint == boxes_.failure) std::rethrow_exception(mailbox(peer, sequence).why);
     if (other == rank && mailbox(peer, sequence).fingerprint != mine.fingerprint) other = peer;
   }
   throw detail::different_calls("replica", mine.call, describe(rank, sequence), mailbox(other, sequence).call,
