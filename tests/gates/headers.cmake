@@ -92,20 +92,29 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 if(DIST_HAVE_NVCC)
   dist_headers_under(nvcc "${NVCC_PROGRAM}" -x cu -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra)
-  # Kernels are templates: a test of devices makes them.
+  # Kernels are templates: tests of devices make them.
   if(DIST_HAVE_CUDA)
     set(objects "")
-    foreach(test IN ITEMS device/cuda/device comm/cuda/direct_all_reduce)
-      set(source "${CMAKE_CURRENT_SOURCE_DIR}/${test}_test.cpp")
-      string(REPLACE "/" "_" object "${test}")
+    set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
+        comm/cuda/direct_all_reduce_test.cpp)
+    set(packages "")
+    if(DIST_HAVE_MPI AND DIST_HAVE_PMIX AND DIST_HAVE_JSON AND DIST_HAVE_CRYPTO)
+      list(APPEND sources gates/nvcc/multi_worker.cu)
+      set(packages "-I$<JOIN:$<TARGET_PROPERTY:dist_headers,INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>" -DOMPI_SKIP_MPICXX=1
+          -DMPICH_SKIP_MPICXX=1)
+    endif()
+    foreach(test IN LISTS sources)
+      set(source "${CMAKE_CURRENT_SOURCE_DIR}/${test}")
+      string(MAKE_C_IDENTIFIER "${test}" object)
       set(object "${header_dir}/nvcc/${object}.o")
       list(APPEND objects "${object}")
       add_custom_command(
         OUTPUT "${object}"
-        COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -x cu
+        COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -x cu ${packages}
                 -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS -MD -MF
                 "${object}.d" -c "${source}" -o "${object}"
-        DEPENDS "${source}" DEPFILE "${object}.d" VERBATIM COMMENT "Compiling a test of devices with nvcc")
+        DEPENDS "${source}" DEPFILE "${object}.d" VERBATIM COMMAND_EXPAND_LISTS
+        COMMENT "Compiling a test of devices with nvcc")
     endforeach()
     add_custom_target(dist_kernels_nvcc DEPENDS ${objects})
     add_test(NAME gates.kernels_nvcc

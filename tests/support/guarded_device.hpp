@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <deque>
@@ -180,7 +181,7 @@ class GuardedDevice {
 
   class Queues {
    public:
-    explicit Queues(std::span<const std::size_t> devices) {
+    explicit Queues(std::span<const std::size_t> devices, std::chrono::nanoseconds = {}) {
       for (std::size_t replica = 0; replica < devices.size(); ++replica) streams_.push_back(std::make_shared<Stream>());
     }
     [[nodiscard]] Queue operator[](std::size_t replica) const { return Queue{streams_.at(replica)}; }

@@ -38,6 +38,7 @@ struct Task {
   std::size_t index = 0;  ///< among the tasks of its type
 
   friend constexpr auto operator<=>(const Task&, const Task&) = default;
+  friend constexpr bool operator==(const Task&, const Task&) = default;  // nvcc 13 loses the one that the above implies
 };
 
 /// "worker 2"

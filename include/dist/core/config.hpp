@@ -17,6 +17,13 @@
 #define DIST_HD
 #endif
 
+/// Marks an object of a namespace that kernels name, too, such as `dist::sum`: nvcc's host objects do not exist on a GPU.
+#ifdef __CUDA_ARCH__
+#define DIST_HD_OBJECT __device__ constexpr
+#else
+#define DIST_HD_OBJECT inline constexpr
+#endif
+
 /// A promise that the marked pointer is the only one through which its memory is written in this scope.
 #define DIST_RESTRICT __restrict__
 

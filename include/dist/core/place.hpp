@@ -22,10 +22,15 @@ struct HostMemory {
   static constexpr bool host_accessible = true;
 };
 
+/// Memory where the code runs that is given it: of what the bodies index that a queue runs on its device.
+struct BodyMemory {
+  static constexpr bool host_accessible = true;
+};
+
 namespace detail {
 /// Refuses, in a sentence, code of the host that touches elements elsewhere.
 template <class Where>
-constexpr void require_host_access() {
+DIST_HD constexpr void require_host_access() {
   static_assert(Where::host_accessible,
                 "this is memory of a device, which the host cannot touch: give the work to replica.for_each, or copy "
                 "the elements with replica.queue().copy and wait");

@@ -196,14 +196,14 @@ struct BitXor : detail::FinishesAsIs {
   }
 };
 
-inline constexpr Sum sum{};
-inline constexpr Mean mean{};
-inline constexpr Min min{};
-inline constexpr Max max{};
-inline constexpr Prod prod{};
-inline constexpr BitAnd bit_and{};
-inline constexpr BitOr bit_or{};
-inline constexpr BitXor bit_xor{};
+DIST_HD_OBJECT Sum sum{};
+DIST_HD_OBJECT Mean mean{};
+DIST_HD_OBJECT Min min{};
+DIST_HD_OBJECT Max max{};
+DIST_HD_OBJECT Prod prod{};
+DIST_HD_OBJECT BitAnd bit_and{};
+DIST_HD_OBJECT BitOr bit_or{};
+DIST_HD_OBJECT BitXor bit_xor{};
 
 namespace detail {
 

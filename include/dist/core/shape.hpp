@@ -40,13 +40,13 @@ class Shape {
     }
   }
 
-  [[nodiscard]] constexpr std::size_t rank() const noexcept { return rank_; }
-  [[nodiscard]] constexpr std::size_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
+  [[nodiscard]] DIST_HD constexpr std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] DIST_HD constexpr std::size_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
   [[nodiscard]] constexpr std::span<const std::size_t> extents() const noexcept { return {extents_, rank_}; }
 
-  [[nodiscard]] constexpr std::size_t elements() const noexcept {
+  [[nodiscard]] DIST_HD constexpr std::size_t elements() const noexcept {
     std::size_t product = 1;
-    for (const std::size_t extent : extents()) product *= extent;
+    for (std::size_t axis = 0; axis < rank_; ++axis) product *= extents_[axis];
     return product;
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/shape.hpp>
@@ -44,13 +45,16 @@ class TensorView {
   TensorView(const Tensor<std::remove_const_t<T>>& tensor) requires(std::is_const_v<T>&& Where::host_accessible)
       : data_(tensor.data()), shape_(tensor.shape()) {}
 
-  [[nodiscard]] T* data() const noexcept { return data_; }
-  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  [[nodiscard]] DIST_HD T* data() const noexcept { return data_; }
+  [[nodiscard]] DIST_HD const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] DIST_HD std::size_t size() const noexcept { return shape_.elements(); }
   [[nodiscard]] SpanIn<T, Where> elements() const noexcept { return {data_, size()}; }
 
+  /// The same elements for the body that a queue of their device runs: it indexes them there.
+  [[nodiscard]] TensorView<T, BodyMemory> in_body() const noexcept { return {data_, shape_}; }
+
   /// The outermost extent: the batch size of a batch.
-  [[nodiscard]] std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
+  [[nodiscard]] DIST_HD std::size_t rows() const noexcept { return shape_.rank() == 0 ? 1 : shape_[0]; }
   /// `count` rows from `first` on.
   [[nodiscard]] TensorView rows(std::size_t first, std::size_t count) const {
     DIST_EXPECT(shape_.rank() > 0 && first + count <= shape_[0]);
@@ -62,7 +66,7 @@ class TensorView {
     return {data_ + index * row_size(), shape_.row()};
   }
   /// Elements of one row.
-  [[nodiscard]] std::size_t row_size() const noexcept {
+  [[nodiscard]] DIST_HD std::size_t row_size() const noexcept {
     std::size_t product = 1;
     for (std::size_t axis = 1; axis < shape_.rank(); ++axis) product *= shape_[axis];
     return product;
@@ -71,7 +75,7 @@ class TensorView {
   /// One index per axis.
   template <class... Indices>
     requires(std::is_convertible_v<Indices, std::size_t>&&...)
-  [[nodiscard]] T& operator()(Indices... indices) const {
+  [[nodiscard]] DIST_HD T& operator()(Indices... indices) const {
     detail::require_host_access<Where>();
     DIST_EXPECT_INNER(sizeof...(indices) == shape_.rank());
     std::size_t offset = 0;
@@ -80,7 +84,7 @@ class TensorView {
     DIST_EXPECT_INNER(offset < size());
     return data_[offset];
   }
-  [[nodiscard]] T& operator[](std::size_t index) const {
+  [[nodiscard]] DIST_HD T& operator[](std::size_t index) const {
     detail::require_host_access<Where>();
     DIST_EXPECT_INNER(index < size());
     return data_[index];

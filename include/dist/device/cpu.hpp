@@ -11,6 +11,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -96,7 +97,7 @@ struct Cpu {
   };
   /// Of replicas on these devices, which need nothing.
   struct Queues {
-    explicit constexpr Queues(std::span<const std::size_t>) noexcept {}
+    explicit constexpr Queues(std::span<const std::size_t>, std::chrono::nanoseconds = {}) noexcept {}
     [[nodiscard]] constexpr Queue operator[](std::size_t) const noexcept { return {}; }
   };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -88,14 +89,14 @@ concept ReplicaMemory = std::constructible_from<M, std::span<const std::size_t>>
 /// - `processors(devices)`: the processor of the host on which the thread of each replica stays, given the replicas'
 ///   devices; none when the system is to place the threads.
 /// - `Place` of its memory, and `Span<T>` of elements there.
-/// - `Queues{devices}`: what the queues of the replicas on these devices need, owned by the strategy; `queues[replica]`
-///   is the `Queue` of one.
+/// - `Queues{devices, timeout}`: what the queues of the replicas on these devices need, owned by the strategy;
+///   `queues[replica]` is the `Queue` of one, for which the host waits so long, or with 0 as long as it takes.
 /// - `Memory{devices}`: see ReplicaMemory.
 template <class D>
 concept Device = Place<typename D::Place> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
     std::same_as<typename D::Queue::Place, typename D::Place> &&
     std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Place>> &&
-    std::constructible_from<typename D::Queues, std::span<const std::size_t>> &&
+    std::constructible_from<typename D::Queues, std::span<const std::size_t>, std::chrono::nanoseconds> &&
     requires(std::size_t number, std::span<const std::size_t> devices, const typename D::Queues& queues) {
   { D::name } -> std::convertible_to<std::string_view>;
   { D::type } -> std::convertible_to<std::string_view>;

@@ -75,7 +75,7 @@ class OptimizerSlots {
   template <class Functor>
   [[nodiscard]] SlotUpdate<Functor, T> update(const InReplica auto& replica, const Functor& functor) const {
     SlotUpdate<Functor, T> update{functor, {}};
-    for (std::size_t k = 0; k < update.slot_count; ++k) update.slots[k] = slots_[k].component(replica).data();
+    for (std::size_t k = 0; k < slots_.size(); ++k) update.slots[k] = slots_[k].component(replica).data();
     return update;
   }
 

@@ -240,7 +240,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
         communication_(checked(options.communication)),
         threads_(places_.replicas, processors(options.pinned), timeout()),
         group_(threads_.status(), threads_.spin_budget(), timeout()),
-        queues_(devices()),
+        queues_(devices(), timeout()),
         state_(queues_, places_.replicas) {
     detail::warn_of_lone_process();
     detail::trace_as_the_environment_asks();

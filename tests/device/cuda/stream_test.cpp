@@ -60,7 +60,7 @@ TEST_CASE("a stream that cannot be made or waited for is an error, one that cann
   fake_cuda::fail_call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);
   CHECK_THROWS_AS(Stream{0}, dist::CudaError);
   const Stream stream{0};
-  fake_cuda::fail_call("cudaStreamSynchronize", cudaErrorLaunchFailure);
+  fake_cuda::fail_call("cudaStreamQuery", cudaErrorLaunchFailure);
   CHECK_THROWS_AS(stream.ref().wait(), dist::CudaError);
   fake_cuda::fail_call("cudaStreamDestroy", cudaErrorLaunchFailure);
   { const Stream left{0}; }

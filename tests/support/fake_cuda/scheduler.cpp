@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ std::uint64_t next_number = 0;
 std::size_t run_count = 0;
 std::mt19937_64 random_numbers;
 thread_local const Operation* running = nullptr;
+
+using Clock = std::chrono::steady_clock;
+
+std::chrono::milliseconds patience() { return std::chrono::milliseconds{options().patience_ms}; }
 
 bool can_run(const Operation& operation) {
   return operation.unfinished == 0 && (!operation.ready || operation.ready());
@@ -167,14 +172,12 @@ void put(const OperationRef& operation) {
 
 void wait_for(const OperationRef& operation) {
   if (operation == nullptr) return;
-  using Clock = std::chrono::steady_clock;
-  const auto patience = std::chrono::milliseconds{options().patience_ms};
   for (auto since = Clock::now(); !operation->done;) {
     if (advance(operation)) {
       since = Clock::now();
       continue;
     }
-    if (Clock::now() - since > patience) refuse(deadlock_of(*operation));
+    if (Clock::now() - since > patience()) refuse(deadlock_of(*operation));
     machine_changed().wait_for(machine_mutex(), std::chrono::milliseconds{5});
   }
   follow_in_call(*operation);
@@ -190,8 +193,17 @@ void wait_for_device(int device) {
 }
 
 bool poll(const OperationRef& operation) {
+  thread_local std::optional<Clock::time_point> stuck_since;
+  thread_local std::size_t runs_before = 0;
   if (operation == nullptr) return true;
-  if (!operation->done && (options().schedule != Schedule::random || chance()() % 2 == 0)) advance(operation);
+  if (!operation->done && (options().schedule != Schedule::random || chance()() % 2 == 0) && !advance(operation)) {
+    // Somebody asks again and again, and nothing runs meanwhile.
+    if (!stuck_since || runs_before != run_count) stuck_since = Clock::now();
+    runs_before = run_count;
+    if (Clock::now() - *stuck_since > patience()) refuse(deadlock_of(*operation));
+  } else {
+    stuck_since.reset();
+  }
   if (operation->done) follow_in_call(*operation);
   return operation->done;
 }

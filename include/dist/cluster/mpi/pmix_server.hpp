@@ -72,22 +72,22 @@ class PmixServer {
     event_pipe = pipe_in_.get();
     setenv("HWLOC_COMPONENTS", "-gl", 0);  // as for the ranks, see add_launch_variables
 
-    pmix_server_module_t module{};
-    module.client_connected = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
+    pmix_server_module_t functions{};
+    functions.client_connected = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
       return report({PmixEvent::Kind::connected, rank->rank});
     };
-    module.client_finalized = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
+    functions.client_finalized = [](const pmix_proc_t* rank, void*, pmix_op_cbfunc_t, void*) {
       return report({PmixEvent::Kind::finalized, rank->rank});
     };
-    module.abort = [](const pmix_proc_t* rank, void*, int status, const char*, pmix_proc_t*, std::size_t,
-                      pmix_op_cbfunc_t, void*) {
+    functions.abort = [](const pmix_proc_t* rank, void*, int status, const char*, pmix_proc_t*, std::size_t,
+                         pmix_op_cbfunc_t, void*) {
       return report({PmixEvent::Kind::aborted, rank->rank, status});
     };
-    module.fence_nb = fence;
-    module.direct_modex = [](const pmix_proc_t*, const pmix_info_t*, std::size_t, pmix_modex_cbfunc_t, void*) {
+    functions.fence_nb = fence;
+    functions.direct_modex = [](const pmix_proc_t*, const pmix_info_t*, std::size_t, pmix_modex_cbfunc_t, void*) {
       return pmix_status_t{PMIX_ERR_NOT_FOUND};
     };
-    module.query = [](pmix_proc_t*, pmix_query_t*, std::size_t, pmix_info_cbfunc_t, void*) {
+    functions.query = [](pmix_proc_t*, pmix_query_t*, std::size_t, pmix_info_cbfunc_t, void*) {
       return pmix_status_t{PMIX_ERR_NOT_SUPPORTED};
     };
     InfoList settings;
@@ -97,7 +97,7 @@ class PmixServer {
     const std::vector<int> ours = listening_sockets();
     {
       const TimeLimit limit{60};
-      expect("PMIx_server_init", PMIx_server_init(&module, settings.data(), settings.size()));
+      expect("PMIx_server_init", PMIx_server_init(&functions, settings.data(), settings.size()));
     }
     started_ = true;
     for (const int each : listening_sockets())

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
@@ -14,6 +15,7 @@
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/peers.hpp>
 #include <dist/device/cuda/queue.cuh>
+#include <dist/device/cuda/wait.hpp>
 #include <dist/device/device.hpp>
 
 namespace dist {
@@ -29,13 +31,14 @@ struct Cuda {
   template <class T>
   using Span = DeviceSpan<T, Place>;
 
-  /// Of replicas on these GPUs, which may use each other's memory where the machine lets them.
+  /// Of replicas on these GPUs, which may use each other's memory where the machine lets them. The host waits so long for
+  /// work there, or with 0 as long as it takes.
   class Queues {
    public:
-    explicit Queues(std::span<const std::size_t> devices) {
+    explicit Queues(std::span<const std::size_t> devices, std::chrono::nanoseconds timeout = cuda::longest_wait) {
       cuda::enable_peer_access(devices);
       for (const std::size_t device : devices)
-        states_.push_back(std::make_unique<cuda::QueueState>(static_cast<int>(device)));
+        states_.push_back(std::make_unique<cuda::QueueState>(static_cast<int>(device), states_.size(), timeout));
     }
     [[nodiscard]] Queue operator[](std::size_t replica) const { return Queue{*states_[replica]}; }
 

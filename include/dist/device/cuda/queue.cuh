@@ -4,13 +4,17 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
@@ -18,6 +22,7 @@
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/staging.hpp>
 #include <dist/device/cuda/stream.hpp>
+#include <dist/device/cuda/wait.hpp>
 
 namespace dist::cuda {
 
@@ -33,12 +38,30 @@ struct Fill {
 /// What a replica's queue needs: a stream, and memory for reductions and copies.
 class QueueState {
  public:
-  explicit QueueState(int device)
-      : stream_(device), scratch_(device, most_partials * most_partial_bytes + most_partial_bytes) {}
+  /// `number` is what errors call it, the number of its replica; `timeout` how long the host waits for it.
+  QueueState(int device, std::size_t number, std::chrono::nanoseconds timeout)
+      : stream_(device),
+        scratch_(device, most_partials * most_partial_bytes + most_partial_bytes),
+        number_(number),
+        timeout_(timeout) {}
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
-  /// What was put there is done before its memory goes.
-  ~QueueState() { forget(cudaStreamSynchronize(stream_.ref().get())); }
+  /// What was put there is done before its memory goes; the memory of work that does not end is left to it.
+  ~QueueState() {
+    try {
+      wait();
+    } catch (const DeadlineExceeded&) {
+      static_cast<void>(new DeviceBuffer{std::move(scratch_)});
+      static_cast<void>(new Staging{std::move(staging_)});
+    } catch (const CudaError&) {
+    }
+  }
+
+  /// Returns when all that was put there is done. Throws DeadlineExceeded.
+  void wait() const {
+    await([this] { return stream().is_over(); },
+          [this] { return text("queue ", number_, " of GPU ", stream().device()); }, timeout_);
+  }
 
   [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
   [[nodiscard]] Staging& staging() noexcept { return staging_; }
@@ -50,6 +73,8 @@ class QueueState {
   Stream stream_;
   DeviceBuffer scratch_;
   Staging staging_;
+  std::size_t number_;
+  std::chrono::nanoseconds timeout_;
 };
 
 /// The work of a replica on a GPU, in order: see the concept Queue. What it launches is compiled where it is called, so a
@@ -138,7 +163,7 @@ class Queue {
   void wait_for(const Event& event) const { event.precede(stream()); }
 
   void wait() const {
-    stream().wait();
+    state_->wait();
     state_->staging().deliver();
   }
   [[nodiscard]] bool is_done() const { return stream().is_done(); }

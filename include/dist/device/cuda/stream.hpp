@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <utility>
 
+#include <dist/core/duration.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/selected_device.hpp>
+#include <dist/device/cuda/wait.hpp>
 
 namespace dist::cuda {
 
@@ -17,8 +20,17 @@ class StreamRef {
 
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
-  /// Returns when all that was put there is done.
-  void wait() const { DIST_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
+  /// Whether all that was put there is done.
+  [[nodiscard]] bool is_over() const {
+    const cudaError_t answer = cudaStreamQuery(stream_);
+    if (answer == cudaErrorNotReady) return false;
+    check(answer, "cudaStreamQuery(stream_)");
+    return true;
+  }
+  /// Returns when it is. Throws DeadlineExceeded.
+  void wait(std::chrono::nanoseconds timeout = longest_wait) const {
+    await([this] { return is_over(); }, [this] { return text("a stream of GPU ", device_); }, timeout);
+  }
   [[nodiscard]] bool is_done() const {
     const cudaError_t answer = cudaStreamQuery(stream_);
     if (answer == cudaErrorNotReady) return false;
