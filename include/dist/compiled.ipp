@@ -22,6 +22,8 @@
 #include <dist/comm/call_place.ipp>
 #include <dist/comm/collective_call.ipp>
 #include <dist/comm/communication_options.ipp>
+#include <dist/comm/health/peer_health.ipp>
+#include <dist/comm/health/watchdog.ipp>
 #include <dist/comm/neighbor_message.ipp>
 #include <dist/comm/packing.ipp>
 #include <dist/comm/thread/communicator.ipp>

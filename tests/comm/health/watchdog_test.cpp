@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include <dist/comm/health/peer_health.hpp>
 #include <support/end_of.hpp>
 #include <support/processes.hpp>
 

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/health/end_process.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/device/service_thread.hpp>
+#include <dist/device/slow_wait.hpp>
+
+namespace dist {
+
+class Watchdog::Watch {
+ public:
+  Watch(Watchdog& watchdog, PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
+        detail::KeptFunction<void> before_end)
+      : watchdog_(watchdog), health_(health), deadline_(deadline), grace_(grace), before_end_(std::move(before_end)) {}
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() {
+    {
+      const std::lock_guard lock{mutex_};
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void watch() {
+    std::uint64_t seen = 0;  // the guarded call at the last look
+    Clock::time_point since;
+    bool lost = false;
+    Clock::time_point lost_since;
+    std::optional<SlowWait> slow;
+    std::unique_lock lock{mutex_};
+    while (!wake_.wait_for(lock, std::chrono::milliseconds{100}, [&] { return stop_; })) {
+      const std::uint64_t guarded = watchdog_.guarded_.load(std::memory_order_acquire);
+      const Clock::time_point now = Clock::now();
+      if (guarded != seen) {
+        seen = guarded;
+        since = now;
+        lost = false;
+        slow.reset();
+      }
+      if (guarded == 0 || now == since) continue;
+      if (!slow) note(guarded, slow.emplace());
+      if (!lost && knows_of_a_loss()) {
+        lost = true;
+        lost_since = now;
+      }
+      if (lost && now - lost_since >= grace_)
+        end(guarded, exit_lost);
+      else if (deadline_.count() != 0 && now - since >= deadline_)
+        end(guarded, exit_late);
+    }
+  }
+
+  /// Nobody knows for whom a call of MPI waits. It is described while it stays, as at its end.
+  void note(std::uint64_t guarded, SlowWait& slow) {
+    watchdog_.is_ending_.store(true);
+    if (watchdog_.guarded_.load() == guarded)
+      slow.note([&] { return text("for others in ", describe(*watchdog_.call_.load(std::memory_order_relaxed))); });
+    watchdog_.is_ending_.store(false);
+  }
+
+  [[nodiscard]] bool knows_of_a_loss() {
+    try {
+      return health_.find_lost().has_value();
+    } catch (const std::exception&) {
+      return false;  // a lifeline that cannot be read is reported by callers of `look`
+    }
+  }
+
+  /// Ends the process, unless the guarded call has ended in this moment.
+  void end(std::uint64_t guarded, int status) {
+    watchdog_.is_ending_.store(true);
+    if (watchdog_.guarded_.load() != guarded) {
+      watchdog_.is_ending_.store(false);
+      return;
+    }
+    const std::string call = describe(*watchdog_.call_.load(std::memory_order_relaxed));
+    try {
+      if (status == exit_lost) health_.look();
+      const std::string stopped = health_.stopped();
+      throw DeadlineExceeded(text("A call did not end in time: ", call),
+                             text("it has waited ", static_cast<double>(deadline_.count()) * 1e-9, " s for others",
+                                  stopped.empty() ? "" : text("; a signal has stopped ", stopped)),
+                             stopped.empty() ? "Find out what they wait for, or give the strategy a longer timeout"
+                                             : "Continue what is stopped (kill -CONT), or start all workers again");
+    } catch (const Error& error) {
+      detail::end_process(call, error, status, [&] {
+        if (before_end_) before_end_();
+      });
+    }
+  }
+
+  Watchdog& watchdog_;
+  PeerHealth& health_;
+  std::chrono::nanoseconds deadline_;
+  std::chrono::nanoseconds grace_;
+  detail::KeptFunction<void> before_end_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_ = detail::start_service_thread("the watchdog of collectives", [this] { watch(); });  // last
+};
+
+DIST_INLINE Watchdog::Watchdog(PeerHealth& health, std::chrono::nanoseconds deadline, std::chrono::nanoseconds grace,
+                               detail::KeptFunction<void> before_end)
+    : watch_(std::make_unique<Watch>(*this, health, deadline, grace, std::move(before_end))) {}
+
+DIST_INLINE Watchdog::~Watchdog() = default;
+
+}  // namespace dist
