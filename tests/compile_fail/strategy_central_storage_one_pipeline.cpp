@@ -1,5 +1,6 @@
 // expect: CentralStorage has one input pipeline for all replicas: data::PipelinePerReplica is for Mirrored
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/range.hpp>
 #include <dist/strategy/central_storage.hpp>
 

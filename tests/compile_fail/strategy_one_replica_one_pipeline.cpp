@@ -1,6 +1,7 @@
 // expect: a strategy of one replica has one input pipeline: data::PipelinePerReplica is for Mirrored
 // (spec A20, I18)
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/range.hpp>
 #include <dist/strategy/one_device.hpp>
 

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <conformance/small_training.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>

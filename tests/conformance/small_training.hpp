@@ -11,6 +11,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/layers/dense.hpp>

@@ -20,6 +20,8 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/core/config.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
+#include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/strategy/interface.hpp>
 

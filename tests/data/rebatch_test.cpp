@@ -9,6 +9,7 @@
 
 #include <data/sequences.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/tensor_slices.hpp>

@@ -24,6 +24,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/multi_worker.hpp>

@@ -13,6 +13,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/range.hpp>
 
 #include <doctest/doctest.h>

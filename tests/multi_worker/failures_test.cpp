@@ -21,6 +21,7 @@
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/range.hpp>
 

@@ -18,6 +18,7 @@
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/multi_worker.hpp>
 #include <dist/strategy/default.hpp>

@@ -14,6 +14,8 @@
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
+#include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>

@@ -4,6 +4,7 @@
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/range.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/strategy/central_storage.hpp>

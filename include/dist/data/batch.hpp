@@ -7,13 +7,11 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/remainder.hpp>
 #include <dist/data/resumable.hpp>
 #include <dist/data/stack.hpp>
 
 namespace dist::data {
-
-/// What becomes of elements that do not fill the last batch.
-enum class Remainder : bool { keep, drop };
 
 /// Consecutive elements of `D` stacked into batches. Made by `batch`.
 template <Dataset D>

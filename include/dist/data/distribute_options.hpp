@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-#include <dist/data/batch.hpp>
+#include <dist/context/input_context.hpp>
+#include <dist/data/agreement.hpp>
+#include <dist/data/remainder.hpp>
 
 namespace dist::data {
 
@@ -43,5 +45,36 @@ struct PipelinePerReplica {
   std::size_t fetch_ahead = 1;
   Remainder last_step = Remainder::keep;
 };
+
+// What the methods of strategies call. Defined in <dist/data/distributed_dataset.hpp>, <dist/data/distributed_pipelines.hpp>
+// and <dist/data/prefetch.hpp>, which only programs with datasets compile.
+
+/// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches
+/// ahead of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
+///
+/// Called once, outside the loop over epochs: every loop over the result is a new epoch of `dataset`, which is shuffled
+/// anew (spec I31). `agreement` is that of the workers, where there are several. Throws as DistributedDataset does.
+template <class D, class Options = InputOptions, Agreement A = NoAgreement>
+[[nodiscard]] auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContext& context,
+                                      const Options& options = {}, A agreement = A());
+
+/// Calls `fn` for datasets that are batched by the batch size of one replica:
+/// `batch(context.get_per_replica_batch_size(global_batch_size))`. Each step takes one element for every local replica;
+/// the datasets are neither divided among workers nor batched again (spec I17).
+///
+/// With PipelinePerWorker `fn` is called once, with `context`, and its dataset is not made ahead of its use unless it
+/// ends in `prefetch`. With PipelinePerReplica it is called once for each replica, in their order, with the replica's
+/// number as `input_pipeline_id` (spec I18).
+///
+/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). `agreement` is that
+/// of the workers, where there are several. Throws InvalidArgument for zero replicas and for a pipeline per replica of
+/// several workers, and what `fn` throws.
+template <class Fn, class Options = PipelinePerWorker, Agreement A = NoAgreement>
+[[nodiscard]] auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, const InputContext& context,
+                                                     const Options& options = {}, A agreement = A());
+
+/// The dataset, with so many elements made ahead of their use by a background thread.
+template <class D>
+[[nodiscard]] auto made_ahead(D dataset, std::size_t elements);
 
 }  // namespace dist::data

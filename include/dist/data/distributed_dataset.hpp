@@ -11,12 +11,14 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/warning.hpp>
+#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/remainder.hpp>
 #include <dist/data/replica_batches.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/shuffle.hpp>
@@ -179,14 +181,9 @@ DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&) -> 
 template <class D, class A>
 DistributedDataset(D, std::size_t, const InputContext&, const InputOptions&, A) -> DistributedDataset<D, A>;
 
-/// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches
-/// ahead of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
-///
-/// Called once, outside the loop over epochs: every loop over the result is a new epoch of `dataset`, which is shuffled
-/// anew (spec I31). `agreement` is that of the workers, where there are several. Throws as DistributedDataset does.
-template <class D, class Options = InputOptions, Agreement A = NoAgreement>
-[[nodiscard]] auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContext& context,
-                                      const Options& options = {}, A agreement = A()) {
+template <class D, class Options, Agreement A>
+auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContext& context, const Options& options,
+                        A agreement) {
   constexpr bool one_pipeline = std::same_as<Options, InputOptions>;
   if constexpr (!one_pipeline)
     static_assert(

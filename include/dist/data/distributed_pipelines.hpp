@@ -12,11 +12,13 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/poison.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/remainder.hpp>
 #include <dist/data/rows.hpp>
 
 namespace dist::data {
@@ -156,20 +158,9 @@ template <class Fn>
 
 }  // namespace detail
 
-/// Calls `fn` for datasets that are batched by the batch size of one replica:
-/// `batch(context.get_per_replica_batch_size(global_batch_size))`. Each step takes one element for every local replica;
-/// the datasets are neither divided among workers nor batched again (spec I17).
-///
-/// With PipelinePerWorker `fn` is called once, with `context`, and its dataset is not made ahead of its use unless it
-/// ends in `prefetch`. With PipelinePerReplica it is called once for each replica, in their order, with the replica's
-/// number as `input_pipeline_id` (spec I18).
-///
-/// Called once, outside the loop over epochs: every loop over the result is a new epoch (spec I31). `agreement` is that
-/// of the workers, where there are several. Throws InvalidArgument for zero replicas and for a pipeline per replica of
-/// several workers, and what `fn` throws.
-template <class Fn, class Options = PipelinePerWorker, Agreement A = NoAgreement>
-[[nodiscard]] auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, const InputContext& context,
-                                                     const Options& options = {}, A agreement = A()) {
+template <class Fn, class Options, Agreement A>
+auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, const InputContext& context,
+                                       const Options& options, A agreement) {
   constexpr bool per_replica = std::same_as<Options, PipelinePerReplica>;
   constexpr bool takes_options = per_replica || std::same_as<Options, PipelinePerWorker>;
   constexpr bool makes_batches = detail::makes_batches<Fn>();

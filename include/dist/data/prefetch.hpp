@@ -16,6 +16,7 @@
 #include <dist/core/trace_file.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::data {
@@ -180,6 +181,11 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
   D dataset_;
   std::size_t ring_size_;
 };
+
+template <class D>
+auto made_ahead(D dataset, std::size_t elements) {
+  return PrefetchDataset<D>{std::move(dataset), elements};
+}
 
 /// Makes up to `elements` elements ahead of their use, on a thread that lives as long as the pass. What the
 /// dataset throws arrives where the element would have been. Throws InvalidArgument for no elements.

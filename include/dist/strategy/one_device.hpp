@@ -5,7 +5,6 @@
 
 #include <dist/core/text.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/data/prefetch.hpp>
 #include <dist/strategy/single_replica.hpp>
 
 namespace dist {
@@ -21,10 +20,10 @@ class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
   }
 
-  /// The dataset, with the next elements made ready in the background (spec I15).
+  /// The dataset, with the next elements made ready in the background (spec I15). Needs <dist/data.hpp>.
   template <class Dataset>
   [[nodiscard]] static auto distribute_dataset(Dataset dataset, const data::InputOptions& options = {}) {
-    return data::PrefetchDataset<Dataset>{std::move(dataset), options.fetch_ahead};
+    return data::made_ahead(std::move(dataset), options.fetch_ahead);
   }
 };
 

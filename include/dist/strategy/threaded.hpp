@@ -32,8 +32,6 @@
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/data/distributed_dataset.hpp>
-#include <dist/data/distributed_pipelines.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/replica_threads.hpp>
 #include <dist/strategy/interface.hpp>
@@ -177,7 +175,7 @@ class Threaded : public StrategyInterface<Derived, DeviceType> {
   /// ahead.
   ///
   /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec
-  /// I31).
+  /// I31). Needs <dist/data.hpp>.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
     return data::distribute_dataset(std::move(dataset), num_local_replicas(), derived().input_context(), options,

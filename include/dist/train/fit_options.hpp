@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/console.hpp>
 #include <dist/train/logs.hpp>

@@ -11,6 +11,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>

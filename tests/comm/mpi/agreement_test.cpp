@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
 
 using dist::data::AgreedEnd;

@@ -1,0 +1,152 @@
+#include <dist/data/agreed_end.hpp>
+#include <dist/data/agreement.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+#include <data/workers.hpp>
+
+using dist::InvalidArgument;
+using dist::data::AgreedEnd;
+using dist::data::Cardinality;
+using dist::data::NoAgreement;
+using dist::data::Remainder;
+using dist_test::Meeting;
+using dist_test::MeetingAgreement;
+using dist_test::on_workers;
+
+namespace {
+
+/// How many steps run on each worker, of which worker w has data of `steps[w]`.
+std::vector<std::size_t> run_steps(Meeting& meeting, const std::vector<std::size_t>& steps, Remainder last_step,
+                                   const std::vector<Cardinality>& said) {
+  return on_workers(steps.size(), [&](std::size_t worker) {
+    AgreedEnd<MeetingAgreement> end{MeetingAgreement{meeting}, said[worker], last_step};
+    std::size_t run = 0;
+    while (end.runs(run < steps[worker])) ++run;
+    CHECK(end.is_over());
+    CHECK_FALSE(end.runs(true));
+    return run;
+  });
+}
+std::vector<std::size_t> run_steps(const std::vector<std::size_t>& steps, Remainder last_step) {
+  Meeting meeting{steps.size()};
+  return run_steps(meeting, steps, last_step, std::vector<Cardinality>(steps.size(), Cardinality::unknown()));
+}
+
+using Counts = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("a worker alone ends with its own data, and posts nothing to anybody (spec I24, I25)") {
+  for (const Remainder last_step : {Remainder::keep, Remainder::drop})
+    for (const Cardinality said : {Cardinality::known(3), Cardinality::unknown(), Cardinality::infinite()}) {
+      AgreedEnd<NoAgreement> end{NoAgreement{}, said, last_step};
+      for (int step = 0; step < 3; ++step) CHECK(end.runs(true));
+      CHECK_FALSE(end.is_over());
+      CHECK_FALSE(end.runs(false));
+      CHECK(end.is_over());
+      CHECK_FALSE(end.runs(true));
+    }
+}
+
+TEST_CASE("a step runs while any worker has data (spec I24)") {
+  CHECK(run_steps({3}, Remainder::keep) == Counts{3});
+  CHECK(run_steps({3, 3}, Remainder::keep) == Counts{3, 3});
+  CHECK(run_steps({5, 2}, Remainder::keep) == Counts{5, 5});
+  CHECK(run_steps({0, 7, 2, 3}, Remainder::keep) == Counts{7, 7, 7, 7});
+  CHECK(run_steps({0, 0, 0}, Remainder::keep) == Counts{0, 0, 0});
+}
+
+TEST_CASE("incomplete steps are dropped: a step runs while all workers have data (spec I25)") {
+  CHECK(run_steps({3}, Remainder::drop) == Counts{3});
+  CHECK(run_steps({3, 3}, Remainder::drop) == Counts{3, 3});
+  CHECK(run_steps({5, 2}, Remainder::drop) == Counts{2, 2});
+  CHECK(run_steps({4, 7, 2, 3}, Remainder::drop) == Counts{2, 2, 2, 2});
+  CHECK(run_steps({4, 0, 2}, Remainder::drop) == Counts{0, 0, 0});
+}
+
+TEST_CASE("every worker posts once for each step, for its end, and for the first step whether it has one (spec I24)") {
+  Meeting meeting{2};
+  CHECK(run_steps(meeting, {5, 2}, Remainder::keep, {Cardinality::known(5), Cardinality::known(2)}) == Counts{5, 5});
+  CHECK(meeting.posts() == 2 * (1 + 5 + 1));
+}
+
+TEST_CASE("infinite data are agreed on once (spec I23)") {
+  for (const Remainder last_step : {Remainder::keep, Remainder::drop}) {
+    Meeting meeting{3};
+    on_workers(3, [&](std::size_t) {
+      AgreedEnd<MeetingAgreement> end{MeetingAgreement{meeting}, Cardinality::infinite(), last_step};
+      for (int step = 0; step < 100; ++step) CHECK(end.runs(true));
+      return 0;
+    });
+    CHECK(meeting.posts() == 3);
+  }
+}
+
+TEST_CASE("workers whose data are infinite go on with one whose data are not, or end with it (spec I23, I24, I25)") {
+  const std::vector<Cardinality> said{Cardinality::infinite(), Cardinality::known(0)};
+  Meeting dropping{2};
+  CHECK(run_steps(dropping, {1000, 0}, Remainder::drop, said) == Counts{0, 0});
+  Meeting keeping{2};
+  CHECK(run_steps(keeping, {50, 0}, Remainder::keep, said) == Counts{50, 50});
+  // "Infinite" data that are empty are seen to be so at the first step.
+  Meeting empty{2};
+  CHECK(run_steps(empty, {50, 0}, Remainder::keep, {Cardinality::infinite(), Cardinality::infinite()}) ==
+        Counts{50, 50});
+}
+
+TEST_CASE("infinite data that end later are an error, as the other workers do not look any more (spec I23)") {
+  Meeting meeting{1};
+  AgreedEnd<MeetingAgreement> end{MeetingAgreement{meeting}, Cardinality::infinite(), Remainder::keep};
+  CHECK(end.runs(true));
+  CHECK_THROWS_WITH_AS(end.runs(false),
+                       "The data of a worker end although they are infinite (the other workers do not expect that, and "
+                       "would wait for this one). Let every worker's data have elements in each round of repeat().",
+                       InvalidArgument);
+}
+
+TEST_CASE("a worker with data does not wait for the others' answer, one without data does (spec I24)") {
+  Meeting meeting{2, std::chrono::milliseconds{400}};
+  AgreedEnd<MeetingAgreement> mine{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::keep};
+  AgreedEnd<MeetingAgreement> theirs{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::keep};
+  on_workers(2, [&](std::size_t worker) { return (worker == 0 ? mine : theirs).runs(true); });
+  CHECK(mine.runs(true));  // the other one has not come to this step
+  CHECK_THROWS_AS(mine.runs(true), dist::DeadlineExceeded);
+  CHECK(theirs.runs(false));  // what was posted stays posted
+  CHECK_THROWS_AS(theirs.runs(false), dist::DeadlineExceeded);
+}
+
+TEST_CASE("all wait for all where incomplete steps are dropped (spec I25)") {
+  Meeting meeting{2, std::chrono::milliseconds{400}};
+  AgreedEnd<MeetingAgreement> mine{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::drop};
+  AgreedEnd<MeetingAgreement> theirs{MeetingAgreement{meeting}, Cardinality::unknown(), Remainder::drop};
+  on_workers(2, [&](std::size_t worker) { return (worker == 0 ? mine : theirs).runs(true); });
+  CHECK_THROWS_AS(mine.runs(true), dist::DeadlineExceeded);
+}
+
+TEST_CASE("a pass may end early, and others go on within it (spec I21)") {
+  Meeting meeting{2};
+  const auto taken = on_workers(2, [&](std::size_t worker) {
+    const MeetingAgreement agreement{meeting};
+    Counts counts;
+    for (const std::size_t have : {8U, 3U, 4U}) {
+      AgreedEnd<MeetingAgreement> outer{agreement, Cardinality::unknown(), Remainder::keep};
+      std::size_t steps = 0;
+      while (steps < 5 && outer.runs(steps < have - worker)) {
+        AgreedEnd<MeetingAgreement> inner{agreement, Cardinality::unknown(), Remainder::keep};
+        std::size_t inside = 0;
+        while (inside < 2 + steps && inner.runs(inside < 2 + worker)) ++inside;
+        steps += 1;
+        counts.push_back(inside);
+      }
+      counts.push_back(steps);
+    }
+    return counts;
+  });
+  CHECK(taken[0] == Counts{2, 3, 3, 3, 3, 5, 2, 3, 3, 3, 2, 3, 3, 3, 4});
+  CHECK(taken[1] == taken[0]);
+}
