@@ -1,17 +1,22 @@
 #include <dist/data/resumable.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/distribute_options.hpp>
+#include <dist/data/distributed_dataset.hpp>
 #include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
+#include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/rebatch.hpp>
 #include <dist/data/shuffle.hpp>
@@ -133,11 +138,82 @@ TEST_CASE("so is a shuffle, with the elements in its buffer and the order that w
   }
 }
 
+TEST_CASE("so is what a thread makes ahead") {
+  for (const std::size_t ahead : {1U, 3U})
+    check(data::range(14) | data::shuffle(5, 5) | data::batch(3) | data::prefetch(ahead));
+}
+
+namespace {
+
+/// The numbers of all replicas in each step of a pass from `position` on.
+template <class D>
+std::vector<std::vector<std::int64_t>> steps_from(const D& distributed, std::uint64_t position) {
+  auto pass = distributed.iterate(2);
+  typename D::Element values(distributed.num_replicas());
+  if (position % 2 == 1) static_cast<void>(pass.next(values));  // what was given before does not matter
+  pass.seek(position);
+  std::vector<std::vector<std::int64_t>> steps;
+  while (pass.next(values)) {
+    CHECK(pass.position() == position + steps.size() + 1);
+    auto& step = steps.emplace_back();
+    for (const auto& rows : values) {
+      const auto numbers = numbers_of(rows);
+      step.insert(step.end(), numbers.begin(), numbers.end());
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a distributed pass goes on with the same elements, whatever number of replicas takes it up") {
+  const auto numbers = data::range(45) | data::shuffle(7, 5);
+  const auto of_unknown_sizes = numbers | data::batch(4) | data::map([](const dist::Tensor<std::int64_t>& batch) {
+                                  return dist::Tensor<std::int64_t>{batch};
+                                });
+  const auto check_distributed = [](const auto& dataset, const data::InputOptions& options) {
+    const auto all = steps_from(data::distribute_dataset(dataset, 1, {1, 0, 1}, options), 0);
+    for (const std::size_t replicas : {1U, 2U, 3U, 4U})
+      for (std::size_t position = 0; position <= all.size() + 1; ++position) {
+        CAPTURE(replicas);
+        CAPTURE(position);
+        const auto distributed = data::distribute_dataset(dataset, replicas, {1, 0, replicas}, options);
+        static_assert(data::Resumable<data::IteratorOf<std::remove_const_t<decltype(distributed)>>>);
+        CHECK(steps_from(distributed, position) ==
+              std::vector(all.begin() + static_cast<std::ptrdiff_t>(std::min(position, all.size())), all.end()));
+      }
+  };
+  for (const auto last_step : {data::Remainder::keep, data::Remainder::drop}) {
+    const data::InputOptions options{.fetch_ahead = 1, .last_step = last_step};
+    check_distributed(numbers | data::batch(6), options);
+    check_distributed(numbers | data::batch(9), {data::AutoShardPolicy::data, 0, last_step});
+  }
+  check_distributed(of_unknown_sizes, {});
+}
+
+TEST_CASE("each of several workers goes on with its own steps") {
+  const auto dataset = data::range(48) | data::batch(6);
+  for (const auto policy : {data::AutoShardPolicy::off, data::AutoShardPolicy::data})
+    for (const std::size_t worker : {0U, 1U}) {
+      const auto distributed = data::distribute_dataset(dataset, 2, {2, worker, 4}, {.auto_shard_policy = policy});
+      const auto all = steps_from(distributed, 0);
+      CHECK(all.size() == (policy == data::AutoShardPolicy::off ? 16 : 8));
+      for (std::size_t position = 1; position < all.size(); ++position)
+        CHECK(steps_from(distributed, position) ==
+              std::vector(all.begin() + static_cast<std::ptrdiff_t>(position), all.end()));
+    }
+}
+
 TEST_CASE("what lies before is not read again") {
   std::size_t reads = 0;
   const auto dataset = Counted{1000, reads} | data::shuffle(10, 5) | data::batch(20);
   auto pass = dataset.iterate(2);
   pass.seek(40);
+  CHECK(reads == 10);
+  reads = 0;
+  const auto distributed = data::distribute_dataset(dataset, 2, {1, 0, 2}, {.fetch_ahead = 0});
+  auto pass_of_replicas = distributed.iterate(2);
+  pass_of_replicas.seek(40);
   CHECK(reads == 10);
 }
 

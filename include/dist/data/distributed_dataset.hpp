@@ -20,6 +20,7 @@
 #include <dist/data/prefetch.hpp>
 #include <dist/data/remainder.hpp>
 #include <dist/data/replica_batches.hpp>
+#include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/shuffle.hpp>
 
@@ -129,26 +130,46 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   class Iterator {
    public:
     Iterator(const DistributedDataset& dataset, std::uint64_t epoch)
-        : replicas_(dataset.plan_.local_replicas),
-          steps_(dataset.dataset_.iterate(epoch), dataset.plan_),
-          end_(dataset.agreement_, dataset.dataset_.cardinality(), dataset.plan_.last_step) {}
+        : dataset_(&dataset), epoch_(epoch), end_(dataset.agreed_end()) {
+      steps_.emplace(dataset.dataset_.iterate(epoch), dataset.plan_);
+    }
 
     /// As of a dataset's iterator. Throws ShapeMismatch when the parts of a batch differ in their number of rows, and
     /// when rows of different shape were to be joined; and what the agreement throws.
     bool next(Value& values) {
       if (end_.is_over()) return false;
-      if (values.size() != replicas_) values = Value(replicas_);
-      const bool has_data = end_.has_data([&] { return steps_.next(values); });
+      if (values.size() != dataset_->num_replicas()) values = Value(dataset_->num_replicas());
+      const bool has_data = end_.has_data([&] { return steps_->next(values); });
       if (!end_.runs(has_data)) return false;
-      if (!has_data) steps_.next_without_rows(values);
+      if (!has_data) steps_->next_without_rows(values);
+      ++given_;
       return true;
+    }
+    /// See Resumable: elements are steps, which depend on the number of workers and not on that of replicas. All workers
+    /// seek the same position.
+    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      const RebatchPlan& plan = dataset_->plan_;
+      // Batches of unknown sizes are cut again from the first one on.
+      const std::uint64_t batches =
+          plan.partial_batches == PartialBatches::any ? 0 : position / plan.steps_per_batch(dataset_->rebatch_rule());
+      IteratorOf<D> upstream = dataset_->dataset_.iterate(epoch_);
+      upstream.seek(batches);
+      steps_.emplace(std::move(upstream), plan);
+      end_ = dataset_->agreed_end();
+      Value skipped(plan.local_replicas);
+      given_ = batches * plan.steps_per_batch(dataset_->rebatch_rule());
+      while (given_ < position && steps_->next(skipped)) ++given_;
+      given_ = position;
     }
     /// The next step, or none at the end (spec I22).
     [[nodiscard]] std::optional<Value> get_next_as_optional() { return next_of<Value>(*this); }
 
    private:
-    std::size_t replicas_;
-    RebatchedSteps<D> steps_;
+    const DistributedDataset* dataset_;
+    std::uint64_t epoch_;
+    std::uint64_t given_ = 0;
+    std::optional<RebatchedSteps<D>> steps_;
     AgreedEnd<A> end_;
   };
 
@@ -169,6 +190,8 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   [[nodiscard]] RebatchRule rebatch_rule() const noexcept { return RebatchedSteps<D>::rule(plan_); }
 
  private:
+  [[nodiscard]] AgreedEnd<A> agreed_end() const { return {agreement_, dataset_.cardinality(), plan_.last_step}; }
+
   D dataset_;
   RebatchPlan plan_;
   [[no_unique_address]] A agreement_;

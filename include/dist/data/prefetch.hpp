@@ -17,6 +17,7 @@
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/data/resumable.hpp>
 #include <dist/device/wait.hpp>
 
 namespace dist::data {
@@ -28,8 +29,7 @@ namespace detail {
 template <Dataset D>
 class Prefetcher {
  public:
-  Prefetcher(const D& dataset, std::uint64_t epoch, std::size_t ring_size)
-      : upstream_(dataset.iterate(epoch)), ring_(ring_size) {
+  Prefetcher(IteratorOf<D> upstream, std::size_t ring_size) : upstream_(std::move(upstream)), ring_(ring_size) {
     try {
       producer_ = std::thread{[this] {
         dist::detail::name_this_thread("dist input");
@@ -152,16 +152,35 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
 
   class Iterator {
    public:
-    Iterator(const PrefetchDataset& dataset, std::uint64_t epoch) {
-      if (dataset.ring_size_ > 0)
-        prefetcher_ = std::make_unique<detail::Prefetcher<D>>(dataset.dataset_, epoch, dataset.ring_size_);
-      else
-        upstream_.emplace(dataset.dataset_.iterate(epoch));
+    Iterator(const PrefetchDataset& dataset, std::uint64_t epoch) : dataset_(&dataset), epoch_(epoch) {
+      begin(dataset.dataset_.iterate(epoch));
     }
 
-    bool next(Element& element) { return prefetcher_ ? prefetcher_->next(element) : upstream_->next(element); }
+    bool next(Element& element) {
+      const bool has_element = prefetcher_ ? prefetcher_->next(element) : upstream_->next(element);
+      if (has_element) ++given_;
+      return has_element;
+    }
+    /// See Resumable. What was made ahead is made again.
+    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      IteratorOf<D> upstream = dataset_->dataset_.iterate(epoch_);
+      upstream.seek(position);
+      begin(std::move(upstream));
+      given_ = position;
+    }
 
    private:
+    void begin(IteratorOf<D> upstream) {
+      if (dataset_->ring_size_ > 0)
+        prefetcher_ = std::make_unique<detail::Prefetcher<D>>(std::move(upstream), dataset_->ring_size_);
+      else
+        upstream_.emplace(std::move(upstream));
+    }
+
+    const PrefetchDataset* dataset_;
+    std::uint64_t epoch_;
+    std::uint64_t given_ = 0;
     std::unique_ptr<detail::Prefetcher<D>> prefetcher_;
     std::optional<IteratorOf<D>> upstream_;
   };

@@ -48,6 +48,11 @@ struct RebatchPlan {
     return batch_size > 0 && !by_element ? RebatchRule::by_cycle : RebatchRule::by_slices;
   }
 
+  /// Under AutoShardPolicy::data every worker has a part of each batch, otherwise the workers' batches are made of W.
+  [[nodiscard]] constexpr std::size_t steps_per_batch(RebatchRule applied) const noexcept {
+    return applied == RebatchRule::by_slices && sharding == AutoShardPolicy::data ? 1 : workers;
+  }
+
   /// How many steps so many global batches make, under `applied`: a number as long as it follows from theirs (spec
   /// I27).
   [[nodiscard]] constexpr Cardinality steps_of(Cardinality batches, RebatchRule applied) const {
@@ -59,7 +64,7 @@ struct RebatchPlan {
       all_count = by_slices ? !drops || batch_size > 0 : workers == 1 || batch_size >= workers * local_replicas;
     else if (partial_batches == PartialBatches::last)
       all_count = !drops && (by_slices || workers == 1);
-    const std::size_t parts = sharding == AutoShardPolicy::data ? 1 : workers;
+    const std::size_t parts = steps_per_batch(applied);
     if (!all_count || batches.count() > std::numeric_limits<std::size_t>::max() / parts) return Cardinality::unknown();
     return Cardinality::known(batches.count() * parts);
   }
