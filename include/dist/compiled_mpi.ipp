@@ -14,6 +14,6 @@
 #include <dist/comm/mpi/communicator.ipp>
 #include <dist/comm/mpi/environment.ipp>
 #include <dist/comm/mpi/wait.ipp>
-#include <dist/strategy/worker_group.ipp>
+#include <dist/strategy/workers.ipp>
 
 template class dist::detail::WorkerProcesses<dist::MpiNetwork>;

@@ -8,9 +8,9 @@
 int main() {
   const auto make = [](const dist::InputContext&) { return dist::data::range(8) | dist::data::batch(2); };
 #ifdef CONTROL
-  static_cast<void>(dist::OneDevice<dist::Cpu>::distribute_datasets_from_function(make));
+  static_cast<void>(dist::OneDevice<dist::Cpu>{}.distribute_datasets_from_function(make));
 #else
   static_cast<void>(
-      dist::OneDevice<dist::Cpu>::distribute_datasets_from_function(make, dist::data::PipelinePerReplica{}));
+      dist::OneDevice<dist::Cpu>{}.distribute_datasets_from_function(make, dist::data::PipelinePerReplica{}));
 #endif
 }

@@ -18,12 +18,12 @@
 #include <conformance/workers.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/tensor_slices.hpp>
-#include <dist/strategy/interface.hpp>
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"

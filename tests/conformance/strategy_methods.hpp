@@ -25,12 +25,12 @@
 #include <conformance/workers.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/default.hpp>
-#include <dist/strategy/interface.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/policies.hpp>
 

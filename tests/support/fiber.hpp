@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <support/sanitizers.hpp>
+#include <support/strand.hpp>
 
 #ifdef DIST_TEST_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
@@ -22,7 +23,7 @@
 namespace support {
 
 /// Runs `body`, which lets no exception out, from the first `resume` on; it must come to its end.
-class Fiber {
+class Fiber final : public Strand {
  public:
   explicit Fiber(std::function<void()> body) : body_(std::move(body)), stack_(new std::byte[stack_bytes]) {
     getcontext(&here_);
@@ -34,16 +35,11 @@ class Fiber {
     known_as_ = __tsan_create_fiber(0);
 #endif
   }
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
 #ifdef DIST_TEST_THREAD_SANITIZER
-  ~Fiber() { __tsan_destroy_fiber(known_as_); }
+  ~Fiber() override { __tsan_destroy_fiber(known_as_); }
 #endif
 
-  [[nodiscard]] bool has_ended() const noexcept { return ended_; }
-
-  /// Runs the fiber until it pauses or ends.
-  void resume() {
+  void resume() override {
     running = this;
     Exceptions of_caller;
     of_caller.swap_with(exceptions_);
@@ -61,8 +57,7 @@ class Fiber {
 #endif
     exceptions_.swap_with(of_caller);
   }
-  /// Goes back to the caller of `resume`. Called on the fiber.
-  void pause() { leave(); }
+  void pause() override { leave(); }
 
  private:
   static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
@@ -111,7 +106,6 @@ class Fiber {
   ucontext_t here_{};
   ucontext_t caller_{};
   Exceptions exceptions_;
-  bool ended_ = false;
 #ifdef DIST_TEST_ADDRESS_SANITIZER
   void* kept_ = nullptr;
   const void* caller_stack_ = nullptr;

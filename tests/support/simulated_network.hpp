@@ -13,6 +13,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <queue>
 #include <span>
@@ -32,12 +33,16 @@
 #include <dist/core/reduce_op.hpp>
 
 #include <support/fiber.hpp>
+#include <support/strand.hpp>
 
 namespace support {
 
 /// Whether messages bring their bytes. Without, virtual ranks may all use the same memory, and only the time is right:
 /// what 1,024 nodes do with 100 MB each then fits into this machine.
 enum class Payload : unsigned char { travels, stays };
+
+/// What virtual ranks run on, one at a time: a stack each, or a thread each, for code that has thread_local variables.
+enum class RunOn : unsigned char { stacks, threads };
 
 /// The bytes that the running virtual rank has combined by a Metered operation, which its network has not yet charged.
 inline std::size_t metered_bytes = 0;
@@ -56,8 +61,9 @@ class SimulatedNetwork {
  public:
   class Communicator;
 
-  SimulatedNetwork(std::size_t ranks, const dist::MessageCosts& costs, Payload payload = Payload::travels)
-      : costs_(costs), payload_(payload), ranks_(ranks) {}
+  SimulatedNetwork(std::size_t ranks, const dist::MessageCosts& costs, Payload payload = Payload::travels,
+                   RunOn run_on = RunOn::stacks)
+      : costs_(costs), payload_(payload), run_on_(run_on), ranks_(ranks) {}
   SimulatedNetwork(const SimulatedNetwork&) = delete;
   SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
 
@@ -81,8 +87,18 @@ class SimulatedNetwork {
  private:
   static constexpr std::size_t nobody = ~std::size_t{0};
 
+  /// What came to a rank and waits for it, in one group of ranks.
+  struct Letter {
+    std::uint64_t group = 0;
+    std::size_t from = 0;
+    double arrives = 0;
+    std::vector<std::byte> bytes;
+  };
   struct Rank {
-    std::unique_ptr<Fiber> fiber;
+    std::unique_ptr<Strand> strand;
+    std::deque<Letter> letters;
+    bool awaits_letters = false;
+    std::uint64_t groups = 0;  // that it opened
     double clock = 0;
     double sends_until = 0;
     double receives_until = 0;
@@ -121,7 +137,9 @@ class SimulatedNetwork {
     }
   };
 
-  [[nodiscard]] Channel& channel(std::size_t from, std::size_t to) { return channels_[from * ranks_.size() + to]; }
+  [[nodiscard]] Channel& channel(std::uint64_t group, std::size_t from, std::size_t to) {
+    return channels_[(group * ranks_.size() + from) * ranks_.size() + to];
+  }
 
   void charge(Rank& rank) {
     rank.clock += static_cast<double>(std::exchange(metered_bytes, 0)) * costs_.per_reduced_byte;
@@ -140,7 +158,7 @@ class SimulatedNetwork {
     pause(ranks_[self]);
   }
   void pause(Rank& rank) {
-    rank.fiber->pause();
+    rank.strand->pause();
     if (stopping_) throw Stopped{};
   }
   void wake(std::size_t other, double when) {
@@ -148,14 +166,18 @@ class SimulatedNetwork {
     ready_.emplace(ranks_[other].clock, other);
   }
 
+  /// When so many bytes arrive that may leave now.
+  [[nodiscard]] double arrival(std::size_t bytes, std::size_t from, std::size_t to, double now) {
+    const double begins = std::max({now, ranks_[from].sends_until, ranks_[to].receives_until});
+    ++ranks_[from].sent;
+    return ranks_[from].sends_until = ranks_[to].receives_until =
+               begins + costs_.latency + static_cast<double>(bytes) * costs_.per_byte;
+  }
   void travel(Message& message, std::size_t from, std::size_t to, double now) {
     if (message.out.size() != message.in.size())
       throw std::logic_error(dist::text("rank ", to, " expects ", message.in.size(), " bytes of rank ", from,
                                         ", which sends ", message.out.size()));
-    const double begins = std::max({now, ranks_[from].sends_until, ranks_[to].receives_until});
-    message.arrives = begins + costs_.latency + static_cast<double>(message.out.size()) * costs_.per_byte;
-    ranks_[from].sends_until = ranks_[to].receives_until = message.arrives;
-    ++ranks_[from].sent;
+    message.arrives = arrival(message.out.size(), from, to, now);
     if (payload_ == Payload::travels && !message.in.empty())
       std::memcpy(message.in.data(), message.out.data(), message.in.size());
     for (const std::size_t waiting : message.waiting)
@@ -164,6 +186,7 @@ class SimulatedNetwork {
 
   dist::MessageCosts costs_;
   Payload payload_;
+  RunOn run_on_;
   std::vector<Rank> ranks_;
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, Later> ready_;
@@ -178,12 +201,23 @@ class SimulatedNetwork {
 class SimulatedNetwork::Communicator {
  public:
   struct Transfer {
+    std::uint64_t group = 0;
     std::size_t from = 0;
     std::size_t to = 0;
     std::uint64_t number = 0;
   };
 
   Communicator(SimulatedNetwork& network, std::size_t rank) : network_(&network), rank_(rank) {}
+
+  /// The same rank, whose messages do not meet those of other groups.
+  [[nodiscard]] Communicator in_group(std::uint64_t group) const {
+    Communicator other = *this;
+    other.group_ = group;
+    return other;
+  }
+  [[nodiscard]] std::uint64_t group() const noexcept { return group_; }
+  /// The number of a new group, where all ranks open the same ones in one order.
+  [[nodiscard]] std::uint64_t open_group() const { return ++me().groups; }
 
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return network_->ranks_.size(); }
@@ -238,7 +272,7 @@ class SimulatedNetwork::Communicator {
   }
   void wait(Transfer& transfer) const {
     network_->take_turn(rank_);
-    Channel& channel = network_->channel(transfer.from, transfer.to);
+    Channel& channel = network_->channel(transfer.group, transfer.from, transfer.to);
     const auto is_under_way = [&] {
       const Message& message = channel.at(transfer.number);
       return message.is_sent && message.is_received;
@@ -260,6 +294,44 @@ class SimulatedNetwork::Communicator {
     network_->take_turn(rank_);
   }
 
+  /// Sends bytes that wait for their receiver, as small messages do: returns at once.
+  void post(std::span<const std::byte> bytes, std::size_t to) const {
+    network_->take_turn(rank_);
+    const double arrives = network_->arrival(bytes.size(), rank_, to, me().clock);
+    Rank& receiver = network_->ranks_[to];
+    receiver.letters.push_back({group_, rank_, arrives, {bytes.begin(), bytes.end()}});
+    if (std::exchange(receiver.awaits_letters, false)) network_->wake(to, arrives);
+  }
+  /// The next that was posted to this rank in its group and has come: `read(from, bytes)`. Returns whether there was one.
+  template <class Read>
+  bool take(Read&& read) const {
+    std::deque<Letter>& letters = me().letters;
+    const auto next = std::find_if(letters.begin(), letters.end(), [&](const Letter& letter) {
+      return letter.group == group_ && letter.arrives <= me().clock;
+    });
+    if (next == letters.end()) return false;
+    const Letter letter = std::move(*next);
+    letters.erase(next);
+    read(letter.from, std::span{letter.bytes});
+    return true;
+  }
+  /// Waits for one that `take` would take.
+  void await_posted() const {
+    network_->take_turn(rank_);
+    while (true) {
+      double first = std::numeric_limits<double>::infinity();
+      for (const Letter& letter : me().letters)
+        if (letter.group == group_) first = std::min(first, letter.arrives);
+      if (first <= me().clock) return;
+      if (first < std::numeric_limits<double>::infinity()) {
+        me().clock = first;
+        return network_->take_turn(rank_);
+      }
+      me().awaits_letters = true;
+      network_->wait(rank_, [] { return "what is posted to it"; });
+    }
+  }
+
   [[nodiscard]] std::byte* scratch(std::size_t which, std::size_t bytes) const {
     dist::AlignedBuffer<std::byte>& memory =
         network_->ranks_[network_->payload_ == Payload::travels ? rank_ : 0].scratch.at(which);
@@ -277,15 +349,16 @@ class SimulatedNetwork::Communicator {
   template <class Ask>
   [[nodiscard]] Transfer start(std::size_t from, std::size_t to, Ask&& ask) const {
     network_->take_turn(rank_);
-    Channel& channel = network_->channel(from, to);
+    Channel& channel = network_->channel(group_, from, to);
     const std::uint64_t number = ask(channel);
     Message& message = channel.at(number);
     if (message.is_sent && message.is_received) network_->travel(message, from, to, me().clock);
-    return {from, to, number};
+    return {group_, from, to, number};
   }
 
   SimulatedNetwork* network_;
   std::size_t rank_;
+  std::uint64_t group_ = 0;
 };
 
 static_assert(dist::PassesMessages<SimulatedNetwork::Communicator> &&
@@ -301,7 +374,7 @@ double SimulatedNetwork::run(Body&& body) {
   metered_bytes = 0;
   for (std::size_t self = 0; self < ranks_.size(); ++self) {
     ranks_[self] = {};
-    ranks_[self].fiber = std::make_unique<Fiber>([this, self, &body] {
+    const auto whole = [this, self, &body] {
       try {
         body(Communicator{*this, self});
         charge(ranks_[self]);
@@ -309,13 +382,17 @@ double SimulatedNetwork::run(Body&& body) {
       } catch (...) {
         if (!thrown_) thrown_ = std::current_exception();
       }
-    });
+    };
+    if (run_on_ == RunOn::stacks)
+      ranks_[self].strand = std::make_unique<Fiber>(whole);
+    else
+      ranks_[self].strand = std::make_unique<ThreadStrand>(whole);
     ready_.emplace(0.0, self);
   }
   while (!ready_.empty()) {
     const std::size_t next = ready_.top().second;
     ready_.pop();
-    ranks_[next].fiber->resume();
+    ranks_[next].strand->resume();
     if (thrown_) break;
   }
   ready_ = {};
@@ -325,8 +402,8 @@ double SimulatedNetwork::run(Body&& body) {
   for (std::size_t self = 0; self < ranks_.size(); ++self) {
     Rank& rank = ranks_[self];
     ends = std::max(ends, rank.clock);
-    if (!rank.fiber->has_ended() && waiting.empty()) waiting = dist::text("rank ", self, " for ", rank.waits_for);
-    while (!rank.fiber->has_ended()) rank.fiber->resume();
+    if (!rank.strand->has_ended() && waiting.empty()) waiting = dist::text("rank ", self, " for ", rank.waits_for);
+    while (!rank.strand->has_ended()) rank.strand->resume();
   }
   ready_ = {};
   stopping_ = false;

@@ -1,16 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/strategy/threaded.hpp>
+#include <dist/strategy/one_process.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/thread_replicas.hpp>
 #include <dist/variable/store/central.hpp>
 
 namespace dist {
@@ -23,38 +23,27 @@ using CentralStorageOptions = ThreadedOptions;
 /// A write in a replica function is aggregated and applied once, so a variable that is written there needs an
 /// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
 template <class DeviceType>
-class CentralStorage : public Threaded<CentralStorage<DeviceType>, SharedMemoryAllReduce, DeviceType> {
+class CentralStorage : public StrategyOf<CentralStorage<DeviceType>, ThreadReplicas<SharedMemoryAllReduce, DeviceType>,
+                                         OneProcess, CentralStore> {
   static constexpr bool is_reached = DeviceType::Place::host_accessible;
   static_assert(is_reached,
                 "CentralStorage keeps one copy in the host's memory, which these devices do not share: use Mirrored");
 
  public:
-  using Store = CentralStore;
-  using Memory = typename DeviceType::Memory;
-
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
   /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   CentralStorage() : CentralStorage(CentralStorageOptions{}) {}
-  explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::with_replicas(replicas)) {}
+  explicit CentralStorage(std::size_t replicas) : CentralStorage(CentralStorage::Replicas::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
   explicit CentralStorage(std::vector<std::string> devices)
-      : CentralStorage(CentralStorage::on_devices(std::move(devices))) {}
-  explicit CentralStorage(const CentralStorageOptions& options)
-      : CentralStorage::Threaded(options),
-        memory_(std::make_shared<Memory>(std::span<const std::size_t>{this->devices()}.first(1))),
-        replica_memory_(std::make_shared<Memory>(this->devices())) {}
-
-  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
-  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return replica_memory_; }
+      : CentralStorage(CentralStorage::Replicas::on_devices(std::move(devices))) {}
+  explicit CentralStorage(const CentralStorageOptions& options) : CentralStorage::StrategyOf(options) {}
 
   /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"
   [[nodiscard]] std::string describe() const {
-    return this->describe_as(text("CentralStorage<", DeviceType::name, ">")) + ", one copy of every variable";
+    return text("CentralStorage<", DeviceType::name, ">: ", this->replicas_part().describe(),
+                ", one copy of every variable");
   }
-
- private:
-  std::shared_ptr<Memory> memory_;
-  std::shared_ptr<Memory> replica_memory_;
 };
 
 }  // namespace dist

@@ -11,11 +11,12 @@
 #include <dist/comm/make_collectives.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
-#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/strategy/threaded.hpp>
+#include <dist/strategy/one_process.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/thread_replicas.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
@@ -69,31 +70,23 @@ struct MirroredPolicy {
 /// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
 /// on each, gradients reduced by `Ops`.
 template <class Ops, class DeviceType = Cpu>
-class Mirrored : public Threaded<Mirrored<Ops, DeviceType>, typename detail::MirroredPolicy<Ops, DeviceType>::Checked,
-                                 DeviceType> {
+class Mirrored
+    : public StrategyOf<Mirrored<Ops, DeviceType>,
+                        ThreadReplicas<typename detail::MirroredPolicy<Ops, DeviceType>::Checked, DeviceType>,
+                        OneProcess, MirroredStore> {
  public:
-  using Store = MirroredStore;
-  using Memory = typename DeviceType::Memory;
-
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
   /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
   Mirrored() : Mirrored(MirroredOptions{}) {}
-  explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::with_replicas(replicas)) {}
+  explicit Mirrored(std::size_t replicas) : Mirrored(Mirrored::Replicas::with_replicas(replicas)) {}
   /// One replica on each of `devices`, in their order (spec A01, A02): {"/cpu:1", "/cpu:0"}.
-  explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::on_devices(std::move(devices))) {}
-  explicit Mirrored(const MirroredOptions& options)
-      : Mirrored::Threaded(options), memory_(std::make_shared<Memory>(this->devices())) {}
-
-  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
-  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return memory_; }
+  explicit Mirrored(std::vector<std::string> devices) : Mirrored(Mirrored::Replicas::on_devices(std::move(devices))) {}
+  explicit Mirrored(const MirroredOptions& options) : Mirrored::StrategyOf(options) {}
 
   /// "Mirrored<SharedMemoryAllReduce, Cpu>: 2 replicas on /cpu:0 /cpu:1"
   [[nodiscard]] std::string describe() const {
-    return this->describe_as(text("Mirrored<", Ops::name, ", ", DeviceType::name, ">"));
+    return text("Mirrored<", Ops::name, ", ", DeviceType::name, ">: ", this->replicas_part().describe());
   }
-
- private:
-  std::shared_ptr<Memory> memory_;
 };
 
 /// A Mirrored without a policy, for a sentence.

@@ -2,37 +2,27 @@
 
 #include <concepts>
 #include <cstddef>
-#include <exception>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/mpi/mpi_network.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
-#include <dist/comm/group_layout.hpp>
-#include <dist/comm/hierarchical.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/comm/node/node_all_reduce.hpp>
-#include <dist/comm/node/node_replicas.hpp>
-#include <dist/comm/thread/communicator.hpp>
-#include <dist/context/input_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/data/distribute_options.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/device/cpu.hpp>
-#include <dist/strategy/threaded.hpp>
-#include <dist/strategy/worker_agreement.hpp>
-#include <dist/strategy/worker_group.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/thread_replicas.hpp>
+#include <dist/strategy/workers.hpp>
 #include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
@@ -67,13 +57,11 @@ struct DefaultResolver {
   using Type = std::conditional_t<is_known, Resolver, NoResolver>;
 };
 
-[[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options,
-                                                      std::chrono::nanoseconds timeout, bool owns_cores) {
+[[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options) {
   ThreadedOptions threaded;
   threaded.replicas = replicas_of(options);
-  threaded.pinned = options.pinned && owns_cores;
+  threaded.pinned = options.pinned;
   threaded.communication = options.communication;
-  threaded.communication.timeout = timeout;
   return threaded;
 }
 }  // namespace detail
@@ -89,21 +77,14 @@ struct DefaultResolver {
 /// Only the thread that makes the strategy may call `run` and others: it uses the network. Make it before the
 /// program starts threads, because the start of MPI may fork.
 template <class Ops, class DeviceType = Cpu, class Net = MpiNetwork>
-class MultiWorker : private detail::WorkerGroup<Ops, Net>,
-                    public Threaded<MultiWorker<Ops, DeviceType, Net>, SharedMemoryAllReduce, DeviceType,
-                                    typename detail::WorkerGroup<Ops, Net>::Replicas,
-                                    typename detail::WorkerGroup<Ops, Net>::Workers> {
+class MultiWorker
+    : public StrategyOf<MultiWorker<Ops, DeviceType, Net>, ThreadReplicas<SharedMemoryAllReduce, DeviceType>,
+                        Workers<Ops, Net>, MirroredStore> {
   static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
 
-  using Group = detail::WorkerGroup<Ops, Net>;
   using World = typename Net::World;
-  using Base = Threaded<MultiWorker, SharedMemoryAllReduce, DeviceType,
-                        typename detail::WorkerGroup<Ops, Net>::Replicas, typename Group::Workers>;
 
  public:
-  using Store = MirroredStore;
-  using Memory = typename DeviceType::Memory;
-
   /// The processes that TF_CONFIG lists or a launcher started; without either, this one alone (spec A07, A08). For all
   /// of them: throws InvalidArgument for a cluster or options that cannot be, or that differ between the processes,
   /// DeadlineExceeded when not all come.
@@ -126,24 +107,17 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
   explicit MultiWorker(typename Net::Reference comm, const MultiWorkerOptions& options = {})
       : MultiWorker(World{comm}, options) {}
 
-  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return Group::memory(); }
-  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return Group::memory(); }
-
   /// The processes, and which of them this one is.
-  [[nodiscard]] std::size_t num_workers() const noexcept { return Group::layout().size(); }
-  [[nodiscard]] std::size_t worker() const noexcept { return Group::layout().rank(); }
+  [[nodiscard]] std::size_t num_workers() const noexcept { return this->workers_part().size(); }
+  [[nodiscard]] std::size_t worker() const noexcept { return this->workers_part().rank(); }
   /// Whether this process does what only one may do, such as writing checkpoints that others read (spec A15,
   /// M09).
   [[nodiscard]] bool is_chief() const noexcept { return worker() == 0; }
   /// What this process is in its cluster; none where there is no cluster.
-  [[nodiscard]] const std::optional<Task>& task() const noexcept { return Group::world().task(); }
+  [[nodiscard]] const std::optional<Task>& task() const noexcept { return this->workers_part().world().task(); }
 
-  [[nodiscard]] std::size_t num_replicas_in_sync() const noexcept { return num_workers() * this->num_local_replicas(); }
-  [[nodiscard]] std::size_t first_local_replica() const noexcept { return worker() * this->num_local_replicas(); }
   /// The options as they were given.
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return options_.communication; }
-  /// The collectives between the processes, for code outside replica functions.
-  [[nodiscard]] const typename Group::Workers& workers() const noexcept { return Group::workers(); }
 
   /// A strategy of the processes that give the same `color`, which are its workers in the order of `key`, and then of their
   /// numbers here, with the same options. Parts work each at its own pace, and a failure in one is not known in others
@@ -151,38 +125,26 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
   /// outside replica functions.
   [[nodiscard]] MultiWorker split(std::size_t color, std::size_t key = 0) {
     this->require_outside("split", "use replica.split");
-    workers().agree({.operation = "split"});
-    const typename World::Part part{Group::world(), Group::membership(), color, key};
+    this->workers().agree({.operation = "split"});
+    const auto& processes = this->workers_part();
+    const typename World::Part part{processes.world(), processes.membership(), color, key};
     return MultiWorker{part.world(), options_};
   }
 
-  /// The context of this process's pipeline (spec I20).
-  [[nodiscard]] InputContext input_context() const { return {num_workers(), worker(), num_replicas_in_sync()}; }
-  /// How the processes agree on the end of their data (spec I24).
-  [[nodiscard]] typename Group::Agreement agreement() const { return Group::agreement(); }
-
   /// "MultiWorker<RingAllReduce, Cpu>: 4 replicas, 2 of them here, worker 0 of 2 on 1 node (TF_CONFIG)"
   [[nodiscard]] std::string describe() const {
-    return text("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", num_replicas_in_sync(),
-                num_replicas_in_sync() == 1 ? " replica, " : " replicas, ", this->num_local_replicas(),
-                " of them here, worker ", worker(), " of ", num_workers(), " on ", Group::layout().groups(),
-                Group::layout().groups() == 1 ? " node (" : " nodes (", Group::world().source(), ")");
+    const std::size_t replicas = this->num_replicas_in_sync();
+    const std::size_t nodes = this->workers_part().layout().groups();
+    return text("MultiWorker<", Ops::name, ", ", DeviceType::name, ">: ", replicas,
+                replicas == 1 ? " replica, " : " replicas, ", this->num_local_replicas(), " of them here, worker ",
+                worker(), " of ", num_workers(), " on ", nodes, nodes == 1 ? " node (" : " nodes (",
+                this->workers_part().world().source(), ")");
   }
 
  private:
-  friend Base;
-  friend class StrategyInterface<MultiWorker, DeviceType>;
-
   MultiWorker(World world, const MultiWorkerOptions& options)
-      : Group(std::move(world), options),
-        Base(detail::threaded_options(options, Group::timeout(), Group::owns_cores())),
-        options_(options),
-        replicas_(std::make_unique<NodeReplicas>(workers().lower().communicator(), *Group::memory(),
-                                                 this->num_local_replicas())) {
-    this->set_replica_ids(first_local_replica(), num_replicas_in_sync());
+      : MultiWorker::StrategyOf(detail::threaded_options(options), std::move(world), options), options_(options) {
     detail::name_traced_process(worker(), text("worker ", worker()));
-    for (std::size_t replica = 0; replica < this->num_local_replicas(); ++replica)
-      layouts_.push_back(Group::layout().divided(this->num_local_replicas(), replica));
   }
 
   static MultiWorkerOptions with_replicas_here(std::size_t replicas) {
@@ -198,26 +160,7 @@ class MultiWorker : private detail::WorkerGroup<Ops, Net>,
     return options;
   }
 
-  [[nodiscard]] typename Base::Collectives collectives_from(
-      const SharedMemoryAllReduce::On<ThreadCommunicator>& of_process) const {
-    const ThreadCommunicator& here = of_process.communicator();
-    using OfAll = typename Base::Collectives;
-    return OfAll{
-        layouts_[here.rank()],
-        NodeAllReduce::On<NodeReplicaCommunicator>{NodeReplicaCommunicator{*replicas_, here, Group::timeout()}},
-        here.rank() == 0 ? workers().upper() : std::nullopt, Group::timeout()};
-  }
-
-  /// They run in a thread of their own where that may communicate, else while a caller waits for them.
-  [[nodiscard]] std::shared_ptr<BackgroundCollectives<typename Group::Workers>> make_background() {
-    return std::make_shared<BackgroundCollectives<typename Group::Workers>>(
-        Group::more_workers(),
-        Group::any_thread_may_communicate() ? BackgroundProgress::by_a_thread : BackgroundProgress::while_waiting);
-  }
-
   MultiWorkerOptions options_;
-  std::unique_ptr<NodeReplicas> replicas_;
-  std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };
 
 /// A MultiWorker without a policy, for a sentence.

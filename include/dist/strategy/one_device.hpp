@@ -5,16 +5,19 @@
 
 #include <dist/core/text.hpp>
 #include <dist/data/distribute_options.hpp>
-#include <dist/strategy/single_replica.hpp>
+#include <dist/strategy/one_process.hpp>
+#include <dist/strategy/one_replica.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 namespace dist {
 
 /// Everything on one device (spec A20): variables, computation and prefetched input. The first step away from Default,
 /// and the way to try a distributed program with one replica.
 template <class DeviceType>
-class OneDevice : public SingleReplica<OneDevice<DeviceType>, DeviceType> {
+class OneDevice : public StrategyOf<OneDevice<DeviceType>, OneReplica<DeviceType>, OneProcess, MirroredStore> {
  public:
-  OneDevice() = default;
+  OneDevice() : OneDevice::StrategyOf(typename OneDevice::ReplicaOptions{}) {}
 
   [[nodiscard]] static std::string describe() {
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <dist/comm/network.hpp>
-#include <dist/strategy/worker_group.hpp>
+#include <dist/strategy/workers.hpp>
 
 static_assert(std::is_empty_v<dist::MpiNetwork>);
 static_assert(dist::Network<dist::MpiNetwork::Membership>);

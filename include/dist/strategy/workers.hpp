@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/background.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/group_layout.hpp>
 #include <dist/comm/hierarchical.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/measured_thresholds.hpp>
@@ -21,12 +23,14 @@
 #include <dist/comm/node/node_all_reduce.hpp>
 #include <dist/comm/node/node_replicas.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/comm/thread/communicator.hpp>
 #include <dist/comm/thread_level.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/worker_agreement.hpp>
 
 namespace dist {
@@ -216,22 +220,29 @@ class WorkerProcesses {
   mutable std::optional<Agreement> agreement_;
 };
 
-/// The processes of a MultiWorker and the collectives between them.
-template <class Ops, WorkersNetwork Net>
-class WorkerGroup : public WorkerProcesses<Net> {
-  using Processes = WorkerProcesses<Net>;
-  using Between = BetweenNodes<Ops, typename Net::Membership>;
+}  // namespace detail
+
+/// The processes of a strategy, joined by the network `Net`, and the collectives between them, which reduce as `Ops` says.
+/// Replicas of a process meet as threads; those of all processes of a node are one group, in the memory of which arrays
+/// lie.
+template <class Ops, detail::WorkersNetwork Net>
+class Workers : public detail::WorkerProcesses<Net> {
+  using Processes = detail::WorkerProcesses<Net>;
+  using Policy = detail::BetweenNodes<Ops, typename Net::Membership>;
+  using WireOps = typename Policy::Type::template On<typename Net::Membership>;
+  using NodeOps = NodeAllReduce::On<NodeCommunicator>;
+  using ReplicaOps = NodeAllReduce::On<NodeReplicaCommunicator>;
 
  public:
-  using NodeOps = NodeAllReduce::On<NodeCommunicator>;
-  using WireOps = typename Between::Type::template On<typename Net::Membership>;
-  using Workers = Hierarchical<NodeOps, WireOps>;
+  /// The collectives between the processes.
+  using Between = Hierarchical<NodeOps, WireOps>;
   /// Those of all replicas of all processes: the replicas of a node are one group.
-  using Replicas = Hierarchical<NodeAllReduce::On<NodeReplicaCommunicator>, WireOps>;
+  template <class OfProcess>
+  using Joined = Hierarchical<ReplicaOps, WireOps>;
 
-  WorkerGroup(typename Net::World world, const MultiWorkerOptions& options)
+  Workers(typename Net::World world, const MultiWorkerOptions& options)
       : Processes(std::move(world), options,
-                  {Ops::name, Between::hierarchical, Between::one_node_only, has_thresholds}),
+                  {Ops::name, Policy::hierarchical, Policy::one_node_only, has_thresholds}),
         thresholds_(options.thresholds) {
     const typename Processes::Place place = this->first_place();
     if constexpr (has_thresholds)
@@ -239,55 +250,91 @@ class WorkerGroup : public WorkerProcesses<Net> {
         thresholds_ = measured_thresholds(*place.wire, [] {
           return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         });
-    workers_.push_back(workers_at(place));
+    between_.push_back(between_at(place));
   }
-  ~WorkerGroup() {
+  ~Workers() {
     if (const std::string why = this->why_failing(); !why.empty()) {
-      workers().begin_attempt();
-      workers().abandon(FailureNotice{why}.for_good());
+      between().begin_attempt();
+      between().abandon(FailureNotice{why}.for_good());
       this->abandon_agreement(why);
     }
     bool broken = false;
-    for (const std::unique_ptr<Workers>& each : workers_) broken = broken || each->is_broken();
+    for (const std::unique_ptr<Between>& each : between_) broken = broken || each->is_broken();
     this->finish(broken);
   }
 
-  [[nodiscard]] const Workers& workers() const noexcept { return *workers_.front(); }
-  /// The same with mailboxes and messages of their own, which do not meet those of `workers()`, so that another thread
-  /// can use them at the same time: they stay as long as this group. A collective call.
-  [[nodiscard]] Workers more_workers() {
-    workers().agree({.operation = "collectives in the background"});
+  [[nodiscard]] const Between& between() const noexcept { return *between_.front(); }
+  [[nodiscard]] std::size_t size() const noexcept { return this->layout().size(); }
+  [[nodiscard]] std::size_t rank() const noexcept { return this->layout().rank(); }
+
+  /// The options of the replicas, as these fit into the host that the processes share.
+  [[nodiscard]] ThreadedOptions adjusted(ThreadedOptions options) const {
+    options.pinned = options.pinned && this->owns_cores();
+    options.communication.timeout = this->timeout();
+    return options;
+  }
+  /// This process has so many replicas. Called once, before `join`.
+  void admit(std::size_t replicas) {
+    replicas_ = std::make_unique<NodeReplicas>(between().lower().communicator(), *Processes::memory(), replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      layouts_.push_back(this->layout().divided(replicas, replica));
+  }
+  /// The collectives of all replicas for one that has these among those of its process.
+  template <class OfProcess>
+  [[nodiscard]] Joined<OfProcess> join(const OfProcess& of_process) const {
+    const ThreadCommunicator& here = of_process.communicator();
+    return {layouts_[here.rank()], ReplicaOps{NodeReplicaCommunicator{*replicas_, here, this->timeout()}},
+            here.rank() == 0 ? between().upper() : std::nullopt, this->timeout()};
+  }
+  /// The memory of variables, which the other processes of the node reach.
+  using Processes::memory;
+  template <class Memory, class Devices>
+  [[nodiscard]] const std::shared_ptr<Memory>& memory(const Devices&) const {
+    return Processes::memory();
+  }
+  /// Collectives that run in a thread of their own where that may communicate, else while a caller waits for them. A
+  /// collective call.
+  template <class Background>
+  [[nodiscard]] std::shared_ptr<Background> make_background() {
+    return std::make_shared<Background>(one_more_between(), this->any_thread_may_communicate()
+                                                                ? BackgroundProgress::by_a_thread
+                                                                : BackgroundProgress::while_waiting);
+  }
+  /// The same with mailboxes and messages of their own, which do not meet those of `between()`, so that another thread
+  /// can use them at the same time: they stay as long as this object. A collective call.
+  [[nodiscard]] Between one_more_between() {
+    between().agree({.operation = "collectives in the background"});
     std::vector<NodeGroup::Peer> peers = this->find_peers_again();
     std::vector<std::size_t> reached(this->layout().size());
-    workers().exchange("memory mapped again", peers.size() + 1, std::span{reached});
-    return *workers_.emplace_back(workers_at(this->one_more_place(std::move(peers), reached)));
+    between().exchange("memory mapped again", peers.size() + 1, std::span{reached});
+    return *between_.emplace_back(between_at(this->one_more_place(std::move(peers), reached)));
   }
   /// The communicator of all processes; made at the first call, which is a collective one.
   [[nodiscard]] typename Processes::Agreement agreement() const {
-    if (this->has_to_agree()) workers().agree({.operation = "distribution of a dataset"});
+    if (this->has_to_agree()) between().agree({.operation = "distribution of a dataset"});
     return Processes::agreement();
   }
 
  private:
-  static constexpr bool has_thresholds = ChoosesByThresholds<WireOps, typename Net::Membership>;
+  static constexpr bool has_thresholds = detail::ChoosesByThresholds<WireOps, typename Net::Membership>;
 
-  [[nodiscard]] std::unique_ptr<Workers> workers_at(const typename Processes::Place& place) const {
+  [[nodiscard]] std::unique_ptr<Between> between_at(const typename Processes::Place& place) const {
     std::optional<WireOps> wire;
     if (place.wire) wire.emplace(*place.wire);
     if constexpr (has_thresholds)
       if (wire && thresholds_) wire.emplace(*place.wire, *thresholds_);
-    return std::make_unique<Workers>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
+    return std::make_unique<Between>(this->layout(), NodeOps{NodeCommunicator{place.window}}, std::move(wire),
                                      this->timeout());
   }
 
   std::optional<AlgorithmThresholds> thresholds_;
-  std::vector<std::unique_ptr<Workers>> workers_;  // first for the thread that made the strategy
+  std::vector<std::unique_ptr<Between>> between_;  // first for the thread that made the strategy
+  std::unique_ptr<NodeReplicas> replicas_;
+  std::vector<GroupLayout> layouts_;  // as each replica of this process sees it
 };
-
-}  // namespace detail
 
 }  // namespace dist
 
 #ifndef DIST_COMPILED_MPI
-#include <dist/strategy/worker_group.ipp>
+#include <dist/strategy/workers.ipp>
 #endif

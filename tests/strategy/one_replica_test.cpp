@@ -1,4 +1,4 @@
-#include <dist/strategy/single_replica.hpp>
+#include <dist/strategy/one_replica.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -9,14 +9,18 @@
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/one_process.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/variable/store/mirrored.hpp>
 
 #include <doctest/doctest.h>
 
 namespace {
 
-/// The least that a strategy with one replica adds to its base.
-class Minimal : public dist::SingleReplica<Minimal, dist::Cpu> {
+/// The least that a strategy with one replica adds to its parts.
+class Minimal : public dist::StrategyOf<Minimal, dist::OneReplica<dist::Cpu>, dist::OneProcess, dist::MirroredStore> {
  public:
+  Minimal() : StrategyOf(ReplicaOptions{}) {}
   [[nodiscard]] static std::string describe() { return "Minimal"; }
 };
 

@@ -1,4 +1,4 @@
-#include <dist/strategy/worker_group.hpp>
+#include <dist/strategy/workers.hpp>
 // ranks: 1 2 3
 
 #include <sched.h>
@@ -21,7 +21,7 @@
 namespace {
 
 template <class Ops>
-using WorkerGroup = dist::detail::WorkerGroup<Ops, dist::MpiNetwork>;
+using Workers = dist::Workers<Ops, dist::MpiNetwork>;
 
 dist::WorkerWorld world() { return dist::WorkerWorld{dist::mpi::ref(MPI_COMM_WORLD)}; }
 std::size_t size() { return support::size_of(MPI_COMM_WORLD); }
@@ -56,27 +56,27 @@ std::string refusal(const dist::MultiWorkerOptions& options) {
 }
 
 TEST_CASE("processes of a node meet in its memory, where their variables lie") {
-  WorkerGroup<dist::RingAllReduce> group{world(), {}};
+  Workers<dist::RingAllReduce> group{world(), {}};
   CHECK(group.layout().size() == size());
   CHECK(group.layout().groups() == 1);
   float* const mine = reinterpret_cast<float*>(group.memory()->at(0, group.memory()->allocate(4000)));
   const std::span<float> values{mine, 1000};
   for (float& value : values) value = static_cast<float>(group.layout().rank());
-  group.workers().all_reduce(dist::sum, values);
+  group.between().all_reduce(dist::sum, values);
   for (const float value : values) CHECK(value == static_cast<float>(size() * (size() - 1) / 2));
 }
 
 TEST_CASE("without a hierarchy every process is a node of its own; MPI's policy has none by itself") {
   dist::MultiWorkerOptions flat;
   flat.hierarchical = false;
-  CHECK(WorkerGroup<dist::RingAllReduce>{world(), flat}.layout().groups() == size());
-  CHECK(WorkerGroup<dist::MpiAllReduce>{world(), {}}.layout().groups() == size());
+  CHECK(Workers<dist::RingAllReduce>{world(), flat}.layout().groups() == size());
+  CHECK(Workers<dist::MpiAllReduce>{world(), {}}.layout().groups() == size());
   flat.hierarchical = true;
-  CHECK(WorkerGroup<dist::MpiAllReduce>{world(), flat}.layout().groups() == 1);
+  CHECK(Workers<dist::MpiAllReduce>{world(), flat}.layout().groups() == 1);
 }
 
 TEST_CASE("options that cannot be are refused on every process (spec A10, H13)") {
-  using Group = WorkerGroup<dist::RingAllReduce>;
+  using Group = Workers<dist::RingAllReduce>;
   dist::MultiWorkerOptions options;
   options.communication.timeout = std::chrono::seconds{-1};
   CHECK(refusal<Group>(options).find("timeout") != std::string::npos);
@@ -93,7 +93,7 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   };
   differ(refusal<Group>(options), "number of replicas", "2", "3");
   // Policies whose collectives would wait for each other in different calls.
-  differ(rank == 1 ? refusal<WorkerGroup<dist::MpiAllReduce>>({}) : refusal<Group>({}), "policy", "RingAllReduce",
+  differ(rank == 1 ? refusal<Workers<dist::MpiAllReduce>>({}) : refusal<Group>({}), "policy", "RingAllReduce",
          "MpiAllReduce");
   options = {};
   if (rank == 1) options.hierarchical = false;
@@ -110,11 +110,11 @@ TEST_CASE("options that cannot be are refused on every process (spec A10, H13)")
   CHECK(refusal<Group>(options) == "nothing was thrown");
   options = {};
   options.hierarchical = false;
-  CHECK(refusal<WorkerGroup<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
+  CHECK(refusal<Workers<dist::NodeAllReduce>>(options).find("several nodes") != std::string::npos);
 }
 
 TEST_CASE("without a timeout of the options the environment's counts, then ten minutes (spec H13)") {
-  using Group = WorkerGroup<dist::RingAllReduce>;
+  using Group = Workers<dist::RingAllReduce>;
   unsetenv("DIST_COLLECTIVE_TIMEOUT");
   CHECK(Group{world(), {}}.timeout() == std::chrono::minutes{10});
   setenv("DIST_COLLECTIVE_TIMEOUT", "7", 1);
@@ -126,7 +126,7 @@ TEST_CASE("without a timeout of the options the environment's counts, then ten m
 }
 
 TEST_CASE("the workers of a host share its processors out, where nobody did before and there are enough") {
-  using Group = WorkerGroup<dist::RingAllReduce>;
+  using Group = Workers<dist::RingAllReduce>;
   const Processors restored;
   std::vector<std::size_t> before;  // all that a worker may use
   const std::vector<int> users = users_of_processors();
@@ -156,10 +156,10 @@ TEST_CASE("the workers of a host share its processors out, where nobody did befo
 }
 
 TEST_CASE("a process without others needs no MPI, and works alike") {
-  WorkerGroup<dist::RingAllReduce> group{dist::WorkerWorld{}, {}};
+  Workers<dist::RingAllReduce> group{dist::WorkerWorld{}, {}};
   CHECK(group.layout().size() == 1);
   float value = 3;
-  group.workers().all_reduce(dist::mean, std::span<float>{&value, 1});
+  group.between().all_reduce(dist::mean, std::span<float>{&value, 1});
   CHECK(value == 3);
 }
 

@@ -1,4 +1,4 @@
-#include <dist/strategy/threaded.hpp>
+#include <dist/strategy/thread_replicas.hpp>
 
 #include <doctest/doctest.h>
 

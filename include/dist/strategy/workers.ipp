@@ -34,7 +34,7 @@
 #include <dist/device/topology.hpp>
 #include <dist/device/wait.hpp>
 #include <dist/strategy/worker_agreement.hpp>
-#include <dist/strategy/worker_group.hpp>
+#include <dist/strategy/workers.hpp>
 
 namespace dist {
 

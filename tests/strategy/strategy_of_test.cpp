@@ -1,4 +1,4 @@
-#include <dist/strategy/interface.hpp>
+#include <dist/strategy/strategy_of.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -7,9 +7,7 @@
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/comm/self.hpp>
 #include <dist/context/per_replica.hpp>
-#include <dist/device/cpu.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 
@@ -17,74 +15,7 @@
 
 namespace {
 
-struct Sizes {
-  [[nodiscard]] std::size_t num_replicas_in_sync() const { return 1; }
-  [[nodiscard]] std::size_t num_local_replicas() const { return 1; }
-};
-struct Types {
-  using Device = dist::Cpu;
-  using Store = dist::MirroredStore;
-  using Collectives = dist::SelfCollectives;
-};
-struct Describing {
-  [[nodiscard]] std::string describe() const { return "described"; }
-};
-struct Running {
-  template <class Fn>
-  void run(Fn&&) {}
-};
-template <class S>
-struct Scoped {
-  [[nodiscard]] dist::CrossReplicaContext<S> scope() { return dist::CrossReplicaContext<S>{static_cast<S&>(*this)}; }
-};
-
-struct Minimal : Sizes, Types, Describing, Running, Scoped<Minimal> {};
-struct NoSizes : Types, Describing, Running, Scoped<NoSizes> {};
-struct NoTypes : Sizes, Describing, Running, Scoped<NoTypes> {};
-struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
-struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
-struct NoScope : Sizes, Types, Describing, Running {};
-struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
-  using Store = dist::MirroredStore;
-  using Collectives = dist::SelfCollectives;
-};
-struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
-  using Device = dist::Cpu;
-  using Store = dist::MirroredStore;
-};
-struct NoStore : Sizes, Describing, Running, Scoped<NoStore> {
-  using Device = dist::Cpu;
-  using Collectives = dist::SelfCollectives;
-};
-struct StoresSomewhere : Types, Sizes, Describing, Running, Scoped<StoresSomewhere> {
-  using Store = int;
-};
-struct SizesAreInt : Types, Describing, Running, Scoped<SizesAreInt> {
-  [[nodiscard]] int num_replicas_in_sync() const { return 1; }
-  [[nodiscard]] int num_local_replicas() const { return 1; }
-};
-struct ScopeIsNumber : Sizes, Types, Describing, Running {
-  [[nodiscard]] int scope() const { return 0; }
-};
-struct DescribesWithPointer : Sizes, Types, Running, Scoped<DescribesWithPointer> {
-  [[nodiscard]] const char* describe() const { return ""; }
-};
-
-static_assert(dist::Strategy<Minimal>);
 static_assert(dist::Strategy<dist::Default>);
-static_assert(!dist::Strategy<NoSizes>);
-static_assert(!dist::Strategy<NoTypes>);
-static_assert(!dist::Strategy<NoDescription>);
-static_assert(!dist::Strategy<NoRun>);
-static_assert(!dist::Strategy<NoScope>);
-static_assert(!dist::Strategy<NoDevice>);
-static_assert(!dist::Strategy<NoCollectives>);
-static_assert(!dist::Strategy<NoStore>);
-static_assert(!dist::Strategy<StoresSomewhere>);
-static_assert(!dist::Strategy<SizesAreInt>);
-static_assert(!dist::Strategy<ScopeIsNumber>);
-static_assert(!dist::Strategy<DescribesWithPointer>);
-static_assert(!dist::Strategy<int>);
 // A strategy is not copied (spec A27).
 static_assert(!std::is_copy_constructible_v<dist::Default> && !std::is_copy_assignable_v<dist::Default>);
 

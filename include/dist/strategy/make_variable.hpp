@@ -1,0 +1,180 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/comm/communicator.hpp>
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/per_replica.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/run_here.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/callable.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/strategy/together.hpp>
+#include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// Throws CollectiveMismatch unless all workers make a variable of that shape and name.
+template <class Workers, class Variable>
+void require_same_on_all_workers(const Workers& workers, const Variable& made) {
+  if constexpr (!CollectivesOfOne<Workers>) {
+    struct Identity {
+      Shape shape;
+      std::size_t length;
+      char name[100];  // the beginning, if it is longer
+    };
+    Identity mine{made.shape(), made.name().size(), {}};
+    made.name().copy(mine.name, sizeof(mine.name) - 1);
+    PerReplica<Identity> all(workers.communicator().size());
+    workers.exchange("variable", mine, std::span<Identity>{all.begin(), all.size()});
+    for (std::size_t worker = 1; worker < all.size(); ++worker)
+      if (all[worker].shape != all[0].shape || all[worker].length != all[0].length ||
+          std::string_view{all[worker].name} != all[0].name)
+        throw CollectiveMismatch(
+            "The workers did not make the same variable",
+            text("worker 0 made '", all[0].name, "' of shape ", to_string(all[0].shape), ", worker ", worker, " '",
+                 all[worker].name, "' of shape ", to_string(all[worker].shape)),
+            "Make the same variables in the same order on every worker");
+  }
+}
+
+/// The same of what all replicas gave for a variable, where they are threads.
+template <class Shapes, class Names>
+void require_same_on_all_replicas([[maybe_unused]] const Shapes& shapes, [[maybe_unused]] const Names& names) {
+  if constexpr (is_per_replica<Shapes>) {
+    for (std::size_t replica = 1; replica < shapes.size(); ++replica)
+      if (shapes[replica] != shapes[0] || names[replica] != names[0])
+        throw CollectiveMismatch("The replicas did not make the same variable",
+                                 text("replica 0 made '", names[0], "' of shape ", to_string(shapes[0]), ", replica ",
+                                      replica, " '", names[replica], "' of shape ", to_string(shapes[replica])),
+                                 "Make the same variables in the same order on every replica");
+  }
+}
+
+/// The elements that `initial` says, those of the chief.
+template <class Workers, class Variable, class T, class Initial>
+void make_first(const Workers& workers, const Variable& made, std::span<T> elements, Initial& initial) {
+  const Shape& shape = made.shape();
+  if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
+    const TensorView<const T> values = initial;
+    if (values.shape() != shape)
+      throw ShapeMismatch(text("The initial value does not fit variable '", made.name(), "'"),
+                          text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
+                          "Give an initial value of the variable's shape");
+    std::copy_n(values.data(), values.size(), elements.data());
+  } else if constexpr (NumbersFor<std::remove_cvref_t<Initial>, T>) {
+    const auto values = numbers_for(made.name(), shape, std::as_const(initial));
+    std::copy_n(values.data(), values.size(), elements.data());
+  } else {
+    constexpr bool fills = is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
+    static_assert(fills,
+                  "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
+                  "of numbers "
+                  "of that type, or a function that fills a TensorView of it");
+    if constexpr (fills) initial(TensorView<T>{elements, shape});
+  }
+  workers.broadcast(0, elements);
+}
+
+/// `made`, with `initial` in every copy.
+template <class Variable, class S, class Initial>
+[[nodiscard]] Variable initialised(const CrossReplicaContext<S>& scope, Variable made, Initial& initial) {
+  using T = typename Variable::Element;
+  S& strategy = scope.strategy();
+  const auto& workers = strategy.workers();
+  const auto first = made.component(scope, 0);
+  const auto queue = made.queue(scope, 0);
+  require_same_on_all_workers(workers, made);
+  if constexpr (Reducible<std::remove_cvref_t<Initial>>) {
+    T element = to_element<T>(initial, made.name());
+    workers.broadcast(0, std::span<T>{&element, 1});
+    // Memory comes zeroed: leave its pages untouched. -0.0 equals zero, and has other bytes.
+    if (const T zero{}; std::memcmp(&element, &zero, sizeof(T)) == 0) return made;
+    queue.fill(first, element);
+    queue.wait();
+  } else if constexpr (Variable::View::is_host_accessible) {
+    make_first(workers, made, first, initial);
+  } else {
+    AlignedBuffer<T> staged(made.size());
+    const std::span<T> elements{staged.data(), staged.size()};
+    make_first(workers, made, elements, initial);
+    copy_and_wait(queue, elements, first);
+  }
+  S::Store::spread(strategy, made, run_here.strategy == &strategy);
+  return made;
+}
+
+/// A variable in `memory` of the strategy. A collective call of its processes.
+template <class Variable, class S, class Memory, class Initial>
+[[nodiscard]] Variable make_variable(const CrossReplicaContext<S>& scope, const Memory& memory, const Shape& shape,
+                                     Initial& initial, std::string name, Trainable trainable) {
+  return together(scope.strategy(), [&] {
+    return initialised(scope, Variable{memory, shape, std::move(name), trainable}, initial);
+  });
+}
+
+/// The synchronization and the aggregation among `Policies`, in any order.
+template <class... Policies>
+struct VariablePolicies {
+  using Synchronization = OnWrite;
+  using Aggregation = None;
+};
+template <Synchronization Sync>
+struct VariablePolicies<Sync> {
+  using Synchronization = Sync;
+  using Aggregation = None;
+};
+template <class Agg>
+struct VariablePolicies<Agg> {
+  using Synchronization = OnWrite;
+  using Aggregation = Agg;
+};
+template <class First, class Second>
+struct VariablePolicies<First, Second> {
+  static constexpr bool in_order = dist::Synchronization<First>;
+  static_assert(in_order != dist::Synchronization<Second>,
+                "a variable has one synchronization, OnWrite or OnRead, and one aggregation: None, Sum, Mean or "
+                "OnlyFirstReplica");
+  using Synchronization = std::conditional_t<in_order, First, Second>;
+  using Aggregation = std::conditional_t<in_order, Second, First>;
+};
+
+}  // namespace detail
+
+/// `strategy.variable` as a free function, which generic code calls without `.template`, with the policies in any order:
+/// `dist::variable<float, dist::Sum, dist::OnRead>(strategy, {2}, values, "total")`.
+template <class T, class... Policies, Strategy S, class Initial = T>
+[[nodiscard]] auto variable(S& strategy, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+                            Trainable trainable = Trainable::by_synchronization) {
+  static_assert(sizeof...(Policies) <= 2, "a variable has two policies: one synchronization and one aggregation");
+  using Chosen = detail::VariablePolicies<Policies...>;
+  return strategy.template variable<T, typename Chosen::Synchronization, typename Chosen::Aggregation>(
+      shape, std::forward<Initial>(initial), std::move(name), trainable);
+}
+/// The same in a replica function, of which every replica gets the one variable (spec B15).
+template <class T, class... Policies, InReplica Context, class Initial = T>
+[[nodiscard]] auto variable(const Context& replica, Shape shape, Initial&& initial = T{}, std::string name = "Variable",
+                            Trainable trainable = Trainable::by_synchronization) {
+  using Chosen = detail::VariablePolicies<Policies...>;
+  return replica.strategy().template variable<T, typename Chosen::Synchronization, typename Chosen::Aggregation>(
+      replica, shape, std::forward<Initial>(initial), std::move(name), trainable);
+}
+
+}  // namespace dist

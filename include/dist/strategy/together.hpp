@@ -1,0 +1,38 @@
+#pragma once
+
+#include <exception>
+
+#include <dist/comm/communication_options.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/context/run_here.hpp>
+
+namespace dist::detail {
+
+/// Returns what `call` returns, which the processes of a strategy make together. A process that cannot make it tells the
+/// others, which would wait for it.
+template <class S, class Call>
+auto together(const S& strategy, Call&& call) {
+  if constexpr (!CollectivesOfOne<decltype(strategy.workers())>) {
+    strategy.workers().begin_attempt();
+    if (run_here.strategy != &strategy) strategy.workers().communicator().begin_call();
+    try {
+      return call();
+    } catch (const std::exception& error) {
+      strategy.workers().abandon(error);
+      throw;
+    } catch (...) {
+      strategy.workers().abandon("it threw something that is not a std::exception");
+      throw;
+    }
+  } else {
+    return call();
+  }
+}
+
+/// The same of `call(workers)`, where these wait for each other as long as `options` say.
+template <class S, class Call>
+auto together(const S& strategy, const CommunicationOptions& options, Call&& call) {
+  return together(strategy, [&] { return as_asked(strategy.workers(), options, call); });
+}
+
+}  // namespace dist::detail

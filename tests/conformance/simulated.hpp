@@ -1,0 +1,137 @@
+// Runs typed suites on workers that a simulated network joins, all in one process: included before the suites. A test case
+// runs on all workers at once, so its subcases are taken in the same order by each of them.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/strategy_of.hpp>
+#include <dist/strategy/thread_replicas.hpp>
+#include <dist/strategy/workers.hpp>
+#include <dist/variable/store/mirrored.hpp>
+#include <support/simulated_network.hpp>
+#include <support/simulated_workers.hpp>
+
+namespace conformance {
+
+/// A strategy of several workers without MPI.
+class SimulatedStrategy
+    : public dist::StrategyOf<SimulatedStrategy, dist::ThreadReplicas<dist::SharedMemoryAllReduce, dist::Cpu>,
+                              dist::Workers<dist::RingAllReduce, support::SimulatedWorkersNetwork>,
+                              dist::MirroredStore> {
+ public:
+  SimulatedStrategy(const support::SimulatedNetwork::Communicator& comm, std::size_t replicas)
+      : StrategyOf(Replicas::with_replicas(replicas), support::SimulatedWorld{comm},
+                   dist::MultiWorkerOptions{.replicas = replicas}) {}
+
+  [[nodiscard]] std::size_t num_workers() const { return workers_part().size(); }
+  [[nodiscard]] std::size_t worker() const { return workers_part().rank(); }
+  [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
+};
+
+/// A worker's way through the subcases of a test case, of which a pass takes one path that no pass before took.
+class Subcases {
+ public:
+  void begin_pass() {
+    taken_.clear();
+    left_.clear();
+  }
+  /// Whether there is another pass to make.
+  [[nodiscard]] bool has_more() const { return !left_.empty(); }
+
+  [[nodiscard]] bool enter(const std::string& name) {
+    const std::string path = here_ + "/" + name;
+    if (done_.contains(path)) return false;
+    if (!taken_.insert(here_).second) {  // one on this level was taken
+      left_.insert(path);
+      return false;
+    }
+    here_ = path;
+    return true;
+  }
+  void leave() {
+    bool is_done = true;
+    for (const std::string& path : left_) is_done = is_done && !path.starts_with(here_ + "/");
+    if (is_done)
+      done_.insert(here_);
+    else
+      left_.insert(here_);
+    here_.resize(here_.rfind('/'));
+  }
+
+ private:
+  std::string here_;
+  std::set<std::string> taken_;  // whose subcase was entered in this pass
+  std::set<std::string> left_;   // for another one
+  std::set<std::string> done_;
+};
+
+/// The worker that the calling thread is.
+struct SimulatedWorker {
+  const support::SimulatedNetwork::Communicator* comm = nullptr;
+  Subcases* subcases = nullptr;
+};
+inline thread_local SimulatedWorker simulated_worker{};
+
+class SimulatedSubcase {
+ public:
+  explicit SimulatedSubcase(const std::string& name) : entered_(simulated_worker.subcases->enter(name)) {}
+  SimulatedSubcase(const SimulatedSubcase&) = delete;
+  SimulatedSubcase& operator=(const SimulatedSubcase&) = delete;
+  ~SimulatedSubcase() {
+    if (entered_) simulated_worker.subcases->leave();
+  }
+  explicit operator bool() const { return entered_; }
+
+ private:
+  bool entered_;
+};
+
+/// Makes the strategies of so many workers, each with so many replicas.
+template <std::size_t workers, std::size_t replicas>
+struct MakeSimulated {
+  static constexpr std::size_t worker_count = workers;
+
+  static std::unique_ptr<SimulatedStrategy> make() {
+    return std::make_unique<SimulatedStrategy>(*simulated_worker.comm, replicas);
+  }
+};
+
+/// Runs a test case on all workers, as often as it has subcases.
+template <class Maker, class Body>
+void on_simulated_workers(Body&& body) {
+  support::SimulatedNetwork network{Maker::worker_count, dist::usual_costs, support::Payload::travels,
+                                    support::RunOn::threads};
+  std::vector<Subcases> subcases(Maker::worker_count);
+  do {
+    network.run([&](const support::SimulatedNetwork::Communicator& comm) {
+      subcases[comm.rank()].begin_pass();
+      simulated_worker = {&comm, &subcases[comm.rank()]};
+      body();
+    });
+  } while (subcases.front().has_more());
+}
+
+}  // namespace conformance
+
+#undef SUBCASE
+#define SUBCASE(name) if (const conformance::SimulatedSubcase DOCTEST_ANONYMOUS(simulated_subcase_){name})
+
+#define DIST_SIMULATED_CASE(body, description, Maker, id)                                                              \
+  template <class Maker>                                                                                               \
+  static void body();                                                                                                  \
+  DOCTEST_TEST_CASE_TEMPLATE_DEFINE(description, Maker, id) { conformance::on_simulated_workers<Maker>(body<Maker>); } \
+  template <class Maker>                                                                                               \
+  static void body()
+#undef TEST_CASE_TEMPLATE_DEFINE
+#define TEST_CASE_TEMPLATE_DEFINE(description, Maker, id) \
+  DIST_SIMULATED_CASE(DOCTEST_ANONYMOUS(simulated_case_), description, Maker, id)

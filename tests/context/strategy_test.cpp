@@ -1,0 +1,85 @@
+#include <dist/context/strategy.hpp>
+
+#include <cstddef>
+#include <string>
+
+#include <dist/comm/self.hpp>
+#include <dist/device/cpu.hpp>
+
+namespace {
+
+struct Store {
+  static constexpr bool shared = false;
+  [[nodiscard]] static std::size_t copies(std::size_t replicas) { return replicas; }
+  [[nodiscard]] static std::size_t copy_of(std::size_t local_replica) { return local_replica; }
+};
+
+struct Sizes {
+  [[nodiscard]] std::size_t num_replicas_in_sync() const { return 1; }
+  [[nodiscard]] std::size_t num_local_replicas() const { return 1; }
+};
+struct Types {
+  using Device = dist::Cpu;
+  using Store = ::Store;
+  using Collectives = dist::SelfCollectives;
+};
+struct Describing {
+  [[nodiscard]] std::string describe() const { return "described"; }
+};
+struct Running {
+  template <class Fn>
+  void run(Fn&&) {}
+};
+template <class S>
+struct Scoped {
+  [[nodiscard]] dist::CrossReplicaContext<S> scope() { return dist::CrossReplicaContext<S>{static_cast<S&>(*this)}; }
+};
+
+struct Minimal : Sizes, Types, Describing, Running, Scoped<Minimal> {};
+struct NoSizes : Types, Describing, Running, Scoped<NoSizes> {};
+struct NoTypes : Sizes, Describing, Running, Scoped<NoTypes> {};
+struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
+struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
+struct NoScope : Sizes, Types, Describing, Running {};
+struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
+  using Store = ::Store;
+  using Collectives = dist::SelfCollectives;
+};
+struct NoCollectives : Sizes, Describing, Running, Scoped<NoCollectives> {
+  using Device = dist::Cpu;
+  using Store = ::Store;
+};
+struct NoStore : Sizes, Describing, Running, Scoped<NoStore> {
+  using Device = dist::Cpu;
+  using Collectives = dist::SelfCollectives;
+};
+struct StoresSomewhere : Types, Sizes, Describing, Running, Scoped<StoresSomewhere> {
+  using Store = int;
+};
+struct SizesAreInt : Types, Describing, Running, Scoped<SizesAreInt> {
+  [[nodiscard]] int num_replicas_in_sync() const { return 1; }
+  [[nodiscard]] int num_local_replicas() const { return 1; }
+};
+struct ScopeIsNumber : Sizes, Types, Describing, Running {
+  [[nodiscard]] int scope() const { return 0; }
+};
+struct DescribesWithPointer : Sizes, Types, Running, Scoped<DescribesWithPointer> {
+  [[nodiscard]] const char* describe() const { return ""; }
+};
+
+static_assert(dist::Strategy<Minimal>);
+static_assert(!dist::Strategy<NoSizes>);
+static_assert(!dist::Strategy<NoTypes>);
+static_assert(!dist::Strategy<NoDescription>);
+static_assert(!dist::Strategy<NoRun>);
+static_assert(!dist::Strategy<NoScope>);
+static_assert(!dist::Strategy<NoDevice>);
+static_assert(!dist::Strategy<NoCollectives>);
+static_assert(!dist::Strategy<NoStore>);
+static_assert(!dist::Strategy<StoresSomewhere>);
+static_assert(!dist::Strategy<SizesAreInt>);
+static_assert(!dist::Strategy<ScopeIsNumber>);
+static_assert(!dist::Strategy<DescribesWithPointer>);
+static_assert(!dist::Strategy<int>);
+
+}  // namespace

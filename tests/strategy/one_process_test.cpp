@@ -1,0 +1,35 @@
+#include <dist/strategy/one_process.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/communicator.hpp>
+
+static_assert(dist::OneProcess::size() == 1 && dist::OneProcess::rank() == 0);
+static_assert(dist::CollectivesOfOne<dist::OneProcess::Between>);
+
+TEST_CASE("what the replicas of the one process have, all have") {
+  const int of_process = 3;
+  CHECK(&dist::OneProcess::join(of_process) == &of_process);
+  CHECK(&dist::OneProcess::adjusted(of_process) == &of_process);
+}
+
+TEST_CASE("the memory of variables has a region on each device that is asked for") {
+  struct Memory {
+    explicit Memory(const std::array<std::size_t, 2>& devices) : first(devices[0]), last(devices[1]) {}
+    std::size_t first;
+    std::size_t last;
+  };
+  const std::shared_ptr<Memory> memory = dist::OneProcess::memory<Memory>(std::array<std::size_t, 2>{4, 7});
+  CHECK(memory->first == 4);
+  CHECK(memory->last == 7);
+}
+
+TEST_CASE("the one process agrees with itself about the end of its data") {
+  auto pass = dist::OneProcess::agreement().begin();
+  pass.start(true);
+  CHECK(pass.all());
+}

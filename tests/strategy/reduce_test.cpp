@@ -1,0 +1,44 @@
+#include <dist/strategy/reduce.hpp>
+
+#include <cstddef>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+TEST_CASE("who has the context outside replica functions reduces and gathers, also where calls are merged") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  const auto counts = strategy.variable<float, dist::OnRead, dist::Sum>({}, 4.0f);
+  const auto reduced = strategy.run([&](auto& replica) {
+    return replica.merge_call(
+        [&](auto& scope, const auto& values) {
+          dist::Tensor<int> row{{1}};
+          const dist::PerReplica<dist::Tensor<int>> rows(2, [&](std::size_t id) {
+            row[0] = values[id];
+            return row;
+          });
+          CHECK(dist::gather(scope, rows, 0)[1] == 20);
+          CHECK(dist::reduce(scope, dist::sum, rows, dist::Axes{0})[0] == 30);
+          CHECK(dist::reduce(scope, dist::max, values, dist::CommunicationOptions{}) == 20);
+          CHECK(dist::reduce(scope, dist::mean, counts)[0] == 4.0f);
+          return dist::reduce(scope, dist::sum, values);
+        },
+        replica.replica_id().index() == 0 ? 10 : 20);
+  });
+  CHECK(reduced[0] == 30);
+  CHECK(reduced[1] == 30);
+}
+
+TEST_CASE("values of another number of replicas are refused by name") {
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  const dist::PerReplica<int> three(3, [](std::size_t) { return 1; });
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::reduce(strategy.scope(), dist::sum, three)),
+                       doctest::Contains("reduce was given per-replica values of another strategy"),
+                       dist::WrongStrategy);
+  const dist::PerReplica<dist::Tensor<int>> tensors(3, [](std::size_t) { return dist::Tensor<int>{{1}}; });
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::gather(strategy.scope(), tensors, 0)),
+                       doctest::Contains("gather was given per-replica values of another strategy"),
+                       dist::WrongStrategy);
+}

@@ -1,0 +1,90 @@
+#include <dist/strategy/together.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/failure_notice.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/strategy/default.hpp>
+
+namespace {
+
+/// Notes what a process says to the others.
+struct Communicator {
+  [[nodiscard]] std::size_t rank() const { return 0; }
+  [[nodiscard]] std::size_t size() const { return 2; }
+  void barrier() const {}
+  void begin_call() const { said->push_back("a call"); }
+
+  std::vector<std::string>* said;
+};
+struct Workers {
+  void begin_attempt() const noexcept { said->push_back("an attempt"); }
+  void abandon(const dist::FailureNotice& notice) const noexcept {
+    try {
+      notice.raise(0, "here");
+    } catch (const dist::PeerError& error) {
+      said->push_back(std::string{error.what()}.find("no data") != std::string::npos ? "no data" : "something");
+    }
+  }
+  void abandon(const std::exception_ptr&) const noexcept {}
+  [[nodiscard]] bool is_broken() const noexcept { return false; }
+  [[nodiscard]] Workers with_timeout(std::chrono::nanoseconds) const {
+    said->push_back("as long as is asked");
+    return *this;
+  }
+  [[nodiscard]] Communicator communicator() const { return {said}; }
+
+  std::vector<std::string>* said;
+};
+struct Strategy {
+  [[nodiscard]] Workers workers() const { return {said}; }
+
+  std::vector<std::string>* said;
+};
+
+using Said = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a call of the processes begins an attempt, and outside of runs a call") {
+  Said said;
+  const Strategy strategy{&said};
+  CHECK(dist::detail::together(strategy, [] { return 5; }) == 5);
+  CHECK(said == Said{"an attempt", "a call"});
+  said.clear();
+  const dist::detail::RunGuard merging{{.strategy = &strategy, .is_merging = true}};
+  dist::detail::together(strategy, [] {});
+  CHECK(said == Said{"an attempt"});
+}
+
+TEST_CASE("a process that cannot make the call tells the others why") {
+  Said said;
+  const Strategy strategy{&said};
+  CHECK_THROWS_AS(dist::detail::together(strategy, [] { throw std::runtime_error("no data"); }), std::runtime_error);
+  CHECK(said.back() == "no data");
+  CHECK_THROWS_AS(dist::detail::together(strategy, [] { throw 7; }), int);
+  CHECK(said.back() == "something");
+}
+
+TEST_CASE("the processes wait for each other as long as the options say") {
+  Said said;
+  const Strategy strategy{&said};
+  dist::CommunicationOptions options;
+  CHECK(dist::detail::together(strategy, options, [](const auto&) { return 1; }) == 1);
+  CHECK(said.back() == "a call");
+  options.timeout = std::chrono::seconds{3};
+  CHECK(dist::detail::together(strategy, options, [](const auto&) { return 2; }) == 2);
+  CHECK(said.back() == "as long as is asked");
+}
+
+TEST_CASE("where there is one process nothing is between") {
+  const dist::Default strategy;
+  CHECK(dist::detail::together(strategy, [] { return 6; }) == 6);
+}

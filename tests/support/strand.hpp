@@ -1,0 +1,56 @@
+// Functions that may pause and go on later: a Fiber, or one in a thread of its own.
+#pragma once
+
+#include <functional>
+#include <semaphore>
+#include <thread>
+#include <utility>
+
+namespace support {
+
+class Strand {
+ public:
+  Strand() = default;
+  Strand(const Strand&) = delete;
+  Strand& operator=(const Strand&) = delete;
+  virtual ~Strand() = default;
+
+  /// Runs it until it pauses or ends.
+  virtual void resume() = 0;
+  /// Goes back to the caller of `resume`. Called on the strand.
+  virtual void pause() = 0;
+  [[nodiscard]] bool has_ended() const noexcept { return ended_; }
+
+ protected:
+  bool ended_ = false;
+};
+
+/// Runs `body`, which lets no exception out, in a thread of its own from the first `resume` on, while the caller waits: one
+/// of them runs at a time, and each has its own thread_local variables. It must come to its end.
+class ThreadStrand final : public Strand {
+ public:
+  explicit ThreadStrand(std::function<void()> body)
+      : thread_([this, body = std::move(body)] {
+          goes_on_.acquire();
+          body();
+          ended_ = true;
+          pauses_.release();
+        }) {}
+  ~ThreadStrand() override { thread_.join(); }
+
+  void resume() override {
+    goes_on_.release();
+    pauses_.acquire();
+  }
+  void pause() override {
+    pauses_.release();
+    goes_on_.acquire();
+  }
+
+ private:
+  std::binary_semaphore goes_on_{0};
+  std::binary_semaphore pauses_{0};
+  std::thread thread_;
+};
+
+}  // namespace support
