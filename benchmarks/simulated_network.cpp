@@ -4,9 +4,12 @@
 // every machine.
 //
 //   bench_simulated_network [MOST_NODES]
+#include <array>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <dist/comm/auto_all_reduce.hpp>
@@ -19,21 +22,32 @@
 #include <support/simulated_network.hpp>
 
 #include "support/arguments.hpp"
+#include "support/measured_costs.hpp"
 
 namespace {
 
 using support::SimulatedNetwork;
 
 struct Constants {
-  const char* name;
+  std::string name;
   dist::MessageCosts costs;
 };
 /// The nominal rate of the link and the usual latency of a message of MPI on it; memory is combined and copied at 10 GB/s.
-constexpr Constants networks[] = {
+const Constants nominal[] = {
     {"10 Gbit/s Ethernet (10 us, 1.25 GB/s)", dist::usual_costs},
     {"InfiniBand HDR (1 us, 25 GB/s)",
      {.latency = 1e-6, .per_byte = 1 / 25e9, .per_reduced_byte = 1 / 10e9, .per_copied_byte = 1 / 10e9}},
 };
+/// Nodes that are as far from each other as two processes of this machine over TCP.
+Constants this_machine() {
+  const dist::MessageCosts costs = bench::measured_costs();
+  std::array<char, 160> name{};
+  std::snprintf(name.data(), name.size(),
+                "two processes of this machine, TCP (%.1f us, %.2f GB/s; combined %.1f GB/s, copied %.1f GB/s)",
+                1e6 * costs.latency, 1e-9 / costs.per_byte, 1e-9 / costs.per_reduced_byte,
+                1e-9 / costs.per_copied_byte);
+  return {name.data(), costs};
+}
 constexpr std::size_t sizes[] = {std::size_t{4} << 10, std::size_t{256} << 10, std::size_t{8} << 20};
 constexpr std::size_t node_counts[] = {2, 4, 16, 64, 256, 1024};
 
@@ -60,8 +74,11 @@ int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 1, "[MOST_NODES]",
                                    "All-reduce between simulated nodes, in microseconds of virtual time."};
   const auto most = static_cast<std::size_t>(arguments.number(0, 1024));
+  std::vector<Constants> networks{std::begin(nominal), std::end(nominal)};
+  networks.push_back(this_machine());
   for (const Constants& network : networks) {
-    std::printf("%s\n%9s %6s %12s %12s %12s %12s\n", network.name, "bytes", "nodes", "tree", "halving", "ring", "auto");
+    std::printf("%s\n%9s %6s %12s %12s %12s %12s\n", network.name.c_str(), "bytes", "nodes", "tree", "halving", "ring",
+                "auto");
     for (const std::size_t bytes : sizes)
       for (const std::size_t nodes : node_counts) {
         if (nodes > most) continue;
