@@ -104,6 +104,12 @@ concept JoinsAllProcesses = requires {
 template <class On, class Membership>
 concept ChoosesByThresholds = std::constructible_from<On, Membership, AlgorithmThresholds>;
 
+/// The policy whose collectives are between the nodes: `Ops`, or RingAllReduce for those that have none there.
+template <class Ops, class Membership>
+using OpsBetweenNodes =
+    std::conditional_t<!std::same_as<Ops, NoOps> && !std::same_as<Ops, NodeAllReduce> && fits<Ops, Membership>, Ops,
+                       RingAllReduce>;
+
 /// The policy between the nodes, or between all processes. Refuses, in a sentence, what does not work between them.
 template <class Ops, class Membership>
 struct BetweenNodes {
@@ -116,7 +122,6 @@ struct BetweenNodes {
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
                 "MpiAllReduce, NodeAllReduce or AutoAllReduce, or Mirrored with this policy");
 
-  using Type = std::conditional_t<is_named && joins_processes, Ops, RingAllReduce>;
   static constexpr bool hierarchical = !JoinsAllProcesses<Ops>;
   static constexpr bool one_node_only = false;
 };
@@ -229,7 +234,9 @@ template <class Ops, detail::WorkersNetwork Net>
 class Workers : public detail::WorkerProcesses<Net> {
   using Processes = detail::WorkerProcesses<Net>;
   using Policy = detail::BetweenNodes<Ops, typename Net::Membership>;
-  using WireOps = typename Policy::Type::template On<typename Net::Membership>;
+  static constexpr bool is_hierarchical = Policy::hierarchical;  // refuses what is no policy, before anything else
+  using WireOps =
+      typename detail::OpsBetweenNodes<Ops, typename Net::Membership>::template On<typename Net::Membership>;
   using NodeOps = NodeAllReduce::On<NodeCommunicator>;
   using ReplicaOps = NodeAllReduce::On<NodeReplicaCommunicator>;
 
@@ -241,8 +248,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   using Joined = Hierarchical<ReplicaOps, WireOps>;
 
   Workers(typename Net::World world, const MultiWorkerOptions& options)
-      : Processes(std::move(world), options,
-                  {Ops::name, Policy::hierarchical, Policy::one_node_only, has_thresholds}),
+      : Processes(std::move(world), options, {Ops::name, is_hierarchical, Policy::one_node_only, has_thresholds}),
         thresholds_(options.thresholds) {
     const typename Processes::Place place = this->first_place();
     if constexpr (has_thresholds)
