@@ -184,7 +184,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   /// ahead.
   ///
   /// Called once, outside the loop over epochs: each loop over the result is a new epoch, which is shuffled anew (spec
-  /// I31).
+  /// I31). Needs <dist/data.hpp>.
   template <class Dataset, class Options = data::InputOptions>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const Options& options = {}) const {
     return replicas_.distribute_dataset(std::move(dataset), input_context(), options, agreement());
