@@ -19,6 +19,7 @@
 #include <dist/core/trace_file.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/replica_threads.hpp>
 
