@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
