@@ -1,4 +1,5 @@
 // expect: distribute_datasets_from_function takes data::PipelinePerWorker or data::PipelinePerReplica
+#include <dist/data/batch.hpp>
 #include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/tensor_slices.hpp>
 

@@ -1,5 +1,7 @@
 #include <dist/context/strategy.hpp>
 
+#include <doctest/doctest.h>
+
 #include <cstddef>
 #include <string>
 
@@ -67,19 +69,21 @@ struct DescribesWithPointer : Sizes, Types, Running, Scoped<DescribesWithPointer
   [[nodiscard]] const char* describe() const { return ""; }
 };
 
-static_assert(dist::Strategy<Minimal>);
-static_assert(!dist::Strategy<NoSizes>);
-static_assert(!dist::Strategy<NoTypes>);
-static_assert(!dist::Strategy<NoDescription>);
-static_assert(!dist::Strategy<NoRun>);
-static_assert(!dist::Strategy<NoScope>);
-static_assert(!dist::Strategy<NoDevice>);
-static_assert(!dist::Strategy<NoCollectives>);
-static_assert(!dist::Strategy<NoStore>);
-static_assert(!dist::Strategy<StoresSomewhere>);
-static_assert(!dist::Strategy<SizesAreInt>);
-static_assert(!dist::Strategy<ScopeIsNumber>);
-static_assert(!dist::Strategy<DescribesWithPointer>);
-static_assert(!dist::Strategy<int>);
-
 }  // namespace
+
+TEST_CASE("what leaves out one member of a strategy, or has another in its place, is none") {
+  CHECK(dist::Strategy<Minimal>);
+  CHECK_FALSE(dist::Strategy<NoSizes>);
+  CHECK_FALSE(dist::Strategy<NoTypes>);
+  CHECK_FALSE(dist::Strategy<NoDescription>);
+  CHECK_FALSE(dist::Strategy<NoRun>);
+  CHECK_FALSE(dist::Strategy<NoScope>);
+  CHECK_FALSE(dist::Strategy<NoDevice>);
+  CHECK_FALSE(dist::Strategy<NoCollectives>);
+  CHECK_FALSE(dist::Strategy<NoStore>);
+  CHECK_FALSE(dist::Strategy<StoresSomewhere>);
+  CHECK_FALSE(dist::Strategy<SizesAreInt>);
+  CHECK_FALSE(dist::Strategy<ScopeIsNumber>);
+  CHECK_FALSE(dist::Strategy<DescribesWithPointer>);
+  CHECK_FALSE(dist::Strategy<int>);
+}

@@ -248,8 +248,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   using Joined = Hierarchical<ReplicaOps, WireOps>;
 
   Workers(typename Net::World world, const MultiWorkerOptions& options)
-      : Processes(std::move(world), options, {Ops::name, is_hierarchical, Policy::one_node_only, has_thresholds}),
-        thresholds_(options.thresholds) {
+      : Processes(std::move(world), options, policy()), thresholds_(options.thresholds) {
     const typename Processes::Place place = this->first_place();
     if constexpr (has_thresholds)
       if (place.wire && !thresholds_ && options.measure_thresholds)
@@ -323,6 +322,14 @@ class Workers : public detail::WorkerProcesses<Net> {
 
  private:
   static constexpr bool has_thresholds = detail::ChoosesByThresholds<WireOps, typename Net::Membership>;
+
+  /// What is no policy has been refused, and causes no further errors.
+  [[nodiscard]] static constexpr detail::WorkerPolicy policy() {
+    if constexpr (Policy::is_named)
+      return {Ops::name, is_hierarchical, Policy::one_node_only, has_thresholds};
+    else
+      return {};
+  }
 
   [[nodiscard]] std::unique_ptr<Between> between_at(const typename Processes::Place& place) const {
     std::optional<WireOps> wire;
