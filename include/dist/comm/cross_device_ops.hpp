@@ -78,12 +78,15 @@ concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWei
 };
 
 /// Tells which elements are each member's: `for_each_shard(elements, rank, members, visit)` calls `visit(range)` for
-/// those that `reduce_scatter` and `update_shards` of so many elements give to member `rank`. `gather_shards(operation,
-/// values)`, a collective call, gives every member the shards that the others have of `values`. Groups of members that
-/// stand for one member each divide its shard among themselves (Hierarchical).
+/// those that `reduce_scatter` and `update_shards` of so many elements give to member `rank`. Two collective calls, which
+/// name the `operation` that they are a part of: `reduce_shards(operation, op, values, use)` is a `reduce_scatter`;
+/// `gather_shards(operation, values)` gives every member the shards that the others have of `values`. Groups of members
+/// that stand for one member each divide its shard among themselves (Hierarchical).
 template <class B>
-concept DividesShards = requires(const B ops, std::span<float> values, void (*visit)(IndexRange)) {
+concept DividesShards = requires(const B ops, std::span<float> values, void (*visit)(IndexRange),
+                                 void (*use)(std::size_t, std::span<const float>)) {
   B::for_each_shard(std::size_t{1}, std::size_t{0}, std::size_t{1}, visit);
+  ops.reduce_shards("reduce_shards", Sum{}, std::span<const float>{values}, use);
   ops.gather_shards("gather_shards", values);
 };
 

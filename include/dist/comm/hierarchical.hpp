@@ -382,10 +382,10 @@ class Hierarchical {
       lower_.reduce(call, detail::Unfinished<Op>{}, std::span<const W>{wide.data(), wide.size()}, sums);
     }
     if (leads())
-      upper_->reduce_scatter(detail::Unfinished<Op>{}, std::span<const W>{sums},
-                             [&](std::size_t first, std::span<const W> combined) {
-                               std::copy(combined.begin(), combined.end(), sums.data() + first);
-                             });
+      upper_->reduce_shards(operation, detail::Unfinished<Op>{}, std::span<const W>{sums},
+                            [&](std::size_t first, std::span<const W> combined) {
+                              std::copy(combined.begin(), combined.end(), sums.data() + first);
+                            });
     comm.publish(call, static_cast<void*>(sums.data()), static_cast<void*>(result));
     const W* const of_all = static_cast<const W*>(comm.template peer<void>(0, 0));
     for_each_share(values.size(), [&](IndexRange share) {

@@ -104,10 +104,7 @@ class MessageCollectives : public Membership<C> {
 
   template <class T, ReduceOp<T> Op, class Use>
   void reduce_scatter(Op op, std::span<const T> values, Use&& use) const {
-    const CollectiveCall call{
-        .operation = "reduce_scatter", .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
-    comm_.announce(call);
-    reduce_shard(call, op, values, use);
+    reduce_shards("reduce_scatter", op, values, use);
   }
 
   template <class T, ElementUpdate<T> Update>
@@ -119,10 +116,17 @@ class MessageCollectives : public Membership<C> {
     gather_shards("end of update_shards", mirror);  // unless an update threw
   }
 
-  /// Which elements are whose, and the way of all shards to all (DividesShards).
+  /// Which elements are whose, and the two halves of collectives that groups share (DividesShards).
   template <class Visit>
   static void for_each_shard(std::size_t elements, std::size_t rank, std::size_t members, Visit&& visit) {
     visit(message_shard(elements, rank, members));
+  }
+  template <class T, ReduceOp<T> Op, class Use>
+  void reduce_shards(std::string_view operation, Op op, std::span<const T> values, Use&& use) const {
+    const CollectiveCall call{
+        .operation = operation, .reduction = Op::name, .elements = values.size(), .dtype = dtype_name<T>};
+    comm_.announce(call);
+    reduce_shard(call, op, values, use);
   }
   template <class T>
   void gather_shards(std::string_view operation, std::span<T> values) const {
