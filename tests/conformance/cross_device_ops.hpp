@@ -22,10 +22,13 @@
 #include <vector>
 
 #include <conformance/elements.hpp>
+#include <conformance/make_strategy.hpp>
 #include <conformance/workers.hpp>
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/packing.hpp>
+#include <dist/core/config.hpp>
 #include <dist/strategy/mirrored.hpp>
+#include <dist/variable/replica_buffer.hpp>
 
 #include <doctest/doctest.h>
 #include <support/sanitizers.hpp>
@@ -53,8 +56,46 @@ struct GroupsOf<Subject> {
   static constexpr std::size_t several[] = {1, 2};  // with those of the other processes; there may be none
 };
 
-// Several blocks per shard; fewer where a sanitizer looks at every element.
-#ifdef DIST_TEST_SANITIZER
+/// Replicas on devices that are not the host, as many as the environment says, whose collectives are tried in memory of
+/// the devices, too.
+template <class Ops, class Device>
+struct OnDevices {};
+template <class Ops, class Device>
+struct GroupsOf<OnDevices<Ops, Device>> {
+  using Strategy = dist::Mirrored<Ops, Device>;
+  static inline const std::array<std::size_t, 1> sizes{replicas_of_environment()};
+  static constexpr const auto& even_sizes = sizes;
+  static inline const std::array<std::size_t, 2> several{std::max<std::size_t>(sizes[0], 2),
+                                                         std::max<std::size_t>(sizes[0], 2)};
+};
+
+/// Where collectives are tried: elements of the host's memory, or as many in that of the replicas' devices.
+template <class T, class S>
+class Operands {
+  static constexpr bool here = S::Device::Place::host_accessible;
+
+ public:
+  Operands(S& strategy, std::size_t count) : there_(strategy.template buffer<T>({here ? 0 : count})) {}
+
+  /// `use(span)` of elements that have the values of `values`, as these have those of the span afterwards.
+  void with(const auto& replica, std::span<T> values, auto&& use) const {
+    if constexpr (here) {
+      use(values);
+    } else {
+      const auto span = there_.component(replica);
+      replica.queue().copy(values, span);
+      use(span);
+      replica.queue().copy(span, values);
+      replica.queue().wait();
+    }
+  }
+
+ private:
+  dist::ReplicaBuffer<T, typename S::Device> there_;
+};
+
+// Several blocks per shard; fewer where a sanitizer looks at every element, or a fiber runs each.
+#if defined(DIST_TEST_SANITIZER) || defined(DIST_TEST_FEW_ELEMENTS)
 inline constexpr std::size_t many = 5003;
 #else
 inline constexpr std::size_t many = 100003;
@@ -64,19 +105,20 @@ inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, many};
 
 /// This replica's elements after their reduction.
 template <class T, class Op>
-dist::Tensor<T> all_reduced(auto& replica, Op op, std::size_t count) {
+dist::Tensor<T> all_reduced(auto& replica, Op op, std::size_t count, const auto& operands) {
   dist::Tensor<T> values(dist::Shape{count});
   for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
-  replica.collectives().all_reduce(op, values.elements());
+  operands.with(replica, values.elements(), [&](auto span) { replica.collectives().all_reduce(op, span); });
   return values;
 }
 
 /// One reduction after the other, in one run.
 template <class T, class S, class... AllOps>
 void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
+  const Operands<T, S> operands{strategy, count};
   const auto results = strategy.run([&](auto& replica) {
     std::vector<dist::Tensor<T>> reduced;
-    (reduced.push_back(all_reduced<T>(replica, ops, count)), ...);
+    (reduced.push_back(all_reduced<T>(replica, ops, count, operands)), ...);
     return reduced;
   });
   CAPTURE(dist::dtype_name<T>);
@@ -120,6 +162,7 @@ void check_extremes(S& strategy, std::size_t count) {
   if (replicas == 1) return;
   CAPTURE(dist::dtype_name<T>);
   CAPTURE(count);
+  const Operands<T, S> operands{strategy, count};
   const auto check = [&]<class Op>(Op op) {
     CAPTURE(Op::name);
     std::vector<T> expected(count);
@@ -128,7 +171,7 @@ void check_extremes(S& strategy, std::size_t count) {
       const std::size_t rank = replica.replica_id().index();
       std::vector<T> values(count);
       for (std::size_t i = 0; i < count; ++i) values[i] = special_element<T>(replicas, rank, i);
-      replica.all_reduce(op, std::span<T>{values});
+      operands.with(replica, values, [&](auto span) { replica.all_reduce(op, span); });
       std::size_t mistakes = 0;
       for (std::size_t i = 0; i < count; ++i) mistakes += !same_bits(values[i], expected[i]);
       for (std::size_t i = 0; i < 16; ++i)
@@ -169,11 +212,12 @@ void check_same_bits(S& strategy, std::size_t count) {
     for (std::size_t rank = 1; rank < strategy.num_replicas_in_sync(); ++rank) total += awkward_number(rank, i);
     expected[i] = total;
   }
+  const Operands<float, S> operands{strategy, count};
   for (int repetition = 0; repetition < 3; ++repetition) {
     const auto results = strategy.run([&](auto& replica) {
       std::vector<float> values(count);
       for (std::size_t i = 0; i < count; ++i) values[i] = awkward_number(replica.replica_id().index(), i);
-      replica.collectives().all_reduce(dist::sum, std::span<float>{values});
+      operands.with(replica, values, [&](auto span) { replica.collectives().all_reduce(dist::sum, span); });
       if (!sums_in_rank_order<Subject> && repetition == 0) {  // in an order of its own; whichever, replica 0's it is
         std::vector<float> of_first = values;
         replica.collectives().broadcast(0, std::span<float>{of_first});
@@ -300,11 +344,12 @@ void check_packing(S& strategy, Packing packing) {
 
 template <class S>
 void check_broadcast(S& strategy, std::size_t root, std::size_t count) {
+  const Operands<std::int32_t, S> operands{strategy, count};
   const auto results = strategy.run([&](auto& replica) {
     std::vector<std::int32_t> values(count);
     for (std::size_t i = 0; i < count; ++i)
       values[i] = static_cast<std::int32_t>(replica.replica_id().index() * count + i);
-    replica.collectives().broadcast(root, std::span<std::int32_t>{values});
+    operands.with(replica, values, [&](auto span) { replica.collectives().broadcast(root, span); });
     return values;
   });
   CAPTURE(root);
@@ -324,6 +369,15 @@ std::vector<int> visits_of_all(S& strategy, const std::vector<std::atomic<int>>&
   return {of_all.elements().begin(), of_all.elements().end()};
 }
 
+/// Counts how often it is called for each element.
+struct CountedDescent {
+  std::int32_t* visits;
+  DIST_HD float operator()(std::size_t i, float weight, float reduced) const {
+    ++visits[i];
+    return weight - 2 * reduced;
+  }
+};
+
 template <class S>
 void check_reduce_and_apply(S& strategy, std::size_t count) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
@@ -331,18 +385,23 @@ void check_reduce_and_apply(S& strategy, std::size_t count) {
     std::vector<float> gradient, mirror;
   };
   std::vector<std::atomic<int>> updates(count);
+  const Operands<float, S> gradients{strategy, count}, mirrors{strategy, count};
+  const Operands<std::int32_t, S> visits_of_replicas{strategy, count};
   const auto results = strategy.run([&](auto& replica) {
     Result result{std::vector<float>(count), std::vector<float>(count)};
     for (std::size_t i = 0; i < count; ++i) {
       result.gradient[i] = static_cast<float>(small_number(replica.replica_id().index(), i));
       result.mirror[i] = static_cast<float>(i % 10);
     }
-    replica.collectives().reduce_and_apply(dist::sum, std::span<float>{result.gradient},
-                                           std::span<float>{result.mirror},
-                                           [&](std::size_t i, float weight, float reduced) {
-                                             updates[i].fetch_add(1);
-                                             return weight - 2 * reduced;
-                                           });
+    std::vector<std::int32_t> visits(count);
+    gradients.with(replica, result.gradient, [&](auto gradient) {
+      mirrors.with(replica, result.mirror, [&](auto mirror) {
+        visits_of_replicas.with(replica, visits, [&](auto visited) {
+          replica.collectives().reduce_and_apply(dist::sum, gradient, mirror, CountedDescent{visited.data()});
+        });
+      });
+    });
+    for (std::size_t i = 0; i < count; ++i) updates[i].fetch_add(visits[i]);
     return result;
   });
   CAPTURE(count);
@@ -607,6 +666,28 @@ void check_mismatches(S& strategy) {
   }
 }
 
+/// Replicas that disagree about memory of their devices, and one that fails while others wait there.
+template <class S>
+void check_failures_on_devices(S& strategy) {
+  const auto memory = strategy.template buffer<float>({1000});
+  const auto sum_of = [&](std::size_t count) {
+    return [&memory, count](auto& replica) { replica.all_reduce(dist::sum, memory.component(replica).first(count)); };
+  };
+  const auto broadcast = [&](auto& replica) { replica.broadcast(memory.component(replica), 1); };
+  const std::string_view sum_of_all = "called all_reduce(sum) of 1000 f32 on a device";
+  check_mismatch(strategy, sum_of_all, "called all_reduce(sum) of 999 f32 on a device", sum_of(1000), sum_of(999));
+  check_mismatch(strategy, sum_of_all, "called broadcast of 1000 f32 on a device from 1", sum_of(1000), broadcast);
+  check_mismatch(strategy, sum_of_all, "called all_reduce(sum) of 1000 f32", sum_of(1000),
+                 all_reduce_of<float>(dist::sum, 1000));
+  const std::string message = stopped_by(1, strategy, [&](auto& replica) {
+    sum_of(1000)(replica);
+    if (replica.replica_id().index() == 1) throw std::runtime_error("the disk is full");
+    sum_of(1000)(replica);
+  });
+  CHECK(holds(message, "the disk is full"));
+  check_all_reduce<float>(strategy, dist::sum, 1000);
+}
+
 }  // namespace conformance
 
 TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
@@ -790,6 +871,12 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       CAPTURE(replicas);
       Strategy strategy{replicas};
       if (strategy.num_replicas_in_sync() > 1) check_mismatches(strategy);
+    }
+  }
+  if constexpr (!Strategy::Device::Place::host_accessible) {
+    SUBCASE("replicas that disagree about memory of devices, or fail, leave the group usable") {
+      Strategy strategy{Groups::several[0]};
+      check_failures_on_devices(strategy);
     }
   }
   SUBCASE("a replica that throws while others wait surfaces once, with its own text") {

@@ -32,12 +32,21 @@ bool can_run(const Operation& operation) {
   return operation.unfinished == 0 && (!operation.ready || operation.ready());
 }
 
-/// The calling execution comes after `operation`. One without work is a meeting of those before it, and no execution.
-void follow(const Operation& operation) {
+std::uint64_t walks = 0;
+
+void follow_once(const Operation& operation) {
+  auto& each = const_cast<Operation&>(operation);
+  if (std::exchange(each.walk, walks) == walks) return;
   if (operation.is_meeting)
-    for (const OperationRef& before : operation.before) follow(*before);
+    for (const OperationRef& before : operation.before) follow_once(*before);
   else
-    const_cast<Operation&>(operation).end.follow();
+    each.end.follow();
+}
+/// The calling execution comes after `operation`, for the thread sanitizer. An operation without work is no execution: it
+/// is a meeting of those before it, which are the same ones by many ways.
+void follow(const Operation& operation) {
+  ++walks;
+  follow_once(operation);
 }
 
 /// The host, within a call of the runtime, comes after `operation`.

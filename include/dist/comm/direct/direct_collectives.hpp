@@ -12,6 +12,7 @@
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -21,6 +22,19 @@
 #include <dist/device/device.hpp>
 
 namespace dist {
+
+namespace detail {
+/// "f32 on a device": a replica that gives memory of the host does not agree with one that gives memory of a device.
+template <class T>
+inline constexpr auto dtype_on_device_letters = [] {
+  constexpr std::string_view where = " on a device";
+  std::array<char, dtype_name<T>.size() + where.size()> letters{};
+  std::copy(where.begin(), where.end(), std::copy(dtype_name<T>.begin(), dtype_name<T>.end(), letters.begin()));
+  return letters;
+}();
+template <class T>
+inline constexpr std::string_view dtype_on_device{dtype_on_device_letters<T>.data(), dtype_on_device_letters<T>.size()};
+}  // namespace detail
 
 /// Collectives of replicas on devices that reach each other's memory: each works on the operands of all through its own
 /// queue, and events order the queues, so that the host waits for no device. What the replicas agree on, and operands in
@@ -88,7 +102,10 @@ struct DirectCollectives {
     /// themselves. Returns the share.
     template <class T, ReduceOp<T> Op>
     IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
-      together({.operation = "reduce_scatter", .reduction = Op::name, .elements = kept.size(), .dtype = dtype_name<T>},
+      together({.operation = "reduce_scatter",
+                .reduction = Op::name,
+                .elements = kept.size(),
+                .dtype = detail::dtype_on_device<T>},
                values.data(), values.data(), [&] {
                  const auto all = operands<const T>(0);
                  T* const mine = kept.data();
@@ -99,8 +116,8 @@ struct DirectCollectives {
     /// This replica's share of all mirrors is updated by its gradients.
     template <class T, ElementUpdate<T> Update>
     void update_shards(Span<const T> gradients, Span<T> mirror, const Update& update) const {
-      together({.operation = "update_shards", .elements = mirror.size(), .dtype = dtype_name<T>}, mirror.data(),
-               mirror.data(), [&] {
+      together({.operation = "update_shards", .elements = mirror.size(), .dtype = detail::dtype_on_device<T>},
+               mirror.data(), mirror.data(), [&] {
                  const auto all = operands<T>(1);
                  const T* const mine = gradients.data();
                  put_share<Sum, T>(mirror.size(), {&mine, 1}, std::span{all}.first(size()), rank(), update);
@@ -108,7 +125,7 @@ struct DirectCollectives {
     }
     template <class T>
     void broadcast(std::size_t root, Span<T> values) const {
-      together({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root},
+      together({.operation = "broadcast", .elements = values.size(), .dtype = detail::dtype_on_device<T>, .root = root},
                values.data(), values.data(), [&] {
                  if (rank() != root)
                    queue_.copy(Span<T>{this->communicator().template peer<T>(root, 0), values.size()}, values);
@@ -121,13 +138,14 @@ struct DirectCollectives {
 
     template <class Op, class T, class Update>
     void reduce(std::string_view operation, Span<T> from, Span<T> to, const Update& update) const {
-      together({.operation = operation, .reduction = Op::name, .elements = to.size(), .dtype = dtype_name<T>},
-               from.data(), to.data(), [&] {
-                 const auto values = operands<const T>(0);
-                 const auto mirrors = operands<T>(1);
-                 put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(size()), rank(),
-                                  update);
-               });
+      together(
+          {.operation = operation, .reduction = Op::name, .elements = to.size(), .dtype = detail::dtype_on_device<T>},
+          from.data(), to.data(), [&] {
+            const auto values = operands<const T>(0);
+            const auto mirrors = operands<T>(1);
+            put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(size()), rank(),
+                             update);
+          });
     }
 
     /// Operand `which` of every replica.

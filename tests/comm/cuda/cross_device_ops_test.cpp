@@ -1,0 +1,10 @@
+// The suite of cross-device ops on GPUs, whose operands lie in their memory.
+// replicas on GPUs: 1 2 3 4 8
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+
+#define DIST_TEST_FEW_ELEMENTS
+#include <conformance/cross_device_ops.hpp>
+
+using Gpus = conformance::OnDevices<dist::DirectAllReduce, dist::Cuda>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Gpus);
