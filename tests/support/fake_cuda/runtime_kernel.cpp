@@ -49,7 +49,8 @@ bool is_mapped(std::uintptr_t address) {
 std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, const std::string& kernel) {
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    constexpr std::uintptr_t lowest = 1 << 16, end = std::uintptr_t{1} << 47;
+    // What lies below 4 GiB belongs to a sanitizer, and numbers of 32 bits look like it.
+    constexpr std::uintptr_t lowest = std::uintptr_t{1} << 32, end = std::uintptr_t{1} << 47;
     if (words[i] < lowest || words[i] >= end) continue;
     const void* const address = reinterpret_cast<const void*>(words[i]);
     const std::string where = "word " + std::to_string(i) + " of the arguments of '" + kernel + "' is ";
