@@ -82,8 +82,7 @@ class BoundKernel : public KernelCall {
   void operator()() const override { std::apply(kernel_, arguments_); }
 
   /// The words in which addresses may stand. Padding is none of them, which may hold anything; nor is an argument with
-  /// padding, of a compiler that cannot clear it, nor one that is too small: the bits of -infinity look like an address of
-  /// the address sanitizer.
+  /// padding, of a compiler that cannot clear it.
   [[nodiscard]] std::vector<std::uintptr_t> words() const {
     std::vector<std::uintptr_t> words;
     std::apply([&](const auto&... argument) { (append(words, argument), ...); }, arguments_);
@@ -93,11 +92,10 @@ class BoundKernel : public KernelCall {
  private:
   template <class T>
   static void append(std::vector<std::uintptr_t>& words, T argument) {
-    constexpr bool holds_addresses = sizeof argument >= sizeof(std::uintptr_t);
 #if defined(__clang__)
-    constexpr bool is_seen = holds_addresses && std::has_unique_object_representations_v<T>;
+    constexpr bool is_seen = std::has_unique_object_representations_v<T>;
 #else
-    constexpr bool is_seen = holds_addresses;
+    constexpr bool is_seen = true;
     __builtin_clear_padding(&argument);
 #endif
     const std::size_t count = (sizeof argument + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t);
