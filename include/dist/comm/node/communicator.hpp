@@ -103,8 +103,8 @@ class NodeGroup {
     return place >= header_bytes && place <= memory.size() && bytes <= memory.size() - place;
   }
 
-  /// Memory in the window for operand `which`, 0 or 1, of one collective, or for sums on their way up: 2 of those of
-  /// the node, 3 of those of this process. Throws OutOfMemory.
+  /// Memory in the window for operand `which`, 0 or 1, of one collective, or 2 for sums on their way to other nodes.
+  /// Throws OutOfMemory.
   [[nodiscard]] std::byte* stage(int which, std::size_t bytes) {
     settle(timeout_);
     Stage& stage = stages_[which];
@@ -396,7 +396,7 @@ class NodeGroup {
   std::optional<std::pair<std::size_t, FailureNotice>> skipped_;  // the last failure that concerned nobody else
   std::vector<Worker> workers_;                                   // by rank in this group
   std::vector<SharedMemory> attached_;
-  Stage stages_[4];
+  Stage stages_[3];
 };
 
 /// The membership of a NodeGroup. Operands that are published lie in this process's window: see `holds`. Every call

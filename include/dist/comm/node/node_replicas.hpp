@@ -27,7 +27,7 @@ class NodeReplicas {
  public:
   /// `node` is this process's membership, which replica 0 uses, and `window` the arena that its peers can reach.
   NodeReplicas(const NodeCommunicator& node, Arena& window, std::size_t replicas)
-      : node_(node), window_(window), members_(std::make_unique<Member[]>(replicas)), replicas_(replicas) {}
+      : node_(node), window_(window), members_(std::make_unique<Member[]>(replicas)) {}
   NodeReplicas(const NodeReplicas&) = delete;
   NodeReplicas& operator=(const NodeReplicas&) = delete;
   /// Nothing is given back: a slower peer may still read what this process brought to its last collective, of which not
@@ -86,7 +86,6 @@ class NodeReplicas {
   NodeCommunicator node_;
   Arena& window_;
   std::unique_ptr<Member[]> members_;
-  std::size_t replicas_;
   Stage blocks_[2];
   std::size_t last_ = 0;
   std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
