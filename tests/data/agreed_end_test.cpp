@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <data/workers.hpp>
@@ -39,6 +42,17 @@ std::vector<std::size_t> run_steps(const std::vector<std::size_t>& steps, Remain
 
 using Counts = std::vector<std::size_t>;
 
+/// A worker alone that writes down what it would tell the others.
+struct NotingAgreement {
+  struct Pass : NoAgreement::Pass {
+    std::vector<std::string>* notes;
+    void note_thrown_by_data(std::string_view what) const { notes->emplace_back(what); }
+  };
+  [[nodiscard]] Pass begin() const { return {{}, notes}; }
+
+  std::vector<std::string>* notes;
+};
+
 }  // namespace
 
 TEST_CASE("a worker alone ends with its own data, and posts nothing to anybody (spec I24, I25)") {
@@ -51,6 +65,20 @@ TEST_CASE("a worker alone ends with its own data, and posts nothing to anybody (
       CHECK(end.is_over());
       CHECK_FALSE(end.runs(true));
     }
+}
+
+TEST_CASE("what the data throw is noted for the others, and thrown on") {
+  std::vector<std::string> notes;
+  AgreedEnd<NotingAgreement> end{NotingAgreement{&notes}, Cardinality::unknown(), Remainder::keep};
+  CHECK(end.has_data([] { return true; }));
+  CHECK_FALSE(end.has_data([] { return false; }));
+  CHECK(notes.empty());
+  CHECK_THROWS_WITH_AS(end.has_data([]() -> bool { throw std::runtime_error{"the file ends"}; }), "the file ends",
+                       std::runtime_error);
+  CHECK_THROWS_AS(end.has_data([]() -> bool { throw 7; }), int);
+  CHECK(notes == std::vector<std::string>{"the file ends", "what is not a std::exception"});
+  AgreedEnd<NoAgreement> alone{NoAgreement{}, Cardinality::unknown(), Remainder::keep};
+  CHECK_THROWS_AS(alone.has_data([]() -> bool { throw std::runtime_error{"the file ends"}; }), std::runtime_error);
 }
 
 TEST_CASE("a step runs while any worker has data (spec I24)") {

@@ -2,13 +2,25 @@
 
 #include <doctest/doctest.h>
 
+#include <string_view>
 #include <type_traits>
 
 #include <data/workers.hpp>
 
 using dist::data::Agreement;
+using dist::data::AgreementPass;
 using dist::data::NoAgreement;
 
+namespace {
+
+struct NotesNothing : NoAgreement::Pass {
+  void note_thrown_by_data(std::string_view) = delete;
+  void note_trown_by_data(std::string_view) {}
+};
+
+}  // namespace
+
+static_assert(AgreementPass<NoAgreement::Pass> && !AgreementPass<NotesNothing>);
 static_assert(Agreement<NoAgreement> && Agreement<dist_test::MeetingAgreement>);
 static_assert(!Agreement<int> && !Agreement<dist_test::Meeting>);
 static_assert(std::is_empty_v<NoAgreement>);
@@ -21,5 +33,6 @@ TEST_CASE("a single worker has its own answer") {
     pass.wait();
     CHECK(pass.any() == holds);
     CHECK(pass.all() == holds);
+    pass.note_thrown_by_data("the file ends");  // nobody is told
   }
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class MeetingAgreement {
     [[nodiscard]] bool is_done() const { return posts_ == 0 || meeting_->is_settled(number_, posts_ - 1); }
     bool any() { return meeting_->any(number_, posts_ - 1); }
     bool all() { return meeting_->all(number_, posts_ - 1); }
+    static void note_thrown_by_data(std::string_view) noexcept {}
 
    private:
     Meeting* meeting_;

@@ -26,18 +26,14 @@ class AgreedEnd {
   /// Whether this worker has data for the next step: what `fetch()` returns. What it throws is told to the others.
   template <class Fetch>
   bool has_data(Fetch&& fetch) {
-    if constexpr (requires { pass_.note_thrown_by_data(""); }) {
-      try {
-        return fetch();
-      } catch (const std::exception& error) {
-        pass_.note_thrown_by_data(error.what());
-        throw;
-      } catch (...) {
-        pass_.note_thrown_by_data("what is not a std::exception");
-        throw;
-      }
-    } else {
+    try {
       return fetch();
+    } catch (const std::exception& error) {
+      pass_.note_thrown_by_data(error.what());
+      throw;
+    } catch (...) {
+      pass_.note_thrown_by_data("what is not a std::exception");
+      throw;
     }
   }
   /// Whether the next step runs, of which this worker has data or not. All workers ask equally often. Throws what the

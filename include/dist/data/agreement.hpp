@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <string_view>
 
 #include <dist/core/work.hpp>
 
@@ -15,12 +16,13 @@ namespace dist::data {
 /// All workers start equally often. A pass may end before what it started is done, and takes it back without waiting.
 /// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
 ///
-/// A pass that has `note_thrown_by_data(what)` tells the others what a worker's data threw, where that ends the pass.
+/// `note_thrown_by_data(what)` says what this worker's data threw: the others are told that, where it ends the pass.
 template <class P>
-concept AgreementPass = Work<P> && requires(P pass, bool holds) {
+concept AgreementPass = Work<P> && requires(P pass, bool holds, std::string_view what) {
   pass.start(holds);
   { pass.any() } -> std::same_as<bool>;
   { pass.all() } -> std::same_as<bool>;
+  pass.note_thrown_by_data(what);
 };
 
 /// Workers that can agree: each of them begins the same passes in the same order. Passes do not disturb each other, so
@@ -39,6 +41,7 @@ struct NoAgreement {
     [[nodiscard]] static bool is_done() noexcept { return true; }
     [[nodiscard]] bool any() const noexcept { return holds_; }
     [[nodiscard]] bool all() const noexcept { return holds_; }
+    static void note_thrown_by_data(std::string_view) noexcept {}
 
    private:
     bool holds_ = false;
