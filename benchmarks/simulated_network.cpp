@@ -1,7 +1,6 @@
 // How an all-reduce between nodes scales from 2 to 1,024 of them, and the agreement on the call that comes before: the
 // product's own algorithms and protocol in the virtual time of the tests' simulated network, with the constants of several
-// networks. Nothing is measured: the figures are the same on
-// every machine.
+// networks. Only those of this machine are measured: the other figures are the same everywhere.
 //
 //   bench_simulated_network [MOST_NODES]
 #include <array>
