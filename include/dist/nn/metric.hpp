@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/variable/policies.hpp>
@@ -35,7 +38,7 @@ concept MetricFunction = std::copyable<M> && requires(const M measure) {
 /// communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective call.
 ///
 ///     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
-template <class S, MetricFunction M>
+template <class S, class M>
 class Metric {
  public:
   using Measure = M;
@@ -126,7 +129,26 @@ class Metric {
   Variable<decltype(Tally::count)> count_;
 };
 
-template <class S, class M>
+template <Strategy S, class M>
 Metric(S&, M) -> Metric<S, M>;
+
+/// What is not made on a strategy, or measures nothing, for a sentence.
+template <class S, class M>
+  requires(!Strategy<S> || !MetricFunction<M>)
+class Metric<S, M> {
+  static_assert(dist::detail::holds<Strategy<S>>,
+                "a metric is made on a strategy, which is its first argument, such as a dist::Default or a "
+                "dist::Mirrored: nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}");
+  static_assert(dist::detail::holds < !Strategy<S> || MetricFunction < M >>,
+                "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
+                "one such as nn::SparseCategoricalAccuracy{}");
+
+ public:
+  explicit Metric(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+Metric(First&&, Rest&&...)
+->Metric<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

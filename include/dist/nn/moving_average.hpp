@@ -13,9 +13,11 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/context/update_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -150,5 +152,22 @@ class ZeroDebiasedAverage {
   decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
                                                                                               std::string{})) updates_;
 };
+
+/// What is not made on a strategy, for a sentence.
+template <class S, class T>
+  requires(!Strategy<S>)
+class ZeroDebiasedAverage<S, T> {
+  static_assert(
+      dist::detail::never<S>,
+      "an nn::ZeroDebiasedAverage is made on a strategy, which is its first argument, such as a dist::Default "
+      "or a dist::Mirrored: nn::ZeroDebiasedAverage average{strategy, shape, decay}");
+
+ public:
+  explicit ZeroDebiasedAverage(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+ZeroDebiasedAverage(First&&, Rest&&...)
+->ZeroDebiasedAverage<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

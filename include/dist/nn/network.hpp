@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <dist/context/replica_context.hpp>  // and with it the communicators
+#include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -72,27 +73,34 @@ class Network {
   static constexpr std::size_t padded_count = Net::padded_count;
 
   /// Parameters are initialised from `seed`, the same on every replica. Throws OutOfMemory.
-  template <class Strategy>
-    requires std::same_as<typename Strategy::Device, typename Backend::Device>
-  explicit Network(Strategy& strategy, std::uint64_t seed = 0)
+  template <Strategy S>
+    requires std::same_as<typename S::Device, typename Backend::Device>
+  explicit Network(S& strategy, std::uint64_t seed = 0)
       : parameters_(strategy.template variable<Element, OnWrite, None>(
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
         gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
         state_(strategy),
         slots_(strategy.num_local_replicas()) {
-    static_assert(stores_gradients || ReplicasShareMemory<Strategy>,
+    static_assert(stores_gradients || ReplicasShareMemory<S>,
                   "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
                   "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
                   "MultiWorker");
   }
   /// What it does not take, for a sentence.
-  template <class Strategy>
-    requires(!std::same_as<typename Strategy::Device, typename Backend::Device>)
-  explicit Network(Strategy&, std::uint64_t = 0) : Network(OtherDevice{}) {
+  template <Strategy S>
+    requires(!std::same_as<typename S::Device, typename Backend::Device>)
+  explicit Network(S&, std::uint64_t = 0) : Network(Refused{}) {
     static_assert(
-        dist::detail::never<Strategy>,
+        dist::detail::never<S>,
         "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
         "back end for that device, or use a strategy on the back end's device");
+  }
+  template <class Other>
+    requires(!Strategy<std::remove_reference_t<Other>> && !std::same_as<std::remove_cvref_t<Other>, Network>)
+  explicit Network(Other&&, std::uint64_t = 0) : Network(Refused{}) {
+    static_assert(dist::detail::never<Other>,
+                  "a network is made on a strategy, which is its first argument, such as a dist::Default or a "
+                  "dist::Mirrored: Net net{strategy}");
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -270,8 +278,8 @@ class Network {
   }
 
  private:
-  struct OtherDevice {};
-  explicit Network(OtherDevice);  // never defined
+  struct Refused {};
+  explicit Network(Refused);  // never defined
   using Workspace = nn::Workspace<Net, Backend, Element, Storage>;
 
   /// What a replica lends to the owners of a kernel.

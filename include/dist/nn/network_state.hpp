@@ -6,6 +6,7 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -26,8 +27,8 @@ class NetworkState {
   using Variable = DistributedVariable<Element, OnRead, Mean, Device>;
 
   /// Throws OutOfMemory.
-  template <class Strategy>
-  explicit NetworkState(Strategy& strategy)
+  template <Strategy S>
+  explicit NetworkState(S& strategy)
       : variable_(strategy.template variable<Element, OnRead, Mean>(
             Shape{Net::padded_state_count}, [](TensorView<Element> all) { Net::initialize_state(all); }, "state")),
         own_(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step")) {}
@@ -59,8 +60,8 @@ class NetworkState<Net, T, Device> {
  public:
   using Element = Accumulator<T>;
 
-  template <class Strategy>
-  explicit NetworkState(Strategy&) {}
+  template <Strategy S>
+  explicit NetworkState(S&) {}
 
   [[nodiscard]] std::span<const Element> read(const InReplica auto&) const { return {}; }
   template <class Change>

@@ -13,6 +13,8 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
@@ -42,7 +44,7 @@ inline constexpr SkipAggregation skip_aggregation{};
 /// Slots are sharded: each replica keeps, and touches, only those of the parameters that it updates for all (OnShard).
 /// Every parameter has a gradient, zero where nothing flowed, so that none is ever missing (spec P09). Refers to the
 /// network, which must outlive it.
-template <class S, class Network, OptimizerFunction O>
+template <class S, class Network, class O>
 class Optimizer {
   static_assert(
       !S::Store::shared || !(has_option<O, ClipValue> || has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>),
@@ -229,7 +231,26 @@ class Optimizer {
   Options options_;
 };
 
-template <class S, class Network, class O>
+template <Strategy S, class Network, class O>
 Optimizer(S&, Network&, O) -> Optimizer<S, Network, O>;
+
+/// What is not made on a strategy, or has no function of an optimizer, for a sentence.
+template <class S, class Network, class O>
+  requires(!Strategy<S> || !OptimizerFunction<O>)
+class Optimizer<S, Network, O> {
+  static_assert(dist::detail::holds<Strategy<S>>,
+                "an optimizer is made on a strategy, which is its first argument, such as a dist::Default or a "
+                "dist::Mirrored: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+  static_assert(dist::detail::holds < !Strategy<S> || OptimizerFunction < O >>,
+                "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
+                "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+
+ public:
+  explicit Optimizer(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+Optimizer(First&&, Rest&&...)
+->Optimizer<std::remove_reference_t<First>, void, void>;
 
 }  // namespace dist::nn

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include <dist/context/replica_context.hpp>  // and with it the options of communication, and packing
+#include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
@@ -255,11 +257,27 @@ class OverlappedAllReduce {
   std::size_t failures_ = 0;  // of the background, when the counts started
 };
 
-template <class S, class Network>
+template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&) -> OverlappedAllReduce<S, Network>;
-template <class S, class Network>
+template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&) -> OverlappedAllReduce<S, Network>;
-template <class S, class Network>
+template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> OverlappedAllReduce<S, Network>;
+
+/// What is not made on a strategy, for a sentence.
+template <class S, class Network>
+  requires(!Strategy<S>)
+class OverlappedAllReduce<S, Network> {
+  static_assert(dist::detail::never<S>,
+                "an nn::OverlappedAllReduce is made on a strategy, which is its first argument, such as a "
+                "dist::Mirrored: nn::OverlappedAllReduce overlap{strategy, net}");
+
+ public:
+  explicit OverlappedAllReduce(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+OverlappedAllReduce(First&&, Rest&&...)
+->OverlappedAllReduce<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

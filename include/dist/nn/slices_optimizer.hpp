@@ -13,7 +13,9 @@
 
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
@@ -40,7 +42,7 @@ namespace dist::nn {
 /// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the
 /// other rows: to let old moments go on, densify the gradient and use Optimizer. Refers to the variable, which must
 /// outlive it.
-template <class S, class Variable, OptimizerFunction O>
+template <class S, class Variable, class O>
 class SlicesOptimizer {
   static_assert(
       !detail::is_with<O>,
@@ -190,7 +192,26 @@ class SlicesOptimizer {
   std::vector<Scratch> scratch_;
 };
 
-template <class S, class Variable, class O>
+template <Strategy S, class Variable, class O>
 SlicesOptimizer(S&, Variable&, O) -> SlicesOptimizer<S, Variable, O>;
+
+/// What is not made on a strategy, or has no function of an optimizer, for a sentence.
+template <class S, class Variable, class O>
+  requires(!Strategy<S> || !OptimizerFunction<O>)
+class SlicesOptimizer<S, Variable, O> {
+  static_assert(dist::detail::holds<Strategy<S>>,
+                "an nn::SlicesOptimizer is made on a strategy, which is its first argument, such as a dist::Default or "
+                "a dist::Mirrored: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
+  static_assert(dist::detail::holds < !Strategy<S> || OptimizerFunction < O >>,
+                "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
+                "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
+
+ public:
+  explicit SlicesOptimizer(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+SlicesOptimizer(First&&, Rest&&...)
+->SlicesOptimizer<std::remove_reference_t<First>, void, void>;
 
 }  // namespace dist::nn

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
 #include <dist/data/distributed_dataset.hpp>
@@ -262,7 +264,23 @@ class Model {
   std::size_t epochs_trained_ = 0;
 };
 
-template <class S, class Network, class O, class L, class... Ms>
+template <Strategy S, class Network, class O, class L, class... Ms>
 Model(S&, Network&, O, L, Ms...) -> Model<S, Network, O, L, Ms...>;
+
+/// What is not made on a strategy, for a sentence.
+template <class S, class Network, class O, class L, class... Ms>
+  requires(!Strategy<S>)
+class Model<S, Network, O, L, Ms...> {
+  static_assert(dist::detail::never<S>,
+                "a model is made on a strategy, which is its first argument, such as a dist::Default or a "
+                "dist::Mirrored: nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}}");
+
+ public:
+  explicit Model(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+Model(First&&, Rest&&...)
+->Model<std::remove_reference_t<First>, void, void, void>;
 
 }  // namespace dist::nn

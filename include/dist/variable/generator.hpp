@@ -12,9 +12,11 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/strategy.hpp>
 #include <dist/context/value_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/ids.hpp>
+#include <dist/core/never.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
@@ -214,9 +216,25 @@ class Generator {
   std::vector<GeneratorState> absent_;  // of replicas that a restored state had, and this strategy has not
 };
 
-template <class S>
+template <Strategy S>
 Generator(S&, std::uint64_t) -> Generator<S>;
-template <class S>
+template <Strategy S>
 Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
+
+/// What is not made on a strategy, for a sentence.
+template <class S>
+  requires(!Strategy<S>)
+class Generator<S> {
+  static_assert(detail::never<S>,
+                "a Generator is made on a strategy, which is its first argument, such as a dist::Default or a "
+                "dist::Mirrored: dist::Generator random{strategy, seed}");
+
+ public:
+  explicit Generator(auto&&...) {}
+};
+template <class First, class... Rest>
+  requires(!Strategy<std::remove_reference_t<First>>)
+Generator(First&&, Rest&&...)
+->Generator<std::remove_reference_t<First>>;
 
 }  // namespace dist

@@ -1,0 +1,18 @@
+// expect: a metric measures with an nn::MetricFunction, which names its Tally and has a name
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/strategy/default.hpp>
+
+namespace nn = dist::nn;
+
+struct Largest {
+#ifdef CONTROL
+  using Tally = nn::Tally<double, double>;
+#endif
+  std::string_view name = "largest";
+};
+
+int main() {
+  dist::Default strategy;
+  nn::Metric largest{strategy, Largest{}};
+}

@@ -1,0 +1,16 @@
+// expect: an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/slices_optimizer.hpp>
+#include <dist/strategy/default.hpp>
+
+namespace nn = dist::nn;
+
+int main() {
+  dist::Default strategy;
+  auto table = strategy.variable<float>(dist::Shape{4, 2});
+#ifdef CONTROL
+  nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{}};
+#else
+  nn::SlicesOptimizer optimizer{strategy, table, 0.1F};
+#endif
+}
