@@ -7,6 +7,7 @@
 
 #include <dist/comm/self.hpp>
 #include <dist/device/cpu.hpp>
+#include <support/guarded_device.hpp>
 
 namespace {
 
@@ -44,6 +45,11 @@ struct NoDescription : Sizes, Types, Running, Scoped<NoDescription> {};
 struct NoRun : Sizes, Types, Describing, Scoped<NoRun> {};
 struct NoScope : Sizes, Types, Describing, Running {};
 struct NoDevice : Sizes, Describing, Running, Scoped<NoDevice> {
+  using Store = ::Store;
+  using Collectives = dist::SelfCollectives;
+};
+struct OnOtherDevice : Sizes, Describing, Running, Scoped<OnOtherDevice> {
+  using Device = testing::GuardedDevice;
   using Store = ::Store;
   using Collectives = dist::SelfCollectives;
 };
@@ -86,4 +92,11 @@ TEST_CASE("what leaves out one member of a strategy, or has another in its place
   CHECK_FALSE(dist::Strategy<ScopeIsNumber>);
   CHECK_FALSE(dist::Strategy<DescribesWithPointer>);
   CHECK_FALSE(dist::Strategy<int>);
+}
+
+TEST_CASE("what keeps variables where the host reads them is a strategy on a device that shares the host's memory") {
+  CHECK(dist::KeepsVariablesOnHost<Minimal>);
+  CHECK(dist::Strategy<OnOtherDevice>);
+  CHECK_FALSE(dist::KeepsVariablesOnHost<OnOtherDevice>);
+  CHECK_FALSE(dist::KeepsVariablesOnHost<int>);
 }

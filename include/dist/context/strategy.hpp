@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/store.hpp>
@@ -21,5 +22,15 @@ concept Strategy = requires(S& strategy) {
   { strategy.describe() } -> std::same_as<std::string>;
   strategy.run([](auto&) {});
 };
+
+/// A strategy whose variables code of the host reads and writes where they are.
+template <class S>
+concept KeepsVariablesOnHost = Strategy<S> && S::Device::Place::host_accessible;
+
+namespace detail {
+/// What a class made on a strategy was given in its place, for a sentence.
+template <class T>
+concept NoStrategy = !Strategy<std::remove_reference_t<T>>;
+}  // namespace detail
 
 }  // namespace dist

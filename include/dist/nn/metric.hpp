@@ -139,16 +139,14 @@ class Metric<S, M> {
   static_assert(dist::detail::holds<Strategy<S>>,
                 "a metric is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}");
-  static_assert(dist::detail::holds < !Strategy<S> || MetricFunction < M >>,
+  static_assert(dist::detail::holds<(!Strategy<S> || MetricFunction<M>)>,
                 "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
                 "one such as nn::SparseCategoricalAccuracy{}");
 
  public:
   explicit Metric(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-Metric(First&&, Rest&&...)
-->Metric<std::remove_reference_t<First>, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+Metric(First&&, Rest&&...) -> Metric<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

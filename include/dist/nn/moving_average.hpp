@@ -154,8 +154,7 @@ class ZeroDebiasedAverage {
 };
 
 /// What is not made on a strategy, for a sentence.
-template <class S, class T>
-  requires(!Strategy<S>)
+template <dist::detail::NoStrategy S, class T>
 class ZeroDebiasedAverage<S, T> {
   static_assert(
       dist::detail::never<S>,
@@ -165,9 +164,7 @@ class ZeroDebiasedAverage<S, T> {
  public:
   explicit ZeroDebiasedAverage(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-ZeroDebiasedAverage(First&&, Rest&&...)
-->ZeroDebiasedAverage<std::remove_reference_t<First>, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+ZeroDebiasedAverage(First&&, Rest&&...) -> ZeroDebiasedAverage<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

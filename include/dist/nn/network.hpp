@@ -95,8 +95,8 @@ class Network {
         "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
         "back end for that device, or use a strategy on the back end's device");
   }
-  template <class Other>
-    requires(!Strategy<std::remove_reference_t<Other>> && !std::same_as<std::remove_cvref_t<Other>, Network>)
+  template <dist::detail::NoStrategy Other>
+    requires(!std::same_as<std::remove_cvref_t<Other>, Network>)
   explicit Network(Other&&, std::uint64_t = 0) : Network(Refused{}) {
     static_assert(dist::detail::never<Other>,
                   "a network is made on a strategy, which is its first argument, such as a dist::Default or a "

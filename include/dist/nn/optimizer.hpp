@@ -241,16 +241,14 @@ class Optimizer<S, Network, O> {
   static_assert(dist::detail::holds<Strategy<S>>,
                 "an optimizer is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
-  static_assert(dist::detail::holds < !Strategy<S> || OptimizerFunction < O >>,
+  static_assert(dist::detail::holds<(!Strategy<S> || OptimizerFunction<O>)>,
                 "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
                 "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
 
  public:
   explicit Optimizer(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-Optimizer(First&&, Rest&&...)
-->Optimizer<std::remove_reference_t<First>, void, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+Optimizer(First&&, Rest&&...) -> Optimizer<std::remove_reference_t<First>, void, void>;
 
 }  // namespace dist::nn

@@ -16,9 +16,9 @@
 #include <dist/context/replica_context.hpp>  // and with it the options of communication, and packing
 #include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace.hpp>
@@ -82,8 +82,8 @@ void meet_here(const InReplica auto& replica) { replica.collectives().communicat
 /// nn::regularization_loss does, comes too late for the sum.
 ///
 /// A replica function that fails ends the step for all replicas. With several processes an OverlappedAllReduce has to
-/// be made anew afterwards, on all of them; the old one says so. Refers to strategy, network and trace, which must
-/// outlive it.
+/// be made anew afterwards, on all of them; the old one says so. Works in the host's memory, and so under strategies on Cpu.
+/// Refers to strategy, network and trace, which must outlive it.
 template <class S, class Network>
 class OverlappedAllReduce {
   static_assert(!S::Store::shared,
@@ -264,20 +264,22 @@ OverlappedAllReduce(S&, Network&, const CommunicationOptions&) -> OverlappedAllR
 template <Strategy S, class Network>
 OverlappedAllReduce(S&, Network&, const CommunicationOptions&, Trace*) -> OverlappedAllReduce<S, Network>;
 
-/// What is not made on a strategy, for a sentence.
+/// What is not made on a strategy of the host, for a sentence.
 template <class S, class Network>
-  requires(!Strategy<S>)
+  requires(!KeepsVariablesOnHost<S>)
 class OverlappedAllReduce<S, Network> {
-  static_assert(dist::detail::never<S>,
+  static_assert(dist::detail::holds<Strategy<S>>,
                 "an nn::OverlappedAllReduce is made on a strategy, which is its first argument, such as a "
                 "dist::Mirrored: nn::OverlappedAllReduce overlap{strategy, net}");
+  static_assert(
+      dist::detail::holds<(!Strategy<S>)>,
+      "nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that "
+      "of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
 
  public:
   explicit OverlappedAllReduce(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-OverlappedAllReduce(First&&, Rest&&...)
-->OverlappedAllReduce<std::remove_reference_t<First>, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+OverlappedAllReduce(First&&, Rest&&...) -> OverlappedAllReduce<std::remove_reference_t<First>, void>;
 
 }  // namespace dist::nn

@@ -40,8 +40,8 @@ namespace dist::nn {
 ///
 /// Rows without a gradient keep their values and their slots. That is the step of a dense gradient with zeros for an
 /// optimizer without slots, such as SGD without momentum; with slots it leaves out what such a step would do to the
-/// other rows: to let old moments go on, densify the gradient and use Optimizer. Refers to the variable, which must
-/// outlive it.
+/// other rows: to let old moments go on, densify the gradient and use Optimizer. Works in the host's memory, and so
+/// under strategies on Cpu. Refers to the variable, which must outlive it.
 template <class S, class Variable, class O>
 class SlicesOptimizer {
   static_assert(
@@ -195,23 +195,25 @@ class SlicesOptimizer {
 template <Strategy S, class Variable, class O>
 SlicesOptimizer(S&, Variable&, O) -> SlicesOptimizer<S, Variable, O>;
 
-/// What is not made on a strategy, or has no function of an optimizer, for a sentence.
+/// What is not made on a strategy of the host, or has no function of an optimizer, for a sentence.
 template <class S, class Variable, class O>
-  requires(!Strategy<S> || !OptimizerFunction<O>)
+  requires(!KeepsVariablesOnHost<S> || !OptimizerFunction<O>)
 class SlicesOptimizer<S, Variable, O> {
   static_assert(dist::detail::holds<Strategy<S>>,
                 "an nn::SlicesOptimizer is made on a strategy, which is its first argument, such as a dist::Default or "
                 "a dist::Mirrored: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
-  static_assert(dist::detail::holds < !Strategy<S> || OptimizerFunction < O >>,
+  static_assert(
+      dist::detail::holds<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
+      "nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of "
+      "another device: add the rows up to a dense gradient and use nn::Optimizer, or a strategy on dist::Cpu");
+  static_assert(dist::detail::holds<(!KeepsVariablesOnHost<S> || OptimizerFunction<O>)>,
                 "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
                 "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
 
  public:
   explicit SlicesOptimizer(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-SlicesOptimizer(First&&, Rest&&...)
-->SlicesOptimizer<std::remove_reference_t<First>, void, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+SlicesOptimizer(First&&, Rest&&...) -> SlicesOptimizer<std::remove_reference_t<First>, void, void>;
 
 }  // namespace dist::nn

@@ -268,8 +268,7 @@ template <Strategy S, class Network, class O, class L, class... Ms>
 Model(S&, Network&, O, L, Ms...) -> Model<S, Network, O, L, Ms...>;
 
 /// What is not made on a strategy, for a sentence.
-template <class S, class Network, class O, class L, class... Ms>
-  requires(!Strategy<S>)
+template <dist::detail::NoStrategy S, class Network, class O, class L, class... Ms>
 class Model<S, Network, O, L, Ms...> {
   static_assert(dist::detail::never<S>,
                 "a model is made on a strategy, which is its first argument, such as a dist::Default or a "
@@ -278,9 +277,7 @@ class Model<S, Network, O, L, Ms...> {
  public:
   explicit Model(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-Model(First&&, Rest&&...)
-->Model<std::remove_reference_t<First>, void, void, void>;
+template <dist::detail::NoStrategy First, class... Rest>
+Model(First&&, Rest&&...) -> Model<std::remove_reference_t<First>, void, void, void>;
 
 }  // namespace dist::nn

@@ -222,8 +222,7 @@ template <Strategy S>
 Generator(S&, std::uint64_t, const std::string&) -> Generator<S>;
 
 /// What is not made on a strategy, for a sentence.
-template <class S>
-  requires(!Strategy<S>)
+template <detail::NoStrategy S>
 class Generator<S> {
   static_assert(detail::never<S>,
                 "a Generator is made on a strategy, which is its first argument, such as a dist::Default or a "
@@ -232,9 +231,7 @@ class Generator<S> {
  public:
   explicit Generator(auto&&...) {}
 };
-template <class First, class... Rest>
-  requires(!Strategy<std::remove_reference_t<First>>)
-Generator(First&&, Rest&&...)
-->Generator<std::remove_reference_t<First>>;
+template <detail::NoStrategy First, class... Rest>
+Generator(First&&, Rest&&...) -> Generator<std::remove_reference_t<First>>;
 
 }  // namespace dist
