@@ -58,7 +58,7 @@ TEST_CASE("between members that pass messages each call takes the way of its thr
     CHECK(network.messages() == expected.messages);
   }
   static_cast<void>(network.run([&](const Network::Communicator& comm) {
-    CHECK(Auto{comm}.thresholds() == thresholds_for(dist::usual_costs, ranks));
+    CHECK(Auto{comm}.settings() == thresholds_for(dist::usual_costs, ranks));
   }));
 }
 

@@ -9,7 +9,9 @@
 
 #include <doctest/doctest.h>
 
-static_assert(dist::Communicator<dist::SelfCommunicator>);
+static_assert(dist::GroupOfOne<dist::SelfCommunicator> && dist::TellsFailures<dist::SelfCommunicator> &&
+              dist::ComparesCalls<dist::SelfCommunicator> && dist::HasLocalGroup<dist::SelfCommunicator> &&
+              dist::TellsFailures<dist::SelfCollectives>);
 static_assert(!dist::SharesMemory<dist::SelfCommunicator>);
 static_assert(!dist::ExchangesSmall<dist::SelfCommunicator>);
 static_assert(dist::Collectives<dist::SelfCollectives>);

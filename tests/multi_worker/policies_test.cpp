@@ -72,7 +72,7 @@ TEST_CASE("AutoAllReduce between nodes chooses by thresholds that are given, mea
   using Strategy = dist::MultiWorker<dist::AutoAllReduce>;
   dist::MultiWorkerOptions options;
   options.hierarchical = false;
-  const auto thresholds = [](const Strategy& strategy) { return strategy.workers().upper()->thresholds(); };
+  const auto thresholds = [](const Strategy& strategy) { return strategy.workers().upper()->settings(); };
   {
     const Strategy strategy{options};
     if (strategy.num_workers() == 1) return;  // nobody to choose for

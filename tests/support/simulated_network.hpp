@@ -27,6 +27,7 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/messages/message_choice.hpp>  // what policies do between members that pass messages
 #include <dist/comm/messages/message_costs.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>

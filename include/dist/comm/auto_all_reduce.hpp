@@ -1,15 +1,11 @@
 #pragma once
 
 #include <string_view>
-#include <utility>
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/comm/messages/algorithm_thresholds.hpp>
-#include <dist/comm/messages/message_choice.hpp>
-#include <dist/comm/messages/message_collectives.hpp>
+#include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
-#include <dist/core/duration.hpp>
 
 namespace dist {
 
@@ -17,20 +13,8 @@ namespace detail {
 
 /// AutoAllReduce between members that pass messages.
 struct ByThresholds {
-  template <PassesMessages C>
-  class On : public MessageCollectives<C, MessageChoice<C>, AlgorithmThresholds> {
-    using Base = MessageCollectives<C, MessageChoice<C>, AlgorithmThresholds>;
-
-   public:
-    explicit On(C communicator) : On(communicator, thresholds_for(usual_costs, communicator.size())) {}
-    On(C communicator, AlgorithmThresholds thresholds) : Base(std::move(communicator), thresholds) {}
-
-    [[nodiscard]] const AlgorithmThresholds& thresholds() const noexcept { return this->settings_; }
-
-    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
-      return On{this->comm_.with_timeout(timeout), thresholds()};
-    }
-  };
+  template <class C>
+  using On = MessageCollectives<C, MessageChoice<C>>;
 };
 
 /// The choice for members that can only be asked for a ring.

@@ -47,7 +47,9 @@ struct CollectiveCall {
   std::uint64_t counts = 0;         ///< of an all_gather: a checksum of the members' counts
   std::uint64_t structure = 0;      ///< of the values that the call is a part of; 0: of none
   std::uint64_t place = 0;          ///< where processes make it: CallPlace::mark()
+  /// The fingerprint of a call with a structure and a place is that of the call without, and their products with these.
   static constexpr std::uint64_t structure_factor = 0x9fb21c651e98df25U;
+  static constexpr std::uint64_t place_factor = 0xff51afd7ed558ccdU;
   friend constexpr bool operator==(const CollectiveCall&, const CollectiveCall&) = default;
 
   /// A number that differs for calls that differ, as far as 64 bits can, and is the same for equal ones, in whichever
@@ -55,7 +57,7 @@ struct CollectiveCall {
   [[nodiscard]] DIST_ALWAYS_INLINE std::uint64_t fingerprint() const noexcept {
     return detail::hash_of(operation) * 3 + detail::hash_of(reduction) * 5 + detail::hash_of(dtype) * 7 +
            elements * 0xc2b2ae3d27d4eb4fU + root * 0x165667b19e3779f9U + counts * 0xd6e8feb86659fd93U +
-           structure * structure_factor + place * 0xff51afd7ed558ccdU;
+           structure * structure_factor + place * place_factor;
   }
 };
 

@@ -112,7 +112,8 @@ concept SharesWindow = SharesMemory<C> && ExchangesSmall<C> && requires(const C 
 /// The members send each other bytes. `announce` tells the others what this member is about to do, and returns when all
 /// are about to do the same. `start_send` and `start_receive` return at once, and `wait(transfer)` when the bytes have been
 /// sent or received; messages from one member to another arrive in the order in which they were sent, and as long as
-/// they were. `scratch(which, bytes)` is memory for work, kept from call to call.
+/// they were. `scratch(which, bytes)` is memory for work, kept from call to call. The header of a model includes
+/// <dist/comm/messages/message_choice.hpp>: what policies do there, which they only declare.
 template <class C>
 concept PassesMessages = Communicator<C> &&
     requires(const C comm, const CollectiveCall& call, std::span<const std::byte> out, std::span<std::byte> in) {

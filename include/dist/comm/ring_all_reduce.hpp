@@ -9,8 +9,7 @@
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
-#include <dist/comm/messages/message_collectives.hpp>
-#include <dist/comm/messages/message_ring.hpp>
+#include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/reduce_block.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>

@@ -84,7 +84,4 @@ class SelfCollectives {
   }
 };
 
-static_assert(GroupOfOne<SelfCommunicator> && TellsFailures<SelfCommunicator> && ComparesCalls<SelfCommunicator> &&
-              HasLocalGroup<SelfCommunicator> && TellsFailures<SelfCollectives>);
-
 }  // namespace dist

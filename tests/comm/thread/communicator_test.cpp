@@ -21,6 +21,10 @@
 #include <doctest/doctest.h>
 #include <support/end_of.hpp>
 
+static_assert(dist::SharesMemory<dist::ThreadCommunicator> && dist::ExchangesSmall<dist::ThreadCommunicator> &&
+              dist::TellsFailures<dist::ThreadCommunicator> && dist::ComparesCalls<dist::ThreadCommunicator> &&
+              dist::HasLocalGroup<dist::ThreadCommunicator>);
+
 namespace {
 
 /// Threads and a group over them, as a strategy holds them.

@@ -12,7 +12,6 @@
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/function_ref.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -25,7 +24,7 @@ namespace detail {
 /// parts in the order of their owners r, r + 1, …, round and round. In each round of a reduction it sends the farther
 /// half of what it has to the member at that distance and combines what another one sends with the nearer half, until
 /// only its own part is left; a gather goes the same way back. Halves are rounded so that any number of members does.
-template <PassesMessages C>
+template <class C>
 class MessageDoubling : public ShardedReduction<MessageDoubling<C>, C> {
  public:
   using ShardedReduction<MessageDoubling, C>::ShardedReduction;
@@ -155,21 +154,7 @@ struct HalvingDoublingAllReduce {
   static constexpr bool fits = PassesMessages<C>;
 
   template <class C>
-  class On {
-    static_assert(fits<C>,
-                  "HalvingDoublingAllReduce needs members that pass messages: use a communicator that models "
-                  "PassesMessages, such as that of the processes of MultiWorker");
-  };
-
-  template <PassesMessages C>
-  class On<C> : public detail::MessageCollectives<C, detail::MessageDoubling<C>> {
-   public:
-    using detail::MessageCollectives<C, detail::MessageDoubling<C>>::MessageCollectives;
-
-    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
-      return On{this->comm_.with_timeout(timeout)};
-    }
-  };
+  using On = detail::MessageCollectives<C, detail::MessageDoubling<C>>;
 };
 
 }  // namespace dist

@@ -5,7 +5,9 @@
 
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
+#include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
+#include <dist/comm/messages/message_collectives.hpp>
 #include <dist/comm/messages/message_ring.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/messages/tree_all_reduce.hpp>
@@ -16,9 +18,14 @@ namespace dist::detail {
 
 /// An algorithm of MessageCollectives that leaves each call to one of three, by its bytes. All divide elements alike, so
 /// the halves of an update may take different ones.
-template <PassesMessages C>
+template <class C>
 class MessageChoice {
  public:
+  using Settings = AlgorithmThresholds;
+  [[nodiscard]] static Settings usual_settings(std::size_t members) noexcept {
+    return thresholds_for(usual_costs, members);
+  }
+
   MessageChoice(const C& comm, const AlgorithmThresholds& thresholds) : comm_(comm), thresholds_(thresholds) {}
 
   void broadcast(std::size_t root, Elements values) const {

@@ -10,6 +10,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/membership.hpp>
+#include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
@@ -17,6 +18,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/dtype.hpp>
+#include <dist/core/duration.hpp>
 #include <dist/core/function_ref.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -24,26 +26,49 @@
 
 namespace dist::detail {
 
-/// In the place of what an algorithm has to be told.
-struct NoSettings {};
+/// An algorithm that is told more than who the members are: a value of its type `Settings`, the same on all members, and
+/// where nobody gives one, `Algorithm::usual_settings(members)`.
+template <class Algorithm>
+concept HasSettings = requires(std::size_t members) {
+  { Algorithm::usual_settings(members) } -> std::same_as<typename Algorithm::Settings>;
+};
+template <class Algorithm>
+struct SettingsOf {
+  struct Type {};
+};
+template <HasSettings Algorithm>
+struct SettingsOf<Algorithm> {
+  using Type = typename Algorithm::Settings;
+};
 
 /// An algorithm that is told what the members do, for calls that block without them.
 template <class Algorithm, class C>
 concept NeedsCall = std::constructible_from<Algorithm, const C&, const CollectiveCall&>;
 
 /// The collectives of members that pass messages: each announces what it is about to do, and `Algorithm{communicator}`
-/// or, where it has `Settings`, `Algorithm{communicator, settings}`, or `Algorithm{communicator, call}` (NeedsCall), moves
-/// the values of several members:
+/// or `Algorithm{communicator, settings}` (HasSettings), or `Algorithm{communicator, call}` (NeedsCall), moves the values
+/// of several members:
 /// - `broadcast(root, values)`;
 /// - `gather(all, part)`: each member's part, `part(rank)`, goes to all; parts are in rank order and fill `all`;
 /// - `reduce_scatter(op, values, use)`: calls `use(first, reduced)` with blocks of the reduction of this member's
 ///   `message_shard`;
 /// - `all_reduce(op, values)`: all members get the same bits.
-template <PassesMessages C, class Algorithm, class Settings = NoSettings>
+template <class C, class Algorithm>
 class MessageCollectives : public Membership<C> {
+  static_assert(
+      PassesMessages<C>,
+      "this policy needs members that pass messages: use a communicator that models PassesMessages, such as that "
+      "of the processes of MultiWorker");
+  using Settings = typename SettingsOf<Algorithm>::Type;
+
  public:
-  explicit MessageCollectives(C communicator, Settings settings = {})
-      : Membership<C>(std::move(communicator)), settings_(settings) {}
+  explicit MessageCollectives(C communicator) : Membership<C>(std::move(communicator)), settings_(usual()) {}
+  MessageCollectives(C communicator, Settings settings) : Membership<C>(std::move(communicator)), settings_(settings) {}
+
+  [[nodiscard]] MessageCollectives with_timeout(std::chrono::nanoseconds timeout) const {
+    return {comm_.with_timeout(timeout), settings_};
+  }
+  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
 
   template <class T, ReduceOp<T> Op>
   void all_reduce(Op op, std::span<T> values) const {
@@ -138,17 +163,21 @@ class MessageCollectives : public Membership<C> {
  protected:
   using Membership<C>::comm_;
 
-  [[no_unique_address]] Settings settings_;
-
  private:
+  [[nodiscard]] Settings usual() const {
+    if constexpr (HasSettings<Algorithm>)
+      return Algorithm::usual_settings(comm_.size());
+    else
+      return {};
+  }
   /// `call` is there as long as what is returned.
   [[nodiscard]] Algorithm algorithm(const CollectiveCall& call) const {
     if constexpr (NeedsCall<Algorithm, C>)
       return Algorithm{comm_, call};
-    else if constexpr (std::same_as<Settings, NoSettings>)
-      return Algorithm{comm_};
-    else
+    else if constexpr (HasSettings<Algorithm>)
       return Algorithm{comm_, settings_};
+    else
+      return Algorithm{comm_};
   }
   void gather(const CollectiveCall& call, Elements all, FunctionRef<IndexRange(std::size_t)> part) const {
     if (comm_.size() > 1) algorithm(call).gather(all, part);
@@ -164,6 +193,8 @@ class MessageCollectives : public Membership<C> {
     else if (!values.empty())
       with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { use(std::size_t{0}, values); });
   }
+
+  [[no_unique_address]] Settings settings_;
 };
 
 }  // namespace dist::detail

@@ -6,6 +6,7 @@
 #include <span>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/messages/declarations.hpp>
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/comm/reduce_block.hpp>
@@ -24,7 +25,7 @@ namespace dist::detail {
 ///
 /// Every member has a shard of the elements. Sums of a shard start at the member after its owner and end there, so
 /// their bits are the same on all members and in every run.
-template <PassesMessages C>
+template <class C>
 class MessageRing : public ShardedReduction<MessageRing<C>, C> {
  public:
   using ShardedReduction<MessageRing, C>::ShardedReduction;

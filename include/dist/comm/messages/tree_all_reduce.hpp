@@ -10,7 +10,6 @@
 #include <dist/comm/messages/sharded_reduction.hpp>
 #include <dist/comm/messages/transfers.hpp>
 #include <dist/core/algorithms.hpp>
-#include <dist/core/duration.hpp>
 #include <dist/core/function_ref.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -22,7 +21,7 @@ namespace detail {
 /// A binomial tree of members that pass messages, an algorithm of MessageCollectives. Members are numbered from the root
 /// on: number n is the root of the numbers n to n + 2^k - 1, where 2^k is the lowest bit of n, as far as there are so
 /// many, and number n + 2^j is a child of it for each j < k.
-template <PassesMessages C>
+template <class C>
 class MessageTree {
  public:
   explicit MessageTree(const C& comm, std::size_t root = 0)
@@ -130,21 +129,7 @@ struct TreeAllReduce {
   static constexpr bool fits = PassesMessages<C>;
 
   template <class C>
-  class On {
-    static_assert(fits<C>,
-                  "TreeAllReduce needs members that pass messages: use a communicator that models PassesMessages, such "
-                  "as that of the processes of MultiWorker");
-  };
-
-  template <PassesMessages C>
-  class On<C> : public detail::MessageCollectives<C, detail::MessageTree<C>> {
-   public:
-    using detail::MessageCollectives<C, detail::MessageTree<C>>::MessageCollectives;
-
-    [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
-      return On{this->comm_.with_timeout(timeout)};
-    }
-  };
+  using On = detail::MessageCollectives<C, detail::MessageTree<C>>;
 };
 
 }  // namespace dist

@@ -10,6 +10,7 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/messages/message_choice.hpp>  // what policies do between members that pass messages
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator_options.hpp>
 #include <dist/comm/mpi/transfers.hpp>

@@ -153,14 +153,16 @@ class NodeGroup {
   static constexpr std::uint32_t most_notices = 8;
   static constexpr std::uint32_t most_places = 128;
 
+  /// What a member brings to a collective: where its operands are in its memory, or a few values.
+  union alignas(8) Content {
+    std::uint64_t operands[2];
+    std::byte payload[payload_capacity];
+  };
   struct alignas(cache_line) Mailbox {
     std::atomic<std::uint32_t> sequence;
     std::atomic<std::uint32_t> failed_from;  // from this one on the member came to none and says why; 0: to all
     std::uint64_t fingerprint;
-    union alignas(8) {
-      std::uint64_t operands[2];  // places in the member's memory
-      std::byte payload[payload_capacity];
-    };
+    Content content;
     CollectiveCallRecord record;  // of the last call with another fingerprint than the one before in this mailbox
   };
   /// Zeroed memory is a member that has taken part in no collective yet.
@@ -198,6 +200,10 @@ class NodeGroup {
   }
   [[nodiscard]] Member& mine() const noexcept { return member(rank_); }
   [[nodiscard]] Mailbox& mailbox(std::size_t rank) const noexcept { return boxes_.of(rank, entered_); }
+  /// What member `rank` brought to the last collective.
+  [[nodiscard]] const Content& brought_by(std::size_t rank) const noexcept {
+    return rank == rank_ ? own_ : mailbox(rank).content;
+  }
   [[nodiscard]] bool arrived(std::size_t peer) const noexcept { return boxes_.arrived(peer, entered_); }
   /// Whether the member of this mailbox, which has arrived, takes part in this member's collective.
   [[nodiscard]] bool is_abandoned(const Mailbox& box) const noexcept {
@@ -205,37 +211,47 @@ class NodeGroup {
     return from != 0 && static_cast<std::int32_t>(entered_ - from) >= 0;
   }
 
-  /// Enters the next collective: `fill` writes what this member announces.
+  /// Enters the next collective: `fill` writes what this member brings. Inlined, as its callers are, to where the names of
+  /// the call are literals: their hashes are constants there.
   template <class Fill>
-  void meet(CollectiveCall call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
-    if (size() == 1) {
-      fill(mine().mailboxes[entered_ % 2]);
-      return;
-    }
-    settle(timeout);
-    if (place_.is_closed()) raise(closed_by_, closed_why_);
-    call.structure = structure_;
-    do call.place = place_.mark();
-    while (!try_meet(call, timeout, bytes, fill));
+  DIST_ALWAYS_INLINE void meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill&& fill) {
+    fill(own_);
+    if (size() == 1) return;
+    if (broken_ || left_early_) [[unlikely]]
+      settle(timeout);
+    if (place_.is_closed()) [[unlikely]]
+      raise(closed_by_, closed_why_);
+    const std::uint64_t fingerprint = call.fingerprint() + structure_ * CollectiveCall::structure_factor;
+    do {
+      Mailbox& box = next_mailbox();
+      box.fingerprint = fingerprint + place_.mark() * CollectiveCall::place_factor;
+      fill(box.content);
+      if (box.record.fingerprint != box.fingerprint) [[unlikely]]
+        record(call);
+    } while (!meet_announced(timeout, bytes));
     place_.met();
     skipped_.reset();
   }
-  /// Whether all came. If not, and all failures are of earlier runs, the members call again.
-  template <class Fill>
-  [[nodiscard]] bool try_meet(const CollectiveCall& call, std::int64_t timeout, std::size_t bytes, Fill& fill) {
+  /// That of the next collective, which this member enters with a call.
+  [[nodiscard]] Mailbox& next_mailbox() noexcept {
     ++entered_;
     all_know_ = false;
-    Mailbox& box = mailbox(rank_);
-    const std::uint64_t fingerprint = call.fingerprint();
-    if (box.record.fingerprint != fingerprint) box.record = CollectiveCallRecord{call};
-    box.failed_from.store(0, std::memory_order_relaxed);  // comes with `sequence`
     abandoned_from_ = 0;
-    box.fingerprint = fingerprint;
-    fill(box);
+    Mailbox& box = mailbox(rank_);
+    box.failed_from.store(0, std::memory_order_relaxed);  // comes with `sequence`
+    return box;
+  }
+  void record(CollectiveCall call) noexcept {
+    call.structure = structure_;
+    call.place = place_.mark();
+    mailbox(rank_).record = CollectiveCallRecord{call};
+  }
+  /// Whether all came. If not, and all failures are of earlier runs, the members call again.
+  [[nodiscard]] bool meet_announced(std::int64_t timeout, std::size_t bytes) {
     boxes_.announce(rank_, entered_);
     bool skips = false;
     const bool same = boxes_.meet(
-        rank_, entered_, fingerprint, timeout, bytes,
+        rank_, entered_, mailbox(rank_).fingerprint, timeout, bytes,
         [&](std::size_t peer, const detail::MailboxWait& wait) { await_slowly(peer, timeout, wait); },
         [&](std::size_t peer) {
           if (!is_abandoned(mailbox(peer))) return;
@@ -387,6 +403,7 @@ class NodeGroup {
   std::exception_ptr broken_;
   CallPlace place_;
   std::uint64_t structure_ = 0;
+  Content own_;  // what this member brought last, for itself: a line that a peer has read is far away
   std::uint32_t entered_ = 0;
   bool all_know_ = false;  // all members know the failure that ended this attempt: they see it in this collective
   std::uint32_t abandoned_from_ = 0;  // the first of the collectives that this member last abandoned in a row
@@ -425,20 +442,20 @@ class NodeCommunicator {
     return {reinterpret_cast<T*>(group_->stage(which, elements * sizeof(T))), elements};
   }
 
-  void barrier() const {
-    group_->meet({.operation = "barrier"}, timeout_, 0, [](NodeGroup::Mailbox&) {});
+  DIST_ALWAYS_INLINE void barrier() const {
+    group_->meet({.operation = "barrier"}, timeout_, 0, [](NodeGroup::Content&) {});
   }
 
   template <class T>
-  void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
-    group_->meet(call, timeout_, 0, [&](NodeGroup::Mailbox& box) {
-      box.operands[0] = place_of(first);
-      box.operands[1] = place_of(second);
+  DIST_ALWAYS_INLINE void publish(const CollectiveCall& call, T* first, T* second = nullptr) const {
+    group_->meet(call, timeout_, 0, [&](NodeGroup::Content& content) {
+      content.operands[0] = place_of(first);
+      content.operands[1] = place_of(second);
     });
   }
   template <class T>
   [[nodiscard]] T* peer(std::size_t rank, int which) const noexcept {
-    return reinterpret_cast<T*>(memory_of(rank) + group_->mailbox(rank).operands[which]);
+    return reinterpret_cast<T*>(memory_of(rank) + group_->brought_by(rank).operands[which]);
   }
 
   /// Nothing to wait for: the window outlives the function that lent a part of it.
@@ -459,15 +476,15 @@ class NodeCommunicator {
   void abandon(const std::exception_ptr&) const noexcept {}
 
   template <class T>
-  void exchange(const CollectiveCall& call, std::span<const T> values) const {
+  DIST_ALWAYS_INLINE void exchange(const CollectiveCall& call, std::span<const T> values) const {
     DIST_EXPECT(values.size_bytes() <= exchange_capacity);
-    group_->meet(call, timeout_, values.size_bytes(), [&](NodeGroup::Mailbox& box) {
-      if (!values.empty()) std::memcpy(box.payload, values.data(), values.size_bytes());
+    group_->meet(call, timeout_, values.size_bytes(), [&](NodeGroup::Content& content) {
+      if (!values.empty()) std::memcpy(content.payload, values.data(), values.size_bytes());
     });
   }
   template <class T>
   [[nodiscard]] const T* received(std::size_t rank) const noexcept {
-    return reinterpret_cast<const T*>(group_->mailbox(rank).payload);
+    return reinterpret_cast<const T*>(group_->brought_by(rank).payload);
   }
 
   /// Where an operand lies in this process's memory. One without elements may lie anywhere.

@@ -266,10 +266,6 @@ class ThreadCommunicator {
   std::int64_t timeout_;
 };
 
-static_assert(SharesMemory<ThreadCommunicator> && ExchangesSmall<ThreadCommunicator> &&
-              TellsFailures<ThreadCommunicator> && ComparesCalls<ThreadCommunicator> &&
-              HasLocalGroup<ThreadCommunicator>);
-
 }  // namespace dist
 
 #ifndef DIST_COMPILED

@@ -1,0 +1,20 @@
+#include <dist/comm/messages/declarations.hpp>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/auto_all_reduce.hpp>
+
+namespace {
+
+template <class T>
+concept IsDefined = requires {
+  sizeof(T);
+};
+
+}  // namespace
+
+TEST_CASE("policies name what they do between members that pass messages, and do not bring it") {
+  CHECK_FALSE(IsDefined<dist::detail::MessageRing<int>>);
+  CHECK_FALSE(IsDefined<dist::detail::MessageChoice<int>>);
+  CHECK_FALSE(IsDefined<dist::detail::MessageCollectives<int, dist::detail::MessageRing<int>>>);
+}
