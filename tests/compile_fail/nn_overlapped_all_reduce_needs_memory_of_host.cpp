@@ -1,26 +1,26 @@
 // expect: nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that of another
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/overlapped_all_reduce.hpp>
 #include <dist/nn/sequential.hpp>
-#include <dist/strategy/mirrored.hpp>
-#include <support/guarded_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;
+using Net = nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<2>>>;
 
-#ifdef CONTROL
-using Backend = nn::Reference;
-using Replicas = dist::Mirrored<dist::SharedMemoryAllReduce>;
-#else
-struct Backend : nn::Reference {
-  using Device = testing::GuardedDevice;
+struct FarMemory {
+  static constexpr bool host_accessible = false;
 };
-using Replicas = dist::Mirrored<testing::GuardedAllReduce, testing::GuardedDevice>;
+struct FarDevice : dist::Cpu {
+  using Place = FarMemory;
+};
+struct Far : dist::Default {
+#ifndef CONTROL
+  using Device = FarDevice;
 #endif
-using Net = nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<2>>, Backend>;
+};
 
-void train(Replicas& strategy, Net& net) {
+void train(Far& strategy, Net& net) {
   nn::OverlappedAllReduce overlap{strategy, net};
   strategy.run([&](auto& replica) { overlap.wait(replica); });
 }

@@ -1,19 +1,24 @@
 // expect: nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of another device
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/slices_optimizer.hpp>
-#include <dist/strategy/one_device.hpp>
-#include <support/guarded_device.hpp>
+#include <dist/strategy/default.hpp>
 
 namespace nn = dist::nn;
 
-#ifdef CONTROL
-using Device = dist::Cpu;
-#else
-using Device = testing::GuardedDevice;
+struct FarMemory {
+  static constexpr bool host_accessible = false;
+};
+struct FarDevice : dist::Cpu {
+  using Place = FarMemory;
+};
+struct Far : dist::Default {
+#ifndef CONTROL
+  using Device = FarDevice;
 #endif
+};
 
 int main() {
-  dist::OneDevice<Device> strategy;
+  Far strategy;
   auto table = strategy.variable<float>(dist::Shape{4, 2});
   nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{}};
   const dist::IndexedSlices<float> slices{0, dist::Shape{4, 2}};
