@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <ranges>
+#include <tuple>
 #include <vector>
 
 #include <data/sequences.hpp>
@@ -68,6 +69,18 @@ struct Lent : Archetype {
   static constexpr bool lends_elements = true;
 };
 static_assert(!dist::data::lends_elements<Archetype> && dist::data::lends_elements<Lent>);
+
+static_assert(dist::data::HasCardinality<Archetype> && !dist::data::HasCardinality<NoCardinality>);
+static_assert(dist::data::HasEpochs<Counting> && !dist::data::HasEpochs<Archetype>);
+
+struct Step : Archetype {
+  Archetype& upstream();
+};
+struct Steps : Archetype {
+  std::tuple<Archetype&> upstreams();
+};
+static_assert(dist::data::HasUpstream<Step> && !dist::data::HasUpstream<Steps> && !dist::data::HasUpstream<Archetype>);
+static_assert(dist::data::HasUpstreams<Steps> && !dist::data::HasUpstreams<Step>);
 
 static_assert(std::ranges::input_range<Counting>);
 static_assert(std::input_iterator<decltype(std::declval<Counting&>().begin())>);

@@ -53,6 +53,13 @@ inline std::size_t behind_bracket(std::string_view code, std::size_t at) {
   return at;
 }
 
+/// Whether the `requires` at `at` is a condition behind a function's parameters, before its body.
+inline bool ends_declaration(std::string_view code, std::size_t at) {
+  const std::size_t before = code.find_last_not_of(" \n", at - 1);
+  const auto ends_in = [&](std::string_view word) { return code.substr(0, before + 1).ends_with(word); };
+  return at > 0 && before != std::string_view::npos && (code[before] == ')' || ends_in("const") || ends_in("noexcept"));
+}
+
 /// For each requires-expression that is no part of a concept's definition, and each comparison of a type with those of
 /// a group of one, a sentence.
 inline std::vector<std::string> probes(const std::map<std::string, std::string>& headers) {
@@ -77,7 +84,7 @@ inline std::vector<std::string> probes(const std::map<std::string, std::string>&
                                        [&](const auto& range) { return range.first < at && at < range.second; });
       std::size_t body = code.find_first_not_of(" \n", at + std::string_view{"requires"}.size());
       if (body < code.size() && code[body] == '(') body = code.find_first_not_of(" \n", behind_bracket(code, body));
-      if (!defines && body < code.size() && code[body] == '{')
+      if (!defines && !ends_declaration(code, at) && body < code.size() && code[body] == '{')
         report(at, " asks for a member without a concept that names it");
     }
     for (std::size_t at = code.find("same_as<"); at != std::string::npos; at = code.find("same_as<", at + 1)) {

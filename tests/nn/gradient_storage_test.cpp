@@ -53,6 +53,31 @@ static_assert(!nn::Network<Net, nn::Reference, double, Owned>::stores_gradients)
 static_assert(nn::Network<Net, nn::Reference, double>::stores_gradients);
 static_assert(nn::Network<Net, nn::Reference, double, nn::OwnerComputedGradients<1000>>::stores_gradients);
 
+struct Numbers {
+  using Element = float;
+};
+struct Trainable {
+  Numbers& parameters();
+  Numbers gradients();
+};
+struct GradientMisspelt {
+  Numbers& parameters();
+  Numbers gradient();
+};
+struct WithoutParameters {
+  Numbers gradients();
+};
+static_assert(nn::TrainableNetwork<Trainable> && nn::TrainableNetwork<nn::Network<Net>> &&
+              nn::TrainableNetwork<nn::Network<Net, nn::Reference, double, Owned>>);
+static_assert(!nn::TrainableNetwork<GradientMisspelt> && !nn::TrainableNetwork<WithoutParameters> &&
+              !nn::TrainableNetwork<Net> && !nn::TrainableNetwork<void>);
+// What other networks may leave out, and nn::Network must not.
+using Whole = nn::Network<Net>;
+static_assert(nn::HasLayout<Whole> && nn::HasLifetime<Whole> && nn::SaysStoresGradients<Whole> &&
+              nn::TakesGradients<Whole, dist::ReplicaContext<dist::Default>>);
+static_assert(!nn::HasLayout<Trainable> && !nn::HasLifetime<Trainable> && !nn::SaysStoresGradients<Trainable> &&
+              !nn::TakesGradients<Trainable, dist::ReplicaContext<dist::Default>>);
+
 /// Trains on made-up numbers; replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, or `rows_of`, if that says so.
 template <class Storage, class Strategy, class O>
 std::vector<double> trained(Strategy& strategy, const O& function, int steps, std::size_t first_rows = 99) {

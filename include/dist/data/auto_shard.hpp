@@ -29,7 +29,7 @@ namespace detail {
 
 template <class D>
 [[nodiscard]] auto& source_of(D& dataset) {
-  if constexpr (requires { dataset.upstream(); })
+  if constexpr (HasUpstream<D>)
     return source_of(dataset.upstream());
   else
     return dataset;
@@ -48,11 +48,11 @@ template <class D, class IsWanted>
 [[nodiscard]] constexpr bool has_step(IsWanted is_wanted) {
   if constexpr (is_wanted.template operator()<D>())
     return true;
-  else if constexpr (requires(D & dataset) { dataset.upstreams(); })
+  else if constexpr (HasUpstreams<D>)
     return [is_wanted]<class... Ds>(const std::tuple<Ds&...>*) {
       return (has_step<Ds>(is_wanted) || ...);
     }(static_cast<const decltype(std::declval<D&>().upstreams())*>(nullptr));
-  else if constexpr (requires(D & dataset) { dataset.upstream(); })
+  else if constexpr (HasUpstream<D>)
     return has_step<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>(is_wanted);
   else
     return false;
@@ -85,18 +85,24 @@ void shard_by_hint(D& dataset, std::size_t num_workers, std::size_t index) {
     if (dataset.is_hint()) dataset.replace_hint(num_workers, index);
   if constexpr (!has_shard<D>)
     return;
-  else if constexpr (requires { dataset.upstreams(); })
+  else if constexpr (HasUpstreams<D>)
     std::apply([&](auto&... each) { (shard_by_hint(each, num_workers, index), ...); }, dataset.upstreams());
   else
     shard_by_hint(dataset.upstream(), num_workers, index);
 }
+
+/// A step that a shard may go before as well as after: `over(make)` is the same step over `make(upstream)`.
+template <class D, class Make>
+concept LetsShardsPass = requires(D dataset, Make make) {
+  std::move(dataset).over(make);
+};
 
 /// The shard goes before prefetches at the end, so that they run ahead by what is used, and before a shuffle there,
 /// whose buffer then holds nothing but the worker's own elements (spec I09).
 template <Dataset D>
 [[nodiscard]] auto shard_by_data(D dataset, std::size_t num_workers, std::size_t index) {
   const auto shard_upstream = [&](auto upstream) { return shard_by_data(std::move(upstream), num_workers, index); };
-  if constexpr (requires { std::move(dataset).over(shard_upstream); })
+  if constexpr (LetsShardsPass<D, decltype(shard_upstream)>)
     return std::move(dataset).over(shard_upstream);
   else
     return ShardDataset<D>{std::move(dataset), num_workers, index};

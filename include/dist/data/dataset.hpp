@@ -45,11 +45,40 @@ using ElementOf = typename D::Element;
 template <class D>
 using IteratorOf = decltype(std::declval<const D&>().iterate(std::uint64_t{}));
 
+/// What a dataset may say of itself and what it was made of.
+template <class D>
+concept SaysIsBatched = requires {
+  D::is_batched;
+};
+template <class D>
+concept SaysLendsElements = requires {
+  D::lends_elements;
+};
+template <class D>
+concept HasUpstream = requires(D& dataset) {
+  dataset.upstream();
+};
+template <class D>
+concept HasUpstreams = requires(D& dataset) {
+  dataset.upstreams();
+};
+
+/// What tells how many elements a pass has, and what gives its epochs by number. Datasets and distributed datasets do;
+/// what else can be looped over need not.
+template <class D>
+concept HasCardinality = requires(const D& dataset) {
+  dataset.cardinality();
+};
+template <class D>
+concept HasEpochs = requires(D& dataset, std::uint64_t number) {
+  dataset.epoch(number);
+};
+
 /// Whether the elements of `D` are batches, whose rows can be divided among replicas (spec I02). A dataset
 /// says so by a member `is_batched`; one that does not is not batched.
 template <class D>
 inline constexpr bool is_batched = [] {
-  if constexpr (requires { D::is_batched; }) return bool{D::is_batched};
+  if constexpr (SaysIsBatched<D>) return bool{D::is_batched};
   return false;
 }();
 
@@ -57,7 +86,7 @@ inline constexpr bool is_batched = [] {
 /// them. A dataset says so by a member `lends_elements`; the elements of one that does not stay.
 template <class D>
 inline constexpr bool lends_elements = [] {
-  if constexpr (requires { D::lends_elements; }) return bool{D::lends_elements};
+  if constexpr (SaysLendsElements<D>) return bool{D::lends_elements};
   return false;
 }();
 

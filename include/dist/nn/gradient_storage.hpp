@@ -10,6 +10,36 @@
 
 namespace dist::nn {
 
+/// What an optimizer trains: `parameters()` is one variable, `gradients()` a buffer or a variable of as many elements with
+/// each replica's gradients. nn::Network is one. A network may also have
+///
+/// - `take_gradients(replica)`: the replica's gradients, once for each `backward` (TakesGradients);
+/// - `stores_gradients`: whether all of them are in memory, as they are where nothing is said (SaysStoresGradients);
+///   where it is false, `reduce_and_apply` and `update_shards` as nn::Network has them;
+/// - `layout()`: its parameters' names and places (HasLayout);
+/// - `lifetime()`: a std::weak_ptr that expires with it (HasLifetime).
+template <class N>
+concept TrainableNetwork = requires(N& network) {
+  typename std::remove_cvref_t<decltype(network.parameters())>::Element;
+  network.gradients();
+};
+template <class N, class Replica>
+concept TakesGradients = requires(N& network, const Replica& replica) {
+  network.take_gradients(replica);
+};
+template <class N>
+concept SaysStoresGradients = requires {
+  N::stores_gradients;
+};
+template <class N>
+concept HasLayout = requires(const N& network) {
+  network.layout();
+};
+template <class N>
+concept HasLifetime = requires(const N& network) {
+  network.lifetime();
+};
+
 namespace detail {
 
 template <class Geometry>
@@ -37,14 +67,13 @@ template <class Layer>
 /// Whether a network stores its gradients; networks other than nn::Network do.
 template <class Network>
 inline constexpr bool stores_gradients = true;
-template <class Network>
-  requires requires { Network::stores_gradients; }
+template <SaysStoresGradients Network>
 inline constexpr bool stores_gradients<Network> = Network::stores_gradients;
 
 /// What a replica brings to a step.
-template <class Network>
-[[nodiscard]] auto gradient_of(Network& network, const auto& replica) {
-  if constexpr (requires { network.take_gradients(replica); })
+template <class Network, class Replica>
+[[nodiscard]] auto gradient_of(Network& network, const Replica& replica) {
+  if constexpr (TakesGradients<Network, Replica>)
     return network.take_gradients(replica);
   else
     return network.gradients().component(replica);

@@ -102,16 +102,24 @@ inline constexpr std::array<ParameterSpec, 0> no_parameters{};
 /// The state of a layer that keeps nothing.
 inline constexpr std::array<StateSpec, 0> no_state{};
 
-/// What a layer says of its replica and its state, or what follows when it says nothing.
+/// What a layer may say of its replica and its state, and what follows when it says nothing.
+template <class L>
+concept SaysUsesReplica = requires {
+  L::uses_replica;
+};
+template <class L>
+concept HasState = requires {
+  L::state;
+};
+
 template <class L>
 inline constexpr bool uses_replica = false;
-template <class L>
-  requires requires { L::uses_replica; }
+template <SaysUsesReplica L>
 inline constexpr bool uses_replica<L> = L::uses_replica;
 
 template <class L>
 [[nodiscard]] constexpr auto& state_of() {
-  if constexpr (requires { L::state; }) {
+  if constexpr (HasState<L>) {
     return L::state;
   } else {
     return no_state;

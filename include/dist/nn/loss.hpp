@@ -115,8 +115,13 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
 
 namespace detail {
 
-/// Refuses, in a sentence, targets that a loss does not take; says whether it takes them. A loss may have a sentence of
-/// its own, `require_target<Target>()`.
+/// A loss with a sentence of its own for targets that it does not take.
+template <class L, class Target>
+concept RequiresTarget = requires {
+  L::template require_target<Target>();
+};
+
+/// Refuses, in a sentence, targets that a loss does not take; says whether it takes them.
 template <class L, class Output, class Targets>
 [[nodiscard]] constexpr bool require_targets_of_loss() {
   constexpr bool has_rows = Values<Targets>;
@@ -126,7 +131,7 @@ template <class L, class Output, class Targets>
   if constexpr (has_rows) {
     using Target = std::remove_const_t<typename decltype(values_of(std::declval<const Targets&>()))::Element>;
     constexpr bool fits = LossFunction<L, Output, Target>;
-    if constexpr (requires { L::template require_target<Target>(); })
+    if constexpr (RequiresTarget<L, Target>)
       static_assert((L::template require_target<Target>(), true));
     else
       static_assert(fits, "this loss does not work on outputs and targets of these types");

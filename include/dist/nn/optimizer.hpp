@@ -75,7 +75,7 @@ class Optimizer {
         slots_(strategy, O::name, slot_names(), network.parameters().size()),
         options_(strategy, network, function_) {
     detail::require_trainable(network.parameters());
-    if constexpr (knows_lifetime) network_alive_ = network.lifetime();
+    if constexpr (HasLifetime<Network>) network_alive_ = network.lifetime();
   }
 
   /// A network of another type than this optimizer's, for a sentence.
@@ -177,9 +177,6 @@ class Optimizer {
   }
 
  private:
-  /// Whether the network tells when it ends; others than nn::Network need not.
-  static constexpr bool knows_lifetime = requires(const Network& network) { network.lifetime(); };
-
   static O checked(O function) {
     function.check();
     return function;
@@ -216,7 +213,7 @@ class Optimizer {
   }
 
   void require_network() const {
-    if constexpr (knows_lifetime)
+    if constexpr (HasLifetime<Network>)
       if (network_alive_.expired())
         throw InvalidArgument(text("Optimizer ", O::name, " was used after its network had ended"),
                               "it refers to the network", "Keep the network as long as the optimizer");
@@ -234,14 +231,17 @@ class Optimizer {
 template <Strategy S, class Network, class O>
 Optimizer(S&, Network&, O) -> Optimizer<S, Network, O>;
 
-/// What is not made on a strategy, or has no function of an optimizer, for a sentence.
+/// What is not made on a strategy, trains no network or has no function of an optimizer, for a sentence.
 template <class S, class Network, class O>
-  requires(!Strategy<S> || !OptimizerFunction<O>)
+  requires(!Strategy<S> || !TrainableNetwork<Network> || !OptimizerFunction<O>)
 class Optimizer<S, Network, O> {
   static_assert(dist::detail::holds<Strategy<S>>,
                 "an optimizer is made on a strategy, which is its first argument, such as a dist::Default or a "
                 "dist::Mirrored: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
-  static_assert(dist::detail::holds<(!Strategy<S> || OptimizerFunction<O>)>,
+  static_assert(dist::detail::holds<(!Strategy<S> || TrainableNetwork<Network>)>,
+                "an optimizer trains a network, which is its second argument and has parameters() and gradients(), as "
+                "nn::TrainableNetwork says: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+  static_assert(dist::detail::holds<(!Strategy<S> || !TrainableNetwork<Network> || OptimizerFunction<O>)>,
                 "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
                 "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
 

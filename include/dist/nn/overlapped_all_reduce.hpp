@@ -40,6 +40,10 @@ concept ReducesInBackground = requires(S& strategy, float* const* copies, TraceL
 
 namespace detail {
 
+/// A strategy whose type says that there is one replica.
+template <class S>
+concept HasOneReplica = (S::num_replicas_in_sync() == 1);
+
 /// What a strategy reduces with in the background; nothing where there is one replica.
 struct NoBackground {
   struct Started {};
@@ -119,13 +123,9 @@ class OverlappedAllReduce {
       background_ = strategy.background();
       failures_ = background_->failures();
     } else {
-      static_assert(
-          requires {
-            requires S::num_replicas_in_sync()
-            == 1;
-          },
-          "nn::OverlappedAllReduce needs a strategy that models nn::ReducesInBackground, such as Mirrored or "
-          "MultiWorker, or one replica");
+      static_assert(detail::HasOneReplica<S>,
+                    "nn::OverlappedAllReduce needs a strategy that models nn::ReducesInBackground, such as Mirrored or "
+                    "MultiWorker, or one replica");
     }
   }
   OverlappedAllReduce(const OverlappedAllReduce&) = delete;

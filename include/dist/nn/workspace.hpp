@@ -31,13 +31,17 @@ struct IgnoreReady {
 
 namespace detail {
 
+template <class Operation>
+concept EndsInActivation = requires {
+  typename Operation::Activation;
+};
+
 /// The activation that a layer's operation ends in.
 template <class Operation>
 struct ActivationOf {
   using Type = Linear;
 };
-template <class Operation>
-  requires requires { typename Operation::Activation; }
+template <EndsInActivation Operation>
 struct ActivationOf<Operation> {
   using Type = typename Operation::Activation;
 };
@@ -183,9 +187,7 @@ class Workspace {
   (std::make_index_sequence<layers>{});
 
   template <std::size_t Index>
-  static constexpr bool ends_in_activation = requires {
-    typename OperationAt<Index>::Activation;
-  };
+  static constexpr bool ends_in_activation = detail::EndsInActivation<OperationAt<Index>>;
   /// The activation that made a layer's input, Linear if none did.
   template <std::size_t Index>
   using ActivationBefore = typename detail::ActivationOf<OperationAt<last_computed<Index>>>::Type;

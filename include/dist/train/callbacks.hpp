@@ -43,17 +43,33 @@ class CurrentLogs {
 ///     on_test_batch_end(std::size_t step, CurrentLogs)
 ///     on_test_end(std::size_t steps, const Logs&)
 template <class O>
-concept TrainingCallback = requires(O& callback, const Epoch& epoch) {
+concept FollowsEpochBegin = requires(O& callback, const Epoch& epoch) {
   callback.on_epoch_begin(epoch);
-}
-|| requires(O& callback, CurrentLogs logs) { callback.on_batch_end(std::size_t{}, logs); }
-|| requires(O& callback, const Epoch& epoch, const Logs& logs) { callback.on_epoch_end(epoch, logs); };
+};
 template <class O>
-concept TestingCallback = requires(O& callback, std::optional<std::size_t> steps) {
+concept FollowsBatchEnd = requires(O& callback, CurrentLogs logs) {
+  callback.on_batch_end(std::size_t{}, logs);
+};
+template <class O>
+concept FollowsEpochEnd = requires(O& callback, const Epoch& epoch, const Logs& logs) {
+  callback.on_epoch_end(epoch, logs);
+};
+template <class O>
+concept FollowsTestBegin = requires(O& callback, std::optional<std::size_t> steps) {
   callback.on_test_begin(steps);
-}
-|| requires(O& callback, CurrentLogs logs) { callback.on_test_batch_end(std::size_t{}, logs); }
-|| requires(O& callback, const Logs& logs) { callback.on_test_end(std::size_t{}, logs); };
+};
+template <class O>
+concept FollowsTestBatchEnd = requires(O& callback, CurrentLogs logs) {
+  callback.on_test_batch_end(std::size_t{}, logs);
+};
+template <class O>
+concept FollowsTestEnd = requires(O& callback, const Logs& logs) {
+  callback.on_test_end(std::size_t{}, logs);
+};
+template <class O>
+concept TrainingCallback = FollowsEpochBegin<O> || FollowsBatchEnd<O> || FollowsEpochEnd<O>;
+template <class O>
+concept TestingCallback = FollowsTestBegin<O> || FollowsTestBatchEnd<O> || FollowsTestEnd<O>;
 template <class O>
 concept Callback = TrainingCallback<O> || TestingCallback<O>;
 
@@ -64,33 +80,33 @@ class Callbacks {
   explicit Callbacks(O&... callbacks) : callbacks_(callbacks...) {}
 
   void epoch_begin(const Epoch& epoch) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_epoch_begin(epoch); }) callback.on_epoch_begin(epoch);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsEpochBegin<C>) callback.on_epoch_begin(epoch);
     });
   }
   void batch_end(std::size_t step, CurrentLogs logs) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_batch_end(step, logs); }) callback.on_batch_end(step, logs);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsBatchEnd<C>) callback.on_batch_end(step, logs);
     });
   }
   void epoch_end(const Epoch& epoch, const Logs& logs) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_epoch_end(epoch, logs); }) callback.on_epoch_end(epoch, logs);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsEpochEnd<C>) callback.on_epoch_end(epoch, logs);
     });
   }
   void test_begin(std::optional<std::size_t> steps) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_test_begin(steps); }) callback.on_test_begin(steps);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsTestBegin<C>) callback.on_test_begin(steps);
     });
   }
   void test_batch_end(std::size_t step, CurrentLogs logs) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_test_batch_end(step, logs); }) callback.on_test_batch_end(step, logs);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsTestBatchEnd<C>) callback.on_test_batch_end(step, logs);
     });
   }
   void test_end(std::size_t steps, const Logs& logs) {
-    each([&](auto& callback) {
-      if constexpr (requires { callback.on_test_end(steps, logs); }) callback.on_test_end(steps, logs);
+    each([&]<class C>(C& callback) {
+      if constexpr (FollowsTestEnd<C>) callback.on_test_end(steps, logs);
     });
   }
 

@@ -30,6 +30,12 @@
 
 namespace dist::nn {
 
+/// A network that computes otherwise in inference than in training.
+template <class Network, class Replica, class X>
+concept HasInference = requires(Network& network, const Replica& replica, const X& x) {
+  network.forward(replica, x, inference);
+};
+
 /// A network with what it takes to train it on a strategy (spec Q):
 ///
 ///     nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{},
@@ -112,6 +118,13 @@ class Model {
   History fit(const Dataset& dataset) {
     return fit(dataset, FitOptions{});
   }
+  /// What it does not take, for a sentence.
+  template <class Dataset, class... Given>
+    requires(!(Callback<Given> && ...))
+  History fit(const Dataset&, FitOptions, Given&&...) {
+    refuse_callbacks<Dataset>();
+    return {};
+  }
 
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
   /// dataset without a batch or without an end.
@@ -124,6 +137,13 @@ class Model {
   template <class Dataset>
   Logs evaluate(const Dataset& dataset) {
     return evaluate(dataset, EvaluateOptions{});
+  }
+  /// What it does not take, for a sentence.
+  template <class Dataset, class... Given>
+    requires(!(Callback<Given> && ...))
+  Logs evaluate(const Dataset&, EvaluateOptions, Given&&...) {
+    refuse_callbacks<Dataset>();
+    return {};
   }
 
   /// The same for what `distribute_dataset` returned. Prints nothing; `callbacks` are called.
@@ -139,6 +159,13 @@ class Model {
   }
 
  private:
+  template <class Dataset>
+  static void refuse_callbacks() {
+    static_assert(dist::detail::never<Dataset>,
+                  "what is given to fit and evaluate behind the options has a hook of nn::Callback with the arguments "
+                  "listed there, such as on_epoch_end(const nn::Epoch&, const nn::Logs&)");
+  }
+
   /// The network's variables say whether they are of this strategy (spec Q02).
   static S& of_strategy(S& strategy, Network& network) {
     static_cast<void>(network.parameters().component(strategy.scope(), 0));
@@ -190,8 +217,9 @@ class Model {
   }
 
   /// A network of the user's own that computes the same in both modes need not take one.
-  auto infer(const InReplica auto& replica, const auto& batch) {
-    if constexpr (requires { network_.forward(replica, batch.x, inference); }) {
+  template <InReplica Replica>
+  auto infer(const Replica& replica, const auto& batch) {
+    if constexpr (HasInference<Network, Replica, decltype(batch.x)>) {
       return network_.forward(replica, batch.x, inference);
     } else {
       return network_.forward(replica, batch.x);
@@ -209,7 +237,7 @@ class Model {
       strategy_.run(step, batch);
       after_step(steps++);
     };
-    if constexpr (requires { dataset.epoch(epoch); }) {
+    if constexpr (data::HasEpochs<Distributed>) {
       for (auto&& batch : dataset.epoch(epoch)) run(batch);  // an epoch's order depends on its number only
     } else {
       for (auto&& batch : dataset) run(batch);
@@ -223,7 +251,7 @@ class Model {
   /// No number while it is unknown (spec Q05).
   template <class Distributed>
   static std::optional<std::size_t> steps_of(const Distributed& dataset) {
-    if constexpr (requires { dataset.cardinality(); }) {
+    if constexpr (data::HasCardinality<Distributed>) {
       const auto cardinality = dataset.cardinality();
       if (cardinality.is_infinite())
         throw InvalidArgument("The dataset of fit or evaluate has no end", "its cardinality is infinite",

@@ -9,6 +9,12 @@
 
 namespace dist::nn::detail {
 
+/// A back end's operation that computes the gradient of its input through the activation before it, too.
+template <class Kernel, class Before, class State, class T>
+concept FusesActivation = requires(Kernel kernel, State& state, TensorView<const T> in, TensorView<T> out) {
+  kernel.template input_gradient<Before>(state, in, in, in, out);
+};
+
 /// The Operation of layers that have a kernel and a bias and end in an activation. `Kernel` is the back end's
 /// operation.
 template <class Backend, class Kernel, class Function, class T>
@@ -18,10 +24,7 @@ class KernelOperation {
 
   /// Whether `backward` can apply the gradient of the activation `Before`, that of the layer before, to dx as well.
   template <class Before>
-  static constexpr bool fuses = requires(Kernel kernel, typename Backend::State& state, TensorView<const T> in,
-                                         TensorView<T> out) {
-    kernel.template input_gradient<Before>(state, in, in, in, out);
-  };
+  static constexpr bool fuses = FusesActivation<Kernel, Before, typename Backend::State, T>;
 
   void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
                TensorView<T> y) {

@@ -7,6 +7,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/nn/gradient_storage.hpp>
 
 namespace dist::nn::detail {
 
@@ -22,7 +23,7 @@ struct Segment {
 template <class Network, class Decays>
 [[nodiscard]] std::vector<Segment> segments_of(Network& network, Decays&& decays) {
   std::vector<Segment> segments;
-  if constexpr (requires { network.layout(); }) {
+  if constexpr (HasLayout<Network>) {
     for (const auto& parameter : network.layout()) {
       if (!segments.empty()) segments.back().end = parameter.offset;
       segments.push_back({.end = parameter.offset, .decays = decays(parameter.name())});
