@@ -498,7 +498,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       run_threads<Fn>(call);
     } else if constexpr (detail::require_place_of_result<Result>()) {
       PerReplica<Result> results(this->num_local_replicas());
-      run_threads<Fn>([&](std::size_t replica, const auto& of_process, const auto& queue) {
+      run_threads<Fn>([&results, call](std::size_t replica, const auto& of_process, const auto& queue) {
         results[replica] = call(replica, of_process, queue);
       });
       return regroup(std::move(results));
