@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <dist/core/specialization.hpp>
+
 namespace dist {
 
 /// Where a program is when it is outside replica functions: `scope()` gives one (spec B03). It sees all replicas at
@@ -27,15 +29,8 @@ class CrossReplicaContext {
   S* strategy_;
 };
 
-namespace detail {
-template <class C>
-inline constexpr bool is_cross_replica_context = false;
-template <class S>
-inline constexpr bool is_cross_replica_context<CrossReplicaContext<S>> = true;
-}  // namespace detail
-
 /// The context outside replica functions.
 template <class C>
-concept InCrossReplica = detail::is_cross_replica_context<std::remove_cvref_t<C>>;
+concept InCrossReplica = detail::is_specialization<std::remove_cvref_t<C>, CrossReplicaContext>;
 
 }  // namespace dist

@@ -15,6 +15,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
@@ -70,9 +71,7 @@ template <class T>
 struct NumbersOf<T> : NumbersOfAggregate<T, decltype(members_of(std::declval<T&>()))> {};
 
 template <class R>
-inline constexpr bool owns_tensor = false;
-template <class T>
-inline constexpr bool owns_tensor<Tensor<T>> = true;
+inline constexpr bool owns_tensor = is_specialization<R, Tensor>;
 
 /// The names by which ranges of others say where their elements lie and whether these lie one after another: those of
 /// std::mdspan, of Eigen's matrices, and of views of text.

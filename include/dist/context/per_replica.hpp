@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <dist/core/contract.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist {
@@ -121,9 +122,7 @@ class PerReplica {
 };
 
 template <class T>
-inline constexpr bool is_per_replica = false;
-template <class T>
-inline constexpr bool is_per_replica<PerReplica<T>> = true;
+inline constexpr bool is_per_replica = detail::is_specialization<T, PerReplica>;
 
 namespace detail {
 template <class T>

@@ -39,6 +39,7 @@
 #include <dist/core/never.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/core/type_name.hpp>
@@ -71,6 +72,19 @@ namespace detail {
 template <class Variable, class Context>
 concept HasComponentFor = requires(const Variable& variable, const Context& replica) {
   variable.component(replica);
+};
+
+/// Elements in a replica's memory, as they are read only.
+template <class Span>
+struct ReadOnly {};
+template <class T>
+struct ReadOnly<std::span<T>> : std::type_identity<std::span<const T>> {};
+template <class T, Place Where>
+struct ReadOnly<DeviceSpan<T, Where>> : std::type_identity<DeviceSpan<const T, Where>> {};
+/// A std::span, or the same of a device.
+template <class S>
+concept ElementSpan = requires {
+  typename ReadOnly<S>::type;
 };
 
 /// Refuses, in a sentence, what `merge_call` cannot call, and says whether it can.
@@ -340,9 +354,10 @@ class ReplicaContext {
   /// share: `mirror[i] = update(i, mirror[i], reduced[i])`, for each element on one replica and in any order (see
   /// ElementUpdate). Every replica's `mirror` must hold the same values before, and holds the same bits after. Leaves
   /// `gradient` as it was. Throws ShapeMismatch when `gradient` and `mirror` differ in length. A collective call.
-  template <Reducible T, class Op, class Update>
-  void reduce_and_apply(Op op, std::span<T> gradient, std::span<T> mirror, const Update& update,
+  template <detail::ElementSpan Span, class Op, class Update>
+  void reduce_and_apply(Op op, Span gradient, Span mirror, const Update& update,
                         const CommunicationOptions& options = {}) const {
+    using T = typename Span::element_type;
     if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
       require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
       collective("reduce_and_apply", options,
@@ -350,8 +365,9 @@ class ReplicaContext {
     }
   }
 
-  /// The same of elements in memory of the replicas' devices, where the policy's work is put into their queues: what
-  /// follows there sees it done. Collectives of the host's memory are done when they return, whatever the device.
+  /// `all_reduce` and `broadcast` of elements in memory of the replicas' devices. As in `reduce_and_apply` of such elements,
+  /// the policy's work is put into the replicas' queues: what follows there sees it done. Collectives of the host's memory
+  /// are done when they return, whatever the device.
   template <Reducible T, Place Where, class Op>
   void all_reduce(Op op, DeviceSpan<T, Where> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>())
@@ -361,15 +377,6 @@ class ReplicaContext {
   void broadcast(DeviceSpan<T, Where> values, std::size_t root, const CommunicationOptions& options = {}) const {
     require_root(root);
     collective("broadcast", options, [&](const Collectives& ops) { ops.broadcast(root, values); });
-  }
-  template <Reducible T, Place Where, class Op, class Update>
-  void reduce_and_apply(Op op, DeviceSpan<T, Where> gradient, DeviceSpan<T, Where> mirror, const Update& update,
-                        const CommunicationOptions& options = {}) const {
-    if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
-      require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
-      collective("reduce_and_apply", options,
-                 [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
-    }
   }
 
   /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
@@ -392,18 +399,18 @@ class ReplicaContext {
   /// `mirror[i] = update(i, mirror[i], gradients[i])` for this replica's share of the elements; every replica's mirror
   /// then holds what the owners made of their shares. Reads `gradients` of this share only; they may be the mirror
   /// itself. All replicas may give the same memory as mirror. Throws ShapeMismatch when the two differ in length.
-  template <class G, Reducible T, class Update>
-    requires std::same_as<std::remove_const_t<G>, T>
-  void update_shards(std::span<G> gradients, std::span<T> mirror, const Update& update,
+  template <detail::ElementSpan Gradients, detail::ElementSpan Span, class Update>
+    requires std::convertible_to<Gradients, typename detail::ReadOnly<Span>::type>
+  void update_shards(Gradients gradients, Span mirror, const Update& update,
                      const CommunicationOptions& options = {}) const {
-    if constexpr (detail::require_element_update<Update, T>()) {
-      require_gradient_for_each("update_shards", gradients.size(), mirror.size());
-      collective("update_shards", options,
-                 [&](const Collectives& ops) { ops.update_shards(std::span<const T>{gradients}, mirror, update); });
+    if constexpr (detail::require_element_update<Update, typename Span::element_type>()) {
+      const typename detail::ReadOnly<Span>::type given = gradients;
+      require_gradient_for_each("update_shards", given.size(), mirror.size());
+      collective("update_shards", options, [&](const Collectives& ops) { ops.update_shards(given, mirror, update); });
     }
   }
 
-  /// The same two halves of elements in memory of the replicas' devices. The first puts this replica's share of the
+  /// The first half of elements in memory of the replicas' devices puts this replica's share of the
   /// reduction into the same places of `kept`, which are not the values themselves unless there is one replica, and
   /// returns which places these are.
   template <Reducible T, Place Where, class Op>
@@ -415,17 +422,6 @@ class ReplicaContext {
                         [&](const Collectives& ops) { return ops.reduce_scatter(op, values, kept); });
     }
     return {};
-  }
-  template <class G, Reducible T, Place Where, class Update>
-    requires std::same_as<std::remove_const_t<G>, T>
-  void update_shards(DeviceSpan<G, Where> gradients, DeviceSpan<T, Where> mirror, const Update& update,
-                     const CommunicationOptions& options = {}) const {
-    if constexpr (detail::require_element_update<Update, T>()) {
-      require_gradient_for_each("update_shards", gradients.size(), mirror.size());
-      collective("update_shards", options, [&](const Collectives& ops) {
-        ops.update_shards(DeviceSpan<const T, Where>{gradients}, mirror, update);
-      });
-    }
   }
 
   /// Lets the replicas see each other's `mine`, whatever that is, while `use(peers)` runs on any of them: `peers(rank)`
@@ -609,15 +605,8 @@ class ReplicaContext {
   [[no_unique_address]] Queue queue_;
 };
 
-namespace detail {
-template <class C>
-inline constexpr bool is_replica_context = false;
-template <class S>
-inline constexpr bool is_replica_context<ReplicaContext<S>> = true;
-}  // namespace detail
-
 /// The context of a replica function.
 template <class C>
-concept InReplica = detail::is_replica_context<std::remove_cvref_t<C>>;
+concept InReplica = detail::is_specialization<std::remove_cvref_t<C>, ReplicaContext>;
 
 }  // namespace dist

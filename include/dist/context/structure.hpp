@@ -13,17 +13,14 @@
 
 #include <dist/context/per_replica.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/specialization.hpp>
 
 namespace dist {
 
 namespace detail {
 
 template <class T>
-inline constexpr bool is_tuple = false;
-template <class... Ts>
-inline constexpr bool is_tuple<std::tuple<Ts...>> = true;
-template <class A, class B>
-inline constexpr bool is_tuple<std::pair<A, B>> = true;
+inline constexpr bool is_tuple = is_specialization<T, std::tuple> || is_specialization<T, std::pair>;
 /// A structure of these members in the form of `Like`: a pair of a pair, a tuple of a tuple.
 template <class Like, class... Members>
 struct StructureLike {
@@ -39,9 +36,7 @@ inline constexpr bool is_array = false;
 template <class T, std::size_t Size>
 inline constexpr bool is_array<std::array<T, Size>> = true;
 template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
+inline constexpr bool is_optional = is_specialization<T, std::optional>;
 
 }  // namespace detail
 

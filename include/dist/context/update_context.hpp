@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <dist/core/specialization.hpp>
+
 namespace dist {
 
 /// Where `strategy.update` calls its function: once for each copy of a variable, outside replica functions (spec B06).
@@ -30,15 +32,8 @@ class UpdateContext {
   std::size_t local_replica_;
 };
 
-namespace detail {
-template <class C>
-inline constexpr bool is_update_context = false;
-template <class S>
-inline constexpr bool is_update_context<UpdateContext<S>> = true;
-}  // namespace detail
-
 /// The context of the function that `strategy.update` calls.
 template <class C>
-concept InUpdate = detail::is_update_context<std::remove_cvref_t<C>>;
+concept InUpdate = detail::is_specialization<std::remove_cvref_t<C>, UpdateContext>;
 
 }  // namespace dist

@@ -15,18 +15,11 @@ namespace dist {
 class BFloat16 : public detail::SmallFloat<BFloat16> {
  public:
   BFloat16() = default;
-  DIST_HD explicit constexpr BFloat16(float number) noexcept : bits_(rounded(number)) {}
+  DIST_HD explicit constexpr BFloat16(float number) noexcept : SmallFloat(rounded(number)) {}
   template <detail::Narrowable Number>
     requires(!std::same_as<Number, float>)
-  DIST_HD explicit constexpr BFloat16(Number number) noexcept : bits_(rounded(detail::to_sticky_float(number))) {}
+  DIST_HD explicit constexpr BFloat16(Number number) noexcept : SmallFloat(rounded(detail::to_sticky_float(number))) {}
   explicit BFloat16(long double) = delete;
-
-  DIST_HD static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
-    BFloat16 number{};
-    number.bits_ = bits;
-    return number;
-  }
-  [[nodiscard]] DIST_HD constexpr std::uint16_t bits() const noexcept { return bits_; }
 
   DIST_HD constexpr operator float() const noexcept {
     return detail::bits_as<float>(static_cast<std::uint32_t>(bits_) << 16);
@@ -39,8 +32,6 @@ class BFloat16 : public detail::SmallFloat<BFloat16> {
     const std::uint32_t nan = (bits >> 16) | 0x0040U;
     return static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? nan : nearest);
   }
-
-  std::uint16_t bits_;
 };
 
 }  // namespace dist

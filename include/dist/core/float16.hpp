@@ -15,18 +15,11 @@ namespace dist {
 class Float16 : public detail::SmallFloat<Float16> {
  public:
   Float16() = default;
-  DIST_HD explicit constexpr Float16(float number) noexcept : bits_(rounded(number)) {}
+  DIST_HD explicit constexpr Float16(float number) noexcept : SmallFloat(rounded(number)) {}
   template <detail::Narrowable Number>
     requires(!std::same_as<Number, float>)
-  DIST_HD explicit constexpr Float16(Number number) noexcept : bits_(rounded(detail::to_sticky_float(number))) {}
+  DIST_HD explicit constexpr Float16(Number number) noexcept : SmallFloat(rounded(detail::to_sticky_float(number))) {}
   explicit Float16(long double) = delete;
-
-  DIST_HD static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
-    Float16 number{};
-    number.bits_ = bits;
-    return number;
-  }
-  [[nodiscard]] DIST_HD constexpr std::uint16_t bits() const noexcept { return bits_; }
 
   DIST_HD constexpr operator float() const noexcept {
     const std::uint32_t sign = (bits_ & 0x8000U) << 16;
@@ -60,8 +53,6 @@ class Float16 : public detail::SmallFloat<Float16> {
     const std::uint32_t special = magnitude <= 0x7f800000U ? 0x7c00U : nan;
     return static_cast<std::uint16_t>(sign | chosen(magnitude < 0x477ff000U, finite, special));
   }
-
-  std::uint16_t bits_;
 };
 
 }  // namespace dist

@@ -276,17 +276,13 @@ namespace detail {
 
 /// `Op` on a part of the values; the result is finished later, together with the other parts.
 template <class Op>
-struct Unfinished {
+struct Unfinished : FinishesAsIs {
   static constexpr std::string_view name = Op::name;
   template <class T>
     requires requires { Op::template identity<T>; }
   static constexpr T identity = Op::template identity<T>;
   template <class T>
   requires std::invocable<const Op, T, T> DIST_HD constexpr T operator()(T a, T b) const { return Op{}(a, b); }
-  template <class T>
-  DIST_HD static constexpr T finish(T combined, std::size_t) {
-    return combined;
-  }
 };
 template <class Op>
 struct Unfinished<Unfinished<Op>> : Unfinished<Op> {};

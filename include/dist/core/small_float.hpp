@@ -42,11 +42,19 @@ requires std::is_integral_v<Integer> DIST_HD constexpr float to_sticky_float(Int
   return to_sticky_float(negative ? -exact : exact);
 }
 
-/// Arithmetic of a 16-bit type `T` that converts to float and is made from it. A float is wide enough for each
+/// The bits of a 16-bit type `T` that converts to float and is made from it, and its arithmetic. A float is wide enough for each
 /// operation to round as if it were done exactly. Comparisons are those of float, by the implicit conversion, and so
 /// are operations with another number, whose result is a float.
 template <class T>
-struct SmallFloat {
+class SmallFloat {
+ public:
+  DIST_HD static constexpr T from_bits(std::uint16_t bits) noexcept {
+    T number{};
+    number.bits_ = bits;
+    return number;
+  }
+  [[nodiscard]] DIST_HD constexpr std::uint16_t bits() const noexcept { return bits_; }
+
   friend DIST_HD constexpr T operator+(T a, T b) noexcept { return T(float{a} + float{b}); }
   friend DIST_HD constexpr T operator-(T a, T b) noexcept { return T(float{a} - float{b}); }
   friend DIST_HD constexpr T operator*(T a, T b) noexcept { return T(float{a} * float{b}); }
@@ -58,6 +66,12 @@ struct SmallFloat {
   friend DIST_HD constexpr T& operator-=(T& a, float b) noexcept { return a = T(float{a} - b); }
   friend DIST_HD constexpr T& operator*=(T& a, float b) noexcept { return a = T(float{a} * b); }
   friend DIST_HD constexpr T& operator/=(T& a, float b) noexcept { return a = T(float{a} / b); }
+
+ protected:
+  SmallFloat() = default;
+  DIST_HD explicit constexpr SmallFloat(std::uint16_t bits) noexcept : bits_(bits) {}
+
+  std::uint16_t bits_;
 };
 
 /// std::numeric_limits of a 16-bit type: `Digits` bits of precision, the leading one included, and an exponent whose

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dist/core/pointers.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {
@@ -21,18 +22,13 @@ template <class Factory>
     return factory();
 }
 
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-
 /// A callable that gives callables that give std::optional<Element>.
 template <class Factory>
 inline constexpr bool is_generator_factory = [] {
   if constexpr (std::is_invocable_v<const Factory&, std::uint64_t> || std::is_invocable_v<const Factory&>) {
     using Generator = decltype(start_generator(std::declval<const Factory&>(), std::uint64_t{}));
     if constexpr (std::is_invocable_v<Generator&>)
-      return is_optional<std::remove_cvref_t<std::invoke_result_t<Generator&>>>;
+      return dist::detail::is_specialization<std::remove_cvref_t<std::invoke_result_t<Generator&>>, std::optional>;
   }
   return false;
 }();

@@ -10,6 +10,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/never.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
@@ -77,9 +78,7 @@ class CachedReads {
 
 namespace detail {
 template <class C>
-inline constexpr bool is_cached_reads = false;
-template <class C>
-inline constexpr bool is_cached_reads<CachedReads<C>> = true;
+inline constexpr bool is_cached_reads = is_specialization<C, CachedReads>;
 }  // namespace detail
 
 }  // namespace dist

@@ -14,6 +14,7 @@
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist {
@@ -63,9 +64,7 @@ template <class V>
 namespace detail {
 
 template <class V>
-inline constexpr bool is_same_value = false;
-template <class V>
-inline constexpr bool is_same_value<Same<V>> = true;
+inline constexpr bool is_same_value = is_specialization<V, Same>;
 
 /// A written number: the same for every element.
 template <class T>

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/nn/optimizers/options.hpp>
 
 namespace dist::nn {
@@ -63,9 +64,7 @@ struct With;
 
 namespace detail {
 template <class O>
-inline constexpr bool is_with = false;
-template <class O, class... Options>
-inline constexpr bool is_with<With<O, Options...>> = true;
+inline constexpr bool is_with = dist::detail::is_specialization<O, With>;
 
 /// Whether an optimizer decays weights by itself, such as AdamW.
 template <class O>
