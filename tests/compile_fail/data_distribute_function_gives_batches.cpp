@@ -1,4 +1,5 @@
 // expect: the function must take a dist::InputContext and return a dataset of batches
+#include <dist/data/batch.hpp>
 #include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/tensor_slices.hpp>
 

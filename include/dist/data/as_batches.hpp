@@ -12,25 +12,20 @@ namespace dist::data {
 
 /// The elements of `D`, which are batches. Made by `as_batches`.
 template <Dataset D>
-class AsBatchesDataset : public DatasetRange<AsBatchesDataset<D>> {
+class AsBatchesDataset : public StepDataset<AsBatchesDataset<D>, D> {
  public:
-  using Element = ElementOf<D>;
-  using Iterator = IteratorOf<D>;
   static constexpr bool is_batched = true;
-  static constexpr bool lends_elements = data::lends_elements<D>;
 
-  AsBatchesDataset(D dataset, std::size_t batch_size) : dataset_(std::move(dataset)), batch_size_(batch_size) {}
+  AsBatchesDataset(D dataset, std::size_t batch_size)
+      : StepDataset<AsBatchesDataset, D>(std::move(dataset)), batch_size_(batch_size) {}
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return dataset_.iterate(epoch); }
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  [[nodiscard]] auto iterate(std::uint64_t epoch) const { return this->dataset_.iterate(epoch); }
   [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
   [[nodiscard]] PartialBatches partial_batches() const {
-    return known_batch_size(dataset_) == batch_size_ ? partial_batches_of(dataset_) : PartialBatches::any;
+    return known_batch_size(this->dataset_) == batch_size_ ? partial_batches_of(this->dataset_) : PartialBatches::any;
   }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
-  D dataset_;
   std::size_t batch_size_;
 };
 

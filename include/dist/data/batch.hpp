@@ -15,13 +15,14 @@ namespace dist::data {
 
 /// Consecutive elements of `D` stacked into batches. Made by `batch`.
 template <Dataset D>
-class BatchDataset : public DatasetRange<BatchDataset<D>> {
+class BatchDataset : public StepDataset<BatchDataset<D>, D> {
  public:
   using Element = Batched<ElementOf<D>>;
   static constexpr bool is_batched = true;
+  static constexpr bool lends_elements = false;
 
   BatchDataset(D dataset, std::size_t batch_size, Remainder remainder)
-      : dataset_(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
+      : StepDataset<BatchDataset, D>(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
 
   class Iterator {
    public:
@@ -72,36 +73,28 @@ class BatchDataset : public DatasetRange<BatchDataset<D>> {
     std::uint64_t given_ = 0;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const {
-    const Cardinality rows = dataset_.cardinality();
-    if (!rows.is_known()) return rows;
-    const std::size_t partial = remainder_ == Remainder::keep && rows.count() % batch_size_ != 0 ? 1 : 0;
-    return Cardinality::known(rows.count() / batch_size_ + partial);
+    return detail::groups_of(this->dataset_.cardinality(), batch_size_, remainder_);
   }
   [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
   [[nodiscard]] PartialBatches partial_batches() const {
-    const Cardinality rows = dataset_.cardinality();
-    const bool divisible = rows.is_infinite() || (rows.is_known() && rows.count() % batch_size_ == 0);
-    return remainder_ == Remainder::drop || divisible ? PartialBatches::none : PartialBatches::last;
+    return detail::partial_batches_of_rows(this->dataset_.cardinality(), batch_size_, remainder_);
   }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   /// The rows of the largest batch: a batch size beyond the dataset's must not ask for memory that is never
   /// filled.
   [[nodiscard]] std::size_t most_rows() const {
-    const Cardinality rows = dataset_.cardinality();
+    const Cardinality rows = this->dataset_.cardinality();
     return rows.is_known() && rows.count() < batch_size_ ? rows.count() : batch_size_;
   }
   /// The rows that a batch has room for at first. Where their number is not known, the batch grows with them.
   [[nodiscard]] std::size_t first_capacity() const {
     constexpr std::size_t guess = 1024;
-    const bool is_guessed = dataset_.cardinality() == Cardinality::unknown();
+    const bool is_guessed = this->dataset_.cardinality() == Cardinality::unknown();
     return is_guessed && most_rows() > guess ? guess : most_rows();
   }
 
-  D dataset_;
   std::size_t batch_size_;
   Remainder remainder_;
 };

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/data/batch_size.hpp>
 #include <dist/data/cardinality.hpp>
 
 namespace dist::data {
@@ -158,6 +159,31 @@ class DatasetRange {
 
  private:
   std::uint64_t next_epoch_ = 0;
+};
+
+/// The base of what a step makes of one dataset, `D`. What `Derived` does not say of itself is what `D` says; of batches, as
+/// long as its elements are batches. Its class `Iterator` is made of it and the epoch.
+template <class Derived, Dataset D>
+class StepDataset : public DatasetRange<Derived> {
+ public:
+  using Element = ElementOf<D>;
+  static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = data::lends_elements<D>;
+
+  explicit StepDataset(D dataset) : dataset_(std::move(dataset)) {}
+
+  [[nodiscard]] auto iterate(std::uint64_t epoch) const {
+    return typename Derived::Iterator{static_cast<const Derived&>(*this), epoch};
+  }
+  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
+  [[nodiscard]] std::size_t batch_size() const { return Derived::is_batched ? known_batch_size(dataset_) : 0; }
+  [[nodiscard]] PartialBatches partial_batches() const {
+    return Derived::is_batched ? partial_batches_of(dataset_) : PartialBatches::any;
+  }
+  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+
+ protected:
+  D dataset_;
 };
 
 /// A step of a pipe: `make` turns a dataset into another one.

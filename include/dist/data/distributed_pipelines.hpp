@@ -118,12 +118,7 @@ class DistributedPipelines : public DatasetRange<DistributedPipelines<D, A>> {
   /// As many as this worker's data make.
   [[nodiscard]] Cardinality own_steps() const {
     const bool keeps = last_step_ == Remainder::keep;
-    if (pipelines_.size() == 1) {
-      const Cardinality batches = pipelines_[0].cardinality();
-      if (!batches.is_known()) return batches;
-      const std::size_t partial = keeps && batches.count() % replicas_ != 0 ? 1 : 0;
-      return Cardinality::known(batches.count() / replicas_ + partial);
-    }
+    if (pipelines_.size() == 1) return detail::groups_of(pipelines_[0].cardinality(), replicas_, last_step_);
     Cardinality steps = pipelines_[0].cardinality();
     for (const D& pipeline : pipelines_) steps = combined(steps, pipeline.cardinality(), keeps);
     return steps;

@@ -10,12 +10,13 @@ namespace dist::data {
 
 /// The elements of `D`, each with its number. Made by `enumerate`.
 template <Dataset D>
-class EnumerateDataset : public DatasetRange<EnumerateDataset<D>> {
+class EnumerateDataset : public StepDataset<EnumerateDataset<D>, D> {
  public:
   using Element = std::tuple<std::int64_t, ElementOf<D>>;
-  static constexpr bool lends_elements = data::lends_elements<D>;
+  static constexpr bool is_batched = false;
 
-  EnumerateDataset(D dataset, std::int64_t start) : dataset_(std::move(dataset)), start_(start) {}
+  EnumerateDataset(D dataset, std::int64_t start)
+      : StepDataset<EnumerateDataset, D>(std::move(dataset)), start_(start) {}
 
   class Iterator {
    public:
@@ -33,12 +34,7 @@ class EnumerateDataset : public DatasetRange<EnumerateDataset<D>> {
     std::int64_t number_;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
-
  private:
-  D dataset_;
   std::int64_t start_;
 };
 

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <tuple>
 #include <type_traits>
+
+#include <dist/core/specialization.hpp>
 
 namespace dist::data {
 
@@ -29,5 +33,25 @@ struct Example {
 };
 template <class X, class Y>
 Example(X, Y) -> Example<X, Y>;
+
+namespace detail {
+
+/// The types of the parts of what std::get takes apart, and of an Example.
+template <class Whole>
+struct PartsOf : std::type_identity<Whole> {};
+template <class X, class Y>
+struct PartsOf<Example<X, Y>> : std::type_identity<std::tuple<X, Y>> {};
+template <class Whole>
+using Parts = typename PartsOf<Whole>::type;
+
+template <std::size_t I, class Whole>
+[[nodiscard]] constexpr auto& part_of(Whole& whole) {
+  if constexpr (dist::detail::is_specialization<std::remove_const_t<Whole>, Example>)
+    return std::get<I>(std::tie(whole.x, whole.y));
+  else
+    return std::get<I>(whole);
+}
+
+}  // namespace detail
 
 }  // namespace dist::data

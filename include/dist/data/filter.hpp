@@ -5,27 +5,23 @@
 #include <cstdint>
 #include <utility>
 
-#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {
 
 /// The elements of `D` for which a predicate holds. Made by `filter`.
 template <Dataset D, class Predicate>
-class FilterDataset : public DatasetRange<FilterDataset<D, Predicate>> {
+class FilterDataset : public StepDataset<FilterDataset<D, Predicate>, D> {
  public:
-  using Element = ElementOf<D>;
-  static constexpr bool is_batched = data::is_batched<D>;
-  static constexpr bool lends_elements = data::lends_elements<D>;
-
-  FilterDataset(D dataset, Predicate predicate) : dataset_(std::move(dataset)), predicate_(std::move(predicate)) {}
+  FilterDataset(D dataset, Predicate predicate)
+      : StepDataset<FilterDataset, D>(std::move(dataset)), predicate_(std::move(predicate)) {}
 
   class Iterator {
    public:
     Iterator(const FilterDataset& dataset, std::uint64_t epoch)
         : predicate_(&dataset.predicate_), upstream_(dataset.dataset_.iterate(epoch)) {}
 
-    bool next(Element& element) {
+    bool next(ElementOf<D>& element) {
       while (upstream_.next(element))
         if ((*predicate_)(std::as_const(element))) return true;
       return false;
@@ -36,17 +32,12 @@ class FilterDataset : public DatasetRange<FilterDataset<D, Predicate>> {
     IteratorOf<D> upstream_;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   /// Unknown, unless there is nothing to choose from.
   [[nodiscard]] Cardinality cardinality() const {
-    return dataset_.cardinality() == Cardinality::known(0) ? Cardinality::known(0) : Cardinality::unknown();
+    return this->dataset_.cardinality() == Cardinality::known(0) ? Cardinality::known(0) : Cardinality::unknown();
   }
-  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
-  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
-  D dataset_;
   Predicate predicate_;
 };
 

@@ -16,16 +16,16 @@ namespace dist::data {
 /// Whether a function of batches gives batches with as many rows.
 enum class RowCount : bool { changes, kept };
 
-/// Every element of `D` passed through a function. Made by `map`.
+/// Every element of `D` passed through a function. What it makes of a batch stands for a batch; whether that has rows to
+/// divide is another question. Made by `map`.
 template <Dataset D, class Function>
-class MapDataset : public DatasetRange<MapDataset<D, Function>> {
+class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
  public:
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
-  /// What a function makes of a batch stands for a batch. Whether it has rows to divide is another question.
-  static constexpr bool is_batched = data::is_batched<D>;
+  static constexpr bool lends_elements = false;
 
   MapDataset(D dataset, Function function, RowCount rows)
-      : dataset_(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
+      : StepDataset<MapDataset, D>(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
 
   class Iterator {
    public:
@@ -56,17 +56,13 @@ class MapDataset : public DatasetRange<MapDataset<D, Function>> {
     ElementOf<D> argument_{};
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
   /// The batch size before the function: when distributed, rows are joined to batches of this size again.
-  [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(dataset_) : 0; }
+  [[nodiscard]] std::size_t batch_size() const { return HasRows<Element> ? known_batch_size(this->dataset_) : 0; }
   [[nodiscard]] PartialBatches partial_batches() const {
-    return rows_ == RowCount::kept ? partial_batches_of(dataset_) : PartialBatches::any;
+    return rows_ == RowCount::kept ? partial_batches_of(this->dataset_) : PartialBatches::any;
   }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
-  D dataset_;
   Function function_;
   RowCount rows_;
 };

@@ -43,31 +43,24 @@ struct Owning<std::string_view> {
   static void copy(Owner& owner, std::string_view element) { owner = element; }
 };
 
-template <class X, class Y>
-struct Owning<Example<X, Y>> {
-  using Owner = Example<Owned<X>, Owned<Y>>;
-  static void copy(Owner& owner, const Example<X, Y>& element) {
-    Owning<X>::copy(owner.x, element.x);
-    Owning<Y>::copy(owner.y, element.y);
-  }
-};
-
 namespace detail {
 
-/// What std::get takes apart is copied part by part.
+/// What std::get takes apart, and an Example, is copied part by part.
 template <class Element, class OwnerType>
 struct OwningParts {
   using Owner = OwnerType;
   static void copy(Owner& owner, const Element& element) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (Owning<std::tuple_element_t<I, Element>>::copy(std::get<I>(owner), std::get<I>(element)), ...);
+      (Owning<std::tuple_element_t<I, Parts<Element>>>::copy(part_of<I>(owner), part_of<I>(element)), ...);
     }
-    (std::make_index_sequence<std::tuple_size_v<Element>>{});
+    (std::make_index_sequence<std::tuple_size_v<Parts<Element>>>{});
   }
 };
 
 }  // namespace detail
 
+template <class X, class Y>
+struct Owning<Example<X, Y>> : detail::OwningParts<Example<X, Y>, Example<Owned<X>, Owned<Y>>> {};
 template <class... Ts>
 struct Owning<std::tuple<Ts...>> : detail::OwningParts<std::tuple<Ts...>, std::tuple<Owned<Ts>...>> {};
 template <class A, class B>

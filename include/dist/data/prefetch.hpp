@@ -14,7 +14,6 @@
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/core/trace_file.hpp>
-#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/resumable.hpp>
@@ -134,7 +133,7 @@ inline void require_ring_size(std::size_t elements, std::size_t least) {
 
 /// The elements of `D`, made by a background thread ahead of their use. Made by `prefetch`.
 template <Dataset D>
-class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
+class PrefetchDataset : public StepDataset<PrefetchDataset<D>, D> {
   static_assert(
       !data::lends_elements<D>,
       "prefetch keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
@@ -142,11 +141,11 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
 
  public:
   using Element = ElementOf<D>;
-  static constexpr bool is_batched = data::is_batched<D>;
 
   /// With a ring of 0 elements every element is made when it is asked for, in the thread that asks. Throws
   /// InvalidArgument for a ring that is too large.
-  PrefetchDataset(D dataset, std::size_t ring_size) : dataset_(std::move(dataset)), ring_size_(ring_size) {
+  PrefetchDataset(D dataset, std::size_t ring_size)
+      : StepDataset<PrefetchDataset, D>(std::move(dataset)), ring_size_(ring_size) {
     detail::require_ring_size(ring_size, 0);
   }
 
@@ -185,19 +184,14 @@ class PrefetchDataset : public DatasetRange<PrefetchDataset<D>> {
     std::optional<IteratorOf<D>> upstream_;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
-  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
   /// The same step over `make(upstream)`.
   template <class Make>
   [[nodiscard]] auto over(Make make) && {
-    return data::PrefetchDataset<decltype(make(std::move(dataset_)))>{make(std::move(dataset_)), ring_size_};
+    return data::PrefetchDataset<decltype(make(std::move(this->dataset_)))>{make(std::move(this->dataset_)),
+                                                                            ring_size_};
   }
 
  private:
-  D dataset_;
   std::size_t ring_size_;
 };
 

@@ -7,9 +7,9 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
-#include <dist/data/batch.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/remainder.hpp>
 #include <dist/data/resumable.hpp>
 #include <dist/data/rows.hpp>
 #include <dist/data/stack.hpp>
@@ -18,16 +18,17 @@ namespace dist::data {
 
 /// The rows of the batches of `D` in batches of another size. Made by `rebatch`.
 template <Dataset D>
-class RebatchDataset : public DatasetRange<RebatchDataset<D>> {
+class RebatchDataset : public StepDataset<RebatchDataset<D>, D> {
   using Row = RowOf<ElementOf<D>>;
   using Rows = Stack<Row>;
 
  public:
   using Element = Batched<Row>;
   static constexpr bool is_batched = true;
+  static constexpr bool lends_elements = false;
 
   RebatchDataset(D dataset, std::size_t batch_size, Remainder remainder)
-      : dataset_(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
+      : StepDataset<RebatchDataset, D>(std::move(dataset)), batch_size_(batch_size), remainder_(remainder) {}
 
   class Iterator {
    public:
@@ -92,33 +93,26 @@ class RebatchDataset : public DatasetRange<RebatchDataset<D>> {
     Remainder remainder_;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   /// Known where all given batches have as many rows as their dataset says.
   [[nodiscard]] Cardinality cardinality() const {
-    const Cardinality rows = row_cardinality();
-    if (!rows.is_known()) return rows;
-    const std::size_t partial = remainder_ == Remainder::keep && rows.count() % batch_size_ != 0 ? 1 : 0;
-    return Cardinality::known(rows.count() / batch_size_ + partial);
+    return detail::groups_of(row_cardinality(), batch_size_, remainder_);
   }
   [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
   [[nodiscard]] PartialBatches partial_batches() const {
-    const Cardinality rows = row_cardinality();
-    const bool divisible = rows.is_infinite() || (rows.is_known() && rows.count() % batch_size_ == 0);
-    return remainder_ == Remainder::drop || divisible ? PartialBatches::none : PartialBatches::last;
+    return detail::partial_batches_of_rows(row_cardinality(), batch_size_, remainder_);
   }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
  private:
   [[nodiscard]] Cardinality row_cardinality() const {
-    const Cardinality batches = dataset_.cardinality();
+    const Cardinality batches = this->dataset_.cardinality();
     if (batches.is_infinite() || batches == Cardinality::known(0)) return batches;
-    const std::size_t size = known_batch_size(dataset_);
-    const bool countable = batches.is_known() && size > 0 && partial_batches_of(dataset_) == PartialBatches::none &&
+    const std::size_t size = known_batch_size(this->dataset_);
+    const bool countable = batches.is_known() && size > 0 &&
+                           partial_batches_of(this->dataset_) == PartialBatches::none &&
                            batches.count() <= std::numeric_limits<std::size_t>::max() / size;
     return countable ? Cardinality::known(batches.count() * size) : Cardinality::unknown();
   }
 
-  D dataset_;
   std::size_t batch_size_;
   Remainder remainder_;
 };

@@ -12,14 +12,11 @@ namespace dist::data {
 
 /// The elements of `D` again and again, each round a new epoch of `D`. Made by `repeat`.
 template <Dataset D>
-class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
+class RepeatDataset : public StepDataset<RepeatDataset<D>, D> {
  public:
-  using Element = ElementOf<D>;
-  static constexpr bool is_batched = data::is_batched<D>;
-  static constexpr bool lends_elements = data::lends_elements<D>;
   static constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
 
-  RepeatDataset(D dataset, std::size_t rounds) : dataset_(std::move(dataset)), rounds_(rounds) {}
+  RepeatDataset(D dataset, std::size_t rounds) : StepDataset<RepeatDataset, D>(std::move(dataset)), rounds_(rounds) {}
 
   class Iterator {
    public:
@@ -29,7 +26,7 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
           rounds_(dataset.rounds_),
           upstream_(dataset_->iterate(first_epoch_)) {}
 
-    bool next(Element& element) {
+    bool next(ElementOf<D>& element) {
       while (round_ < rounds_) {
         if (upstream_.next(element)) {
           empty_ = false;
@@ -53,17 +50,14 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
     bool empty_ = true;  // this round, so far
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const {
-    const Cardinality once = dataset_.cardinality();
+    const Cardinality once = this->dataset_.cardinality();
     if (rounds_ == 0 || once == Cardinality::known(0)) return Cardinality::known(0);
     if (rounds_ == forever || once.is_infinite()) return Cardinality::infinite();
     if (!once.is_known() || once.count() > forever / rounds_) return Cardinality::unknown();
     return Cardinality::known(once.count() * rounds_);
   }
-  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
-  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(dataset_); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(this->dataset_); }
 
  private:
   /// The first inner epoch of an outer one, such that no two outer epochs share an inner one.
@@ -71,7 +65,6 @@ class RepeatDataset : public DatasetRange<RepeatDataset<D>> {
     return rounds_ == forever ? epoch << 32 : epoch * rounds_;
   }
 
-  D dataset_;
   std::size_t rounds_;
 };
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
-#include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
 
 namespace dist::data {
@@ -16,16 +15,12 @@ inline constexpr ShardHint shard_hint{};
 
 /// Every n-th element of `D`. Made by `shard`.
 template <Dataset D>
-class ShardDataset : public DatasetRange<ShardDataset<D>> {
+class ShardDataset : public StepDataset<ShardDataset<D>, D> {
  public:
-  using Element = ElementOf<D>;
-  static constexpr bool is_batched = data::is_batched<D>;
-  static constexpr bool lends_elements = data::lends_elements<D>;
-
   ShardDataset(D dataset, std::size_t num_shards, std::size_t index)
-      : dataset_(std::move(dataset)), num_shards_(num_shards), index_(index) {}
+      : StepDataset<ShardDataset, D>(std::move(dataset)), num_shards_(num_shards), index_(index) {}
   /// One shard, until `replace_hint`.
-  ShardDataset(D dataset, ShardHint) : dataset_(std::move(dataset)), is_hint_(true) {}
+  ShardDataset(D dataset, ShardHint) : StepDataset<ShardDataset, D>(std::move(dataset)), is_hint_(true) {}
 
   class Iterator {
    public:
@@ -35,7 +30,7 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
           skip_(dataset.index_),
           must_reach_all_(dataset.must_reach_all_) {}
 
-    bool next(Element& element) {
+    bool next(ElementOf<D>& element) {
       for (; skip_ > 0; --skip_)
         if (!read(element)) return false;
       if (!read(element)) return false;
@@ -48,12 +43,12 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
     /// Reads ahead to the first element of the last shard, so that a worker learns that another one has no data before
     /// it uses its own.
     void reach_all() {
-      Element of_others{};
+      ElementOf<D> of_others{};
       for (; seen_ < num_shards_; --skip_) read(of_others);
       must_reach_all_ = false;
     }
 
-    bool read(Element& element) {
+    bool read(ElementOf<D>& element) {
       if (upstream_.next(element)) {
         ++seen_;
         return true;
@@ -72,16 +67,12 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
     std::size_t seen_ = 0;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   [[nodiscard]] Cardinality cardinality() const {
-    const Cardinality all = dataset_.cardinality();
+    const Cardinality all = this->dataset_.cardinality();
     if (!all.is_known()) return all;
     const std::size_t larger = all.count() % num_shards_;  // so many shards have one element more
     return Cardinality::known(all.count() / num_shards_ + (index_ < larger ? 1 : 0));
   }
-  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
-  [[nodiscard]] PartialBatches partial_batches() const { return partial_batches_of(dataset_); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
 
   /// Whether `replace_hint` has a place here.
   [[nodiscard]] bool is_hint() const noexcept { return is_hint_; }
@@ -93,7 +84,6 @@ class ShardDataset : public DatasetRange<ShardDataset<D>> {
   }
 
  private:
-  D dataset_;
   std::size_t num_shards_ = 1;
   std::size_t index_ = 0;
   bool is_hint_ = false;

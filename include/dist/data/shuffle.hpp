@@ -21,17 +21,19 @@ enum class Reshuffle : bool { never, each_epoch };
 
 /// The elements of `D` in random order. Made by `shuffle`.
 template <Dataset D>
-class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
+class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
   static_assert(!data::lends_elements<D>,
                 "shuffle keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
                 "distributed");
 
  public:
   using Element = ElementOf<D>;
-  static constexpr bool is_batched = data::is_batched<D>;
 
   ShuffleDataset(D dataset, std::size_t buffer_size, std::uint64_t seed, Reshuffle reshuffle)
-      : dataset_(std::move(dataset)), buffer_size_(buffer_size), seed_(seed), reshuffle_(reshuffle) {}
+      : StepDataset<ShuffleDataset, D>(std::move(dataset)),
+        buffer_size_(buffer_size),
+        seed_(seed),
+        reshuffle_(reshuffle) {}
 
   class Iterator {
    public:
@@ -114,27 +116,22 @@ class ShuffleDataset : public DatasetRange<ShuffleDataset<D>> {
     bool exhausted_ = false;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
-  [[nodiscard]] Cardinality cardinality() const { return dataset_.cardinality(); }
-  [[nodiscard]] std::size_t batch_size() const { return known_batch_size(dataset_); }
-  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(dataset_); }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
+  [[nodiscard]] PartialBatches partial_batches() const { return reordered_partial_batches_of(this->dataset_); }
   /// The same step over `make(upstream)`.
   template <class Make>
   [[nodiscard]] auto over(Make make) && {
-    return data::ShuffleDataset<decltype(make(std::move(dataset_)))>{make(std::move(dataset_)), buffer_size_, seed_,
-                                                                     reshuffle_};
+    return data::ShuffleDataset<decltype(make(std::move(this->dataset_)))>{make(std::move(this->dataset_)),
+                                                                           buffer_size_, seed_, reshuffle_};
   }
 
  private:
   /// How many elements the buffer will hold, as far as that is known.
   [[nodiscard]] std::size_t expected() const {
-    const Cardinality all = dataset_.cardinality();
+    const Cardinality all = this->dataset_.cardinality();
     if (!all.is_known()) return 0;
     return all.count() < buffer_size_ ? all.count() : buffer_size_;
   }
 
-  D dataset_;
   std::size_t buffer_size_;
   std::uint64_t seed_;
   Reshuffle reshuffle_;

@@ -108,61 +108,40 @@ struct Stack<Tensor<T>> : detail::StackRows<T> {
   }
 };
 
-/// Features and labels are stacked apart.
-template <Stackable X, Stackable Y>
-struct Stack<Example<X, Y>> {
-  using Batch = Example<Batched<X>, Batched<Y>>;
-
-  static void allocate(Batch& batch, const Example<X, Y>& like, std::size_t rows) {
-    Stack<X>::allocate(batch.x, like.x, rows);
-    Stack<Y>::allocate(batch.y, like.y, rows);
-  }
-  static void place(Batch& batch, std::size_t row, const Example<X, Y>& element) {
-    Stack<X>::place(batch.x, row, element.x);
-    Stack<Y>::place(batch.y, row, element.y);
-  }
-  static void grow(Batch& batch, std::size_t rows) {
-    Stack<X>::grow(batch.x, rows);
-    Stack<Y>::grow(batch.y, rows);
-  }
-  static void trim(Batch& batch, std::size_t rows) {
-    Stack<X>::trim(batch.x, rows);
-    Stack<Y>::trim(batch.y, rows);
-  }
-};
-
 namespace detail {
 
-/// The parts of what std::get takes apart are stacked apart.
+/// The parts of what std::get takes apart, and of an Example, are stacked apart.
 template <class Element, class BatchType>
 struct StackParts {
   using Batch = BatchType;
 
   static void allocate(Batch& batch, const Element& like, std::size_t rows) {
-    each_part([&]<std::size_t I, class Part>() { Part::allocate(std::get<I>(batch), std::get<I>(like), rows); });
+    each_part([&]<std::size_t I, class Part>() { Part::allocate(part_of<I>(batch), part_of<I>(like), rows); });
   }
   static void place(Batch& batch, std::size_t row, const Element& element) {
-    each_part([&]<std::size_t I, class Part>() { Part::place(std::get<I>(batch), row, std::get<I>(element)); });
+    each_part([&]<std::size_t I, class Part>() { Part::place(part_of<I>(batch), row, part_of<I>(element)); });
   }
   static void grow(Batch& batch, std::size_t rows) {
-    each_part([&]<std::size_t I, class Part>() { Part::grow(std::get<I>(batch), rows); });
+    each_part([&]<std::size_t I, class Part>() { Part::grow(part_of<I>(batch), rows); });
   }
   static void trim(Batch& batch, std::size_t rows) {
-    each_part([&]<std::size_t I, class Part>() { Part::trim(std::get<I>(batch), rows); });
+    each_part([&]<std::size_t I, class Part>() { Part::trim(part_of<I>(batch), rows); });
   }
 
  private:
   template <class Fn>
   static void each_part(Fn fn) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (fn.template operator()<I, Stack<std::tuple_element_t<I, Element>>>(), ...);
+      (fn.template operator()<I, Stack<std::tuple_element_t<I, Parts<Element>>>>(), ...);
     }
-    (std::make_index_sequence<std::tuple_size_v<Element>>{});
+    (std::make_index_sequence<std::tuple_size_v<Parts<Element>>>{});
   }
 };
 
 }  // namespace detail
 
+template <Stackable X, Stackable Y>
+struct Stack<Example<X, Y>> : detail::StackParts<Example<X, Y>, Example<Batched<X>, Batched<Y>>> {};
 template <Stackable First, Stackable... Rest>
 struct Stack<std::tuple<First, Rest...>>
     : detail::StackParts<std::tuple<First, Rest...>, std::tuple<Batched<First>, Batched<Rest>...>> {};

@@ -14,16 +14,16 @@ namespace dist::data {
 
 /// The rows of the elements of `D`. Made by `unbatch`.
 template <Dataset D>
-class UnbatchDataset : public DatasetRange<UnbatchDataset<D>> {
+class UnbatchDataset : public StepDataset<UnbatchDataset<D>, D> {
   using Row = RowOf<ElementOf<D>>;
   /// A batch that is nothing but views outlives its place in the pass, and so do views of its rows.
   static constexpr bool views_rows = std::same_as<RowsOf<ElementOf<D>>, ElementOf<D>>;
 
  public:
   using Element = std::conditional_t<views_rows, Row, Owned<Row>>;
-  static constexpr bool lends_elements = data::lends_elements<D>;
+  static constexpr bool is_batched = false;
 
-  explicit UnbatchDataset(D dataset) : dataset_(std::move(dataset)) {}
+  using StepDataset<UnbatchDataset, D>::StepDataset;
 
   class Iterator {
    public:
@@ -49,16 +49,11 @@ class UnbatchDataset : public DatasetRange<UnbatchDataset<D>> {
     std::size_t row_ = 0;
   };
 
-  [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
   /// However many batches there are, their rows are only counted when they are made.
   [[nodiscard]] Cardinality cardinality() const {
-    const Cardinality batches = dataset_.cardinality();
+    const Cardinality batches = this->dataset_.cardinality();
     return batches == Cardinality::known(0) || batches.is_infinite() ? batches : Cardinality::unknown();
   }
-  [[nodiscard]] D& upstream() noexcept { return dataset_; }
-
- private:
-  D dataset_;
 };
 
 /// Makes an element of every row of every batch: tensors with one axis less, of rank 0 for batches of numbers. The rows
