@@ -130,7 +130,7 @@ void check_variables(std::unique_ptr<S> (*make)()) {
     using Weights = dist::DistributedVariable<float, dist::Auto, dist::Mean, typename S::Device>;
     using State = dist::DistributedVariable<float, dist::OnRead, dist::Mean, typename S::Device>;
     const auto trainable = [&](auto type, dist::Trainable how) {
-      return typename decltype(type)::type{strategy.memory(), {}, "v", how}.trainable();
+      return typename decltype(type)::type{strategy.template memory_on<typename S::Device>(), {}, "v", how}.trainable();
     };
     const std::type_identity<Weights> weights;
     const std::type_identity<State> state;

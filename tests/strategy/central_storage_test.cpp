@@ -21,8 +21,8 @@ TEST_CASE("every replica sees the one copy of a variable (spec A18, G40)") {
   auto variable = strategy.variable<float>({1000}, 2.0f, "weights");
   const auto places = strategy.run([&](auto& replica) { return variable.component(replica).data(); });
   for (const float* place : places) CHECK(place == variable.component(strategy.scope(), 0).data());
-  CHECK(strategy.memory()->replicas() == 1);
-  CHECK(strategy.replica_memory()->replicas() == 3);
+  CHECK(strategy.memory_on<dist::Cpu>()->replicas() == 1);
+  CHECK(strategy.replica_memory_on<dist::Cpu>()->replicas() == 3);
 }
 
 TEST_CASE("reduce_and_apply changes the one copy, each replica a part of it") {

@@ -64,7 +64,7 @@ TEST_CASE("a result that cannot be copied or default-constructed is returned") {
 TEST_CASE("two strategies of one type do not share variables (spec G21)") {
   Minimal first;
   Minimal second;
-  CHECK(first.memory() != second.memory());
+  CHECK(first.memory_on<dist::Cpu>() != second.memory_on<dist::Cpu>());
   auto variable = first.variable<float>({}, 1.0f);
   CHECK_THROWS_AS(second.run([&](auto& replica) { variable.assign(replica, 2.0f); }), dist::WrongStrategy);
 }

@@ -14,7 +14,6 @@
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communicator.hpp>
-#include <dist/comm/self.hpp>
 #include <dist/context/all_gather_tensors.hpp>
 #include <dist/context/operand.hpp>
 #include <dist/context/per_replica.hpp>
@@ -29,6 +28,7 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_axes.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist::detail {
@@ -87,11 +87,8 @@ template <class V, class T>
 }
 
 template <class T>
-inline constexpr bool is_indexed_slices = false;
-template <class T>
-inline constexpr bool is_indexed_slices<IndexedSlices<T>> = true;
-template <class T>
-inline constexpr bool is_indexed_slices<IndexedSlicesView<T>> = true;
+inline constexpr bool is_indexed_slices =
+    is_specialization<T, IndexedSlices> || is_specialization<T, IndexedSlicesView>;
 
 template <class T>
 inline constexpr bool is_tensor_view = false;
@@ -245,9 +242,7 @@ template <class Op, class Value, class Workers>
       if constexpr (has_parts)
         return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
     }
-  } else if constexpr (holds_per_replica<Value>) {
-    return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
-  } else if constexpr (!CollectivesOfOne<Workers> && Structure<Value>) {
+  } else if constexpr (holds_per_replica<Value> || (!CollectivesOfOne<Workers> && Structure<Value>)) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
   } else if constexpr (!CollectivesOfOne<Workers> &&
                        (Reducible<Value> || TensorLike<Value> || is_indexed_slices<Value> || Aggregate<Value>)) {
@@ -330,17 +325,11 @@ template <class Op, class Value, class Workers>
   } else if constexpr (holds_per_replica<Value>) {
     return map_structure(value,
                          [&](const auto& member) { return reduce_values_along(op, member, axes, replicas, workers); });
-  } else if constexpr (!CollectivesOfOne<Workers> && HasAxes<Value>) {
-    if constexpr (require_reduce_op_of<Op, Value>())
-      return reduce_tensors_along<ElementOf<Value>>(
-          op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
-    else
-      return refused<Tensor<ElementOf<Value>>>();
   } else if constexpr (require_axes<HasAxes<Value>>()) {
     if constexpr (require_reduce_op_of<Op, Value>()) {
-      require_reducible_as_is<Op>(replicas, value);
+      if constexpr (CollectivesOfOne<Workers>) require_reducible_as_is<Op>(replicas, value);
       return reduce_tensors_along<ElementOf<Value>>(
-          op, 1, [&](std::size_t) { return view_of(value); }, axes, SelfCollectives{});
+          op, 1, [&](std::size_t) { return view_of(value); }, axes, workers);
     } else {
       return refused<Tensor<ElementOf<Value>>>();
     }

@@ -71,16 +71,9 @@ void require_same_on_all_replicas([[maybe_unused]] const Shapes& shapes, [[maybe
 /// The elements that `initial` says, those of the chief.
 template <class Workers, class Variable, class T, class Initial>
 void make_first(const Workers& workers, const Variable& made, std::span<T> elements, Initial& initial) {
-  const Shape& shape = made.shape();
-  if constexpr (std::convertible_to<Initial, TensorView<const T>>) {
-    const TensorView<const T> values = initial;
-    if (values.shape() != shape)
-      throw ShapeMismatch(text("The initial value does not fit variable '", made.name(), "'"),
-                          text("the value has shape ", to_string(values.shape()), ", the variable ", to_string(shape)),
-                          "Give an initial value of the variable's shape");
-    std::copy_n(values.data(), values.size(), elements.data());
-  } else if constexpr (NumbersFor<std::remove_cvref_t<Initial>, T>) {
-    const auto values = numbers_for(made.name(), shape, std::as_const(initial));
+  if constexpr (std::convertible_to<const Initial&, TensorView<const T>> ||
+                NumbersFor<std::remove_cvref_t<Initial>, T>) {
+    const auto values = given_to(made, initial);
     std::copy_n(values.data(), values.size(), elements.data());
   } else {
     constexpr bool fills = is_callable<std::remove_reference_t<Initial>, TensorView<T>>();
@@ -88,7 +81,7 @@ void make_first(const Workers& workers, const Variable& made, std::span<T> eleme
                   "a variable's initial value must be a number, a TensorView of its element type, a contiguous range "
                   "of numbers "
                   "of that type, or a function that fills a TensorView of it");
-    if constexpr (fills) initial(TensorView<T>{elements, shape});
+    if constexpr (fills) initial(TensorView<T>{elements, made.shape()});
   }
   workers.broadcast(0, elements);
 }
@@ -130,24 +123,9 @@ template <class Variable, class S, class Memory, class Initial>
   });
 }
 
-/// The synchronization and the aggregation among `Policies`, in any order.
-template <class... Policies>
+/// The synchronization and the aggregation among two policies, in any order; OnWrite and None where they are left out.
+template <class First = OnWrite, class Second = std::conditional_t<Synchronization<First>, None, OnWrite>>
 struct VariablePolicies {
-  using Synchronization = OnWrite;
-  using Aggregation = None;
-};
-template <Synchronization Sync>
-struct VariablePolicies<Sync> {
-  using Synchronization = Sync;
-  using Aggregation = None;
-};
-template <class Agg>
-struct VariablePolicies<Agg> {
-  using Synchronization = OnWrite;
-  using Aggregation = Agg;
-};
-template <class First, class Second>
-struct VariablePolicies<First, Second> {
   static constexpr bool in_order = dist::Synchronization<First>;
   static_assert(in_order != dist::Synchronization<Second>,
                 "a variable has one synchronization, OnWrite or OnRead, and one aggregation: None, Sum, Mean or "

@@ -46,15 +46,11 @@ auto combine_together(const S& strategy, [[maybe_unused]] std::string_view opera
 ///
 /// Throws ShapeMismatch for tensors of different shapes, InvalidArgument for the sum of a plain value where there are
 /// several replicas: it could mean the value, or that many times the value.
-template <class S, class Op, class Value, std::same_as<CommunicationOptions> Options>
-[[nodiscard]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value, const Options& options) {
+template <class S, class Op, class Value, std::same_as<CommunicationOptions> Options = CommunicationOptions>
+[[nodiscard]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value, const Options& options = {}) {
   return detail::combine_together(scope.strategy(), "reduce was given", value, options, [&](const auto& workers) {
     return detail::reduce_values(op, value, scope.num_replicas_in_sync(), workers);
   });
-}
-template <class S, class Op, class Value>
-[[nodiscard]] auto reduce(const CrossReplicaContext<S>& scope, Op op, const Value& value) {
-  return reduce(scope, op, value, CommunicationOptions{});
 }
 /// The copies of a variable become one. OnRead: whichever the variable's own aggregation is. OnWrite, whose copies
 /// are equal: the value, under a mean or a maximum (spec C12, E04).

@@ -129,9 +129,6 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return replicas_.queues(); }
   /// The options as they were given.
   [[nodiscard]] decltype(auto) communication() const noexcept { return replicas_.communication(); }
-  /// Where its variables lie, and what each replica has for itself.
-  [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
-  [[nodiscard]] const std::shared_ptr<Memory>& replica_memory() const noexcept { return replica_memory_; }
   /// The devices of the replicas of this process, in replica order; replicas that share devices take them in turn (spec
   /// D11).
   [[nodiscard]] std::vector<std::string> worker_devices() const {
@@ -261,15 +258,14 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   }
 
   /// Calls that forgot the type, for a sentence instead of a list of candidates.
-  template <bool has_type = false, class... Rest>
-  DistributedVariable<float, OnWrite, None, Device> variable(const Shape&, Rest&&...) {
-    static_assert(has_type, "a variable needs the type of its elements: strategy.variable<float>(shape)");
-    return detail::refused<DistributedVariable<float, OnWrite, None, Device>>();
-  }
-  template <bool has_type = false, InReplica Context, class... Rest>
-  std::shared_ptr<DistributedVariable<float, OnWrite, None, Device>> variable(const Context&, const Shape&, Rest&&...) {
-    static_assert(has_type, "a variable needs the type of its elements: strategy.variable<float>(replica, shape)");
-    return nullptr;
+  template <bool has_type = false, class First, class... Rest>
+  auto variable(const First&, const Rest&...) {
+    using Variable = DistributedVariable<float, OnWrite, None, Device>;
+    static_assert(has_type || InReplica<First>,
+                  "a variable needs the type of its elements: strategy.variable<float>(shape)");
+    static_assert(has_type || !InReplica<First>,
+                  "a variable needs the type of its elements: strategy.variable<float>(replica, shape)");
+    return detail::refused<std::conditional_t<InReplica<First>, std::shared_ptr<Variable>, Variable>>();
   }
 
   /// Whether the variable or buffer was made by this strategy (spec D09).
@@ -402,26 +398,21 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
 
   /// The values of this process's replicas, in replica order (spec C15): of a structure of PerReplicas the structure of
   /// each replica's values; a plain value counts as one.
-  template <class Value>
-  [[nodiscard]] auto local_results(const Value& value) const {
-    if constexpr (is_per_replica<Value>) {
-      return value.values();
+  /// Of a temporary, such as what `run` has just returned: a PerReplica that owns the values.
+  template <class Given>
+  [[nodiscard]] auto local_results(Given&& value) const {
+    using Value = std::remove_cvref_t<Given>;
+    constexpr bool is_temporary = std::same_as<Given, Value>;
+    if constexpr (is_per_replica<Value> && is_temporary) {
+      return std::move(value);
+    } else if constexpr (is_per_replica<Value>) {
+      return std::as_const(value).values();
     } else if constexpr (detail::holds_per_replica<Value>) {
       return detail::each_replica(value, this->num_local_replicas());
+    } else if constexpr (is_temporary) {
+      return PerReplica<Value>(1, [&](std::size_t) { return std::move(value); });
     } else {
       return std::span<const Value>{&value, 1};
-    }
-  }
-  /// Of a temporary, such as what `run` has just returned: a PerReplica that owns the values.
-  template <class Value>
-    requires(!std::is_reference_v<Value> && !std::is_const_v<Value>)
-  [[nodiscard]] auto local_results(Value&& value) const {
-    if constexpr (is_per_replica<Value>) {
-      return std::forward<Value>(value);
-    } else if constexpr (detail::holds_per_replica<Value>) {
-      return detail::each_replica(value, this->num_local_replicas());
-    } else {
-      return PerReplica<Value>(1, [&](std::size_t) { return std::forward<Value>(value); });
     }
   }
 
@@ -498,7 +489,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       run_threads<Fn>(call);
     } else if constexpr (detail::require_place_of_result<Result>()) {
       PerReplica<Result> results(this->num_local_replicas());
-      run_threads<Fn>([&results, call](std::size_t replica, const auto& of_process, const auto& queue) {
+      run_threads<Fn>([&](std::size_t replica, const auto& of_process, const auto& queue) {
         results[replica] = call(replica, of_process, queue);
       });
       return regroup(std::move(results));

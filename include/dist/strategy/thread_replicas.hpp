@@ -134,13 +134,10 @@ class ThreadReplicas {
 
   /// Calls `call(replica, collectives, queue)` on the thread of each replica, in a run of `strategy`, and returns when all
   /// have returned. An exception of one stops the others at their next collective, and surfaces as one ReplicaError.
-  ///
-  /// `call` is copied to what the threads are given, in one place: each line that they read first comes from the caller's
-  /// core.
   template <class Call>
-  void run(const void* strategy, const Call& call) {
+  void run(const void* strategy, Call&& call) {
     threads_.run(
-        [this, strategy, call](std::size_t replica) {
+        [&](std::size_t replica) {
           const TraceSpan span{detail::traced("run", first_ + replica)};
           const detail::RunGuard in_run{{.strategy = strategy}};
           const Queue queue = queues_[replica];

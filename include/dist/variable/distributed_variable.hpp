@@ -30,7 +30,7 @@
 namespace dist {
 
 namespace detail {
-/// The argument that a call gave in place of a context.
+/// What a call has that forgot the context, for a sentence instead of a list of candidates.
 template <class Argument>
 struct NoContext {};
 
@@ -150,8 +150,8 @@ class DistributedVariable {
 
   /// A view of the copy that is near, or a new tensor where copies are aggregated, or outside replica functions where the
   /// host cannot touch them.
-  template <class Context>
-  [[nodiscard]] auto read(const Context& context) const {
+  template <class Context = detail::NoContext<T>>
+  [[nodiscard]] auto read(const Context& context = {}) const {
     require_context<Context>();
     if constexpr (detail::is_cached_reads<Context>) {
       return context.read(*this);
@@ -174,8 +174,8 @@ class DistributedVariable {
   }
   /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch
   /// when there are more.
-  template <class Context>
-  [[nodiscard]] T value(const Context& context) const {
+  template <class Context = detail::NoContext<T>>
+  [[nodiscard]] T value(const Context& context = {}) const {
     require_context<Context>();
     if constexpr (detail::is_cached_reads<Context>) {
       return context.value(*this);
@@ -244,91 +244,34 @@ class DistributedVariable {
     detail::restore(*this, context, detail::given_to(*this, values));
   }
 
-  template <class Context, class Value>
-  void assign(const Context& context, const Value& value) {
-    write<detail::Assign>(context, value);
-  }
-  template <class Context, class Value>
-  void assign_add(const Context& context, const Value& value) {
-    write<detail::Add>(context, value);
-  }
-  template <class Context, class Value>
-  void assign_sub(const Context& context, const Value& value) {
-    write<detail::Subtract>(context, value);
-  }
+  void assign(const auto& context, const auto&... value) { write<detail::Assign>(context, value...); }
+  void assign_add(const auto& context, const auto&... value) { write<Sum>(context, value...); }
+  void assign_sub(const auto& context, const auto&... value) { write<detail::Subtract>(context, value...); }
 
   /// The rows that `slices` (IndexedSlices<T> or a view of them) names change; rows that are named twice change twice,
   /// in the order given. Of OnWrite variables only (spec G26 to G28). In a replica function with aggregation Sum or
   /// Mean the slices of all replicas are applied to every copy, in rank order, Mean after dividing the values by the
   /// number of replicas; with OnlyFirstReplica those of replica 0. Throws ShapeMismatch for slices of another shape.
-  void scatter_add(const auto& context, const auto& slices) { scatter<detail::Add>(context, slices); }
-  void scatter_sub(const auto& context, const auto& slices) { scatter<detail::Subtract>(context, slices); }
-  void scatter_mul(const auto& context, const auto& slices) { scatter<detail::Multiply>(context, slices); }
+  void scatter_add(const auto& context, const auto&... slices) { scatter<Sum>(context, slices...); }
+  void scatter_sub(const auto& context, const auto&... slices) { scatter<detail::Subtract>(context, slices...); }
+  void scatter_mul(const auto& context, const auto&... slices) { scatter<Prod>(context, slices...); }
   /// Throws InvalidArgument for an integer zero among the values.
-  void scatter_div(const auto& context, const auto& slices) { scatter<detail::Divide>(context, slices); }
+  void scatter_div(const auto& context, const auto&... slices) { scatter<detail::Divide>(context, slices...); }
   /// The following three with aggregation None or OnlyFirstReplica only (spec G27).
-  void scatter_min(const auto& context, const auto& slices) { scatter<detail::Minimum>(context, slices); }
-  void scatter_max(const auto& context, const auto& slices) { scatter<detail::Maximum>(context, slices); }
-  void scatter_update(const auto& context, const auto& slices) { scatter<detail::Assign>(context, slices); }
-
-  // Calls that forgot the context, for a sentence instead of a list of candidates.
-  template <class Nothing = void>
-  void read() const {
-    require_context<detail::NoContext<Nothing>>();
-  }
-  template <class Nothing = void>
-  void value() const {
-    require_context<detail::NoContext<Nothing>>();
-  }
-  template <class Value>
-  void assign(const Value&) {
-    require_context<detail::NoContext<Value>>();
-  }
-  template <class Value>
-  void assign_add(const Value&) {
-    require_context<detail::NoContext<Value>>();
-  }
-  template <class Value>
-  void assign_sub(const Value&) {
-    require_context<detail::NoContext<Value>>();
-  }
-  template <class Slices>
-  void scatter_add(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_sub(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_mul(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_div(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_min(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_max(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
-  template <class Slices>
-  void scatter_update(const Slices&) {
-    require_context<detail::NoContext<Slices>>();
-  }
+  void scatter_min(const auto& context, const auto&... slices) { scatter<Min>(context, slices...); }
+  void scatter_max(const auto& context, const auto&... slices) { scatter<Max>(context, slices...); }
+  void scatter_update(const auto& context, const auto&... slices) { scatter<detail::Assign>(context, slices...); }
 
  private:
   static constexpr bool is_on_shard = detail::is_on_shard<Sync>;
 
-  template <class Context>
+  template <class Context, bool writes = false>
   static constexpr void require_context() {
     static_assert(detail::VariableContext<Context> || detail::is_cached_reads<Context>,
                   "a variable operation takes the context it is called in: the replica function's first argument, or "
                   "strategy.scope() outside replica functions");
+    static_assert(!writes || !detail::is_cached_reads<Context>,
+                  "a write goes to the store: give it the context that the CachedReads were made from");
   }
 
   template <class Context>
@@ -337,11 +280,13 @@ class DistributedVariable {
                   "a synchronized read is made in a replica function: outside, read and value aggregate");
   }
 
+  template <class Update, class Value>
+  void write(const Value&) {
+    require_context<detail::NoContext<Value>>();
+  }
   template <class Update, class Context, class Value>
   void write(const Context& context, const Value& value) {
-    require_context<Context>();
-    static_assert(!detail::is_cached_reads<Context>,
-                  "a write goes to the store: give it the context that the CachedReads were made from");
+    require_context<Context, true>();
     if constexpr (is_on_shard) {
       constexpr bool assigned_outside = InCrossReplica<Context> && std::same_as<Update, detail::Assign>;
       static_assert(assigned_outside,
@@ -352,11 +297,13 @@ class DistributedVariable {
       detail::write_value(*this, context, value, Update{});
     }
   }
+  template <class Update, class Slices>
+  void scatter(const Slices&) {
+    require_context<detail::NoContext<Slices>>();
+  }
   template <class Update, class Context, class Slices>
   void scatter(const Context& context, const Slices& slices) {
-    require_context<Context>();
-    static_assert(!detail::is_cached_reads<Context>,
-                  "a write goes to the store: give it the context that the CachedReads were made from");
+    require_context<Context, true>();
     if constexpr (detail::VariableContext<Context>) detail::scatter(*this, context, slices, Update{});
   }
 

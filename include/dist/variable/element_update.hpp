@@ -1,4 +1,5 @@
-/// What a write does to one element: the new value from the old one and the one given.
+/// What a write does to one element: the new value from the old one and the one given. The reductions Sum, Prod, Min and
+/// Max are such updates too.
 #pragma once
 
 #include <concepts>
@@ -25,25 +26,11 @@ struct AssignShare {
     return static_cast<T>(static_cast<Wide>(total) / replicas);
   }
 };
-struct Add {
-  template <class T>
-  DIST_HD constexpr T operator()(T old, T given) const {
-    using Wide = Arithmetic<T>;  // in which integers wrap around
-    return static_cast<T>(static_cast<Wide>(old) + static_cast<Wide>(given));
-  }
-};
 struct Subtract {
   template <class T>
   DIST_HD constexpr T operator()(T old, T given) const {
     using Wide = Arithmetic<T>;  // in which integers wrap around
     return static_cast<T>(static_cast<Wide>(old) - static_cast<Wide>(given));
-  }
-};
-struct Multiply {
-  template <class T>
-  DIST_HD constexpr T operator()(T old, T given) const {
-    using Wide = Arithmetic<T>;  // in which integers wrap around
-    return static_cast<T>(static_cast<Wide>(old) * static_cast<Wide>(given));
   }
 };
 /// Of integers the quotient without its fraction. The caller makes sure that no integer is divided by zero.
@@ -57,20 +44,6 @@ struct Divide {
     return static_cast<T>(old / given);
   }
 };
-/// As the reductions Min and Max.
-struct Minimum {
-  template <class T>
-  DIST_HD constexpr T operator()(T old, T given) const {
-    return Min{}(old, given);
-  }
-};
-struct Maximum {
-  template <class T>
-  DIST_HD constexpr T operator()(T old, T given) const {
-    return Max{}(old, given);
-  }
-};
-
 /// The same as an ElementUpdate, of any element.
 template <class Update>
 struct WriteElement {

@@ -51,7 +51,7 @@ class Generator {
  public:
   /// Throws OutOfMemory.
   explicit Generator(S& strategy, std::uint64_t seed, const std::string& name = "generator")
-      : state_(strategy.template host_buffer<std::uint64_t>(Shape{words_of_state}, text(name, "/state"))) {
+      : state_(strategy.template host_buffer<GeneratorState>(Shape{}, text(name, "/state"))) {
     const auto ids = strategy.values_from_function([](ValueContext context) { return context.replica_id(); });
     std::size_t local = 0;
     for (const ReplicaId id : strategy.local_results(ids))
@@ -112,21 +112,19 @@ class Generator {
   }
 
   /// Leaves out `count` numbers: of this replica, or outside replica functions of every one.
-  void skip(const InReplica auto& replica, std::uint64_t count) { state_.component(replica)[drawn] += count; }
+  void skip(const InReplica auto& replica, std::uint64_t count) { state_.component(replica)[0].drawn += count; }
   void skip(const InCrossReplica auto& context, std::uint64_t count) {
     for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
-      state_.component(context, local)[drawn] += count;
+      state_.component(context, local)[0].drawn += count;
   }
 
-  [[nodiscard]] GeneratorState state(const InReplica auto& replica) const {
-    return state_in(state_.component(replica));
-  }
+  [[nodiscard]] GeneratorState state(const InReplica auto& replica) const { return state_.component(replica)[0]; }
   [[nodiscard]] GeneratorState state(const InCrossReplica auto& context, std::size_t local_replica) const {
-    return state_in(state_.component(context, local_replica));
+    return state_.component(context, local_replica)[0];
   }
   /// Continues where `state` was taken, under any strategy and any number of replicas.
   void set_state(const InCrossReplica auto& context, std::size_t local_replica, const GeneratorState& state) {
-    put(state_.component(context, local_replica), state);
+    state_.component(context, local_replica)[0] = state;
   }
 
   /// All that outlives a run, as a checkpoint keeps it: a row of seed, stream and count for each replica. A collective
@@ -149,7 +147,10 @@ class Generator {
       throw ShapeMismatch(text("These are no states of generator '", state_.name(), "'"),
                           text("their shape is ", to_string(rows.shape())),
                           "Give what whole returned, a row of 3 numbers for each replica");
-    const auto row = [&](std::size_t replica) { return state_in(rows.row(replica).elements()); };
+    const auto row = [&](std::size_t replica) {
+      const auto words = rows.row(replica).elements();
+      return GeneratorState{.seed = words[0], .stream = words[1], .drawn = words[2]};
+    };
     S& strategy = context.strategy();
     for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
       const std::size_t id = strategy.first_local_replica() + local;
@@ -161,22 +162,15 @@ class Generator {
   }
 
  private:
-  /// The words of a state.
-  static constexpr std::size_t seed_word = 0;
-  static constexpr std::size_t stream_word = 1;
-  static constexpr std::size_t drawn = 2;
   static constexpr std::size_t words_of_state = 3;
 
   /// Streams of their own, so that a shuffle or weights of the same seed share no numbers with them.
   static constexpr std::uint64_t streams = std::uint64_t{0x67656e65} << 32;
 
   static void put(std::span<std::uint64_t> words, const GeneratorState& state) {
-    words[seed_word] = state.seed;
-    words[stream_word] = state.stream;
-    words[drawn] = state.drawn;
-  }
-  [[nodiscard]] static GeneratorState state_in(std::span<const std::uint64_t> words) {
-    return {.seed = words[seed_word], .stream = words[stream_word], .drawn = words[drawn]};
+    words[0] = state.seed;
+    words[1] = state.stream;
+    words[2] = state.drawn;
   }
 
   /// The numbers of replica 0, which may be in another process.
@@ -212,7 +206,7 @@ class Generator {
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = draw(stream, state.drawn + i);
   }
 
-  decltype(std::declval<S&>().template host_buffer<std::uint64_t>(Shape{})) state_;
+  decltype(std::declval<S&>().template host_buffer<GeneratorState>(Shape{})) state_;
   std::vector<GeneratorState> absent_;  // of replicas that a restored state had, and this strategy has not
 };
 

@@ -15,8 +15,8 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
-#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/specialization.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -32,8 +32,7 @@ constexpr void require_scatter() {
                 "an OnShard variable takes no scatter operations: its owners change component(replica)");
   static_assert(!copies_may_differ<Variable, Context>,
                 "an OnRead variable takes no scatter operations: make it OnWrite, or change component(replica)");
-  constexpr bool replaces =
-      std::same_as<Update, Minimum> || std::same_as<Update, Maximum> || std::same_as<Update, Assign>;
+  constexpr bool replaces = std::same_as<Update, Min> || std::same_as<Update, Max> || std::same_as<Update, Assign>;
   static_assert(
       !replaces || std::same_as<Agg, None> || std::same_as<Agg, OnlyFirstReplica>,
       "scatter_min, scatter_max and scatter_update work with aggregation None or OnlyFirstReplica: rows of several "
@@ -135,20 +134,18 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
 }
 
 /// Changes rows of `variable` as the context says.
-template <class Variable, class Context, class T, class Update>
-void scatter(Variable& variable, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
-  require_scatter<Variable, Context, Update>();
-  require_update_of<typename Variable::Element, Update>();
-  scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
-}
-template <class Variable, class Context, class T, class Update>
-void scatter(Variable& variable, const Context& context, const IndexedSlices<T>& slices, Update update) {
-  scatter(variable, context, slices.view(), update);
-}
-template <class Variable, class Context, class Other, class Update>
-void scatter(Variable&, const Context&, const Other&, Update) {
-  static_assert(never<Other>,
+template <class Variable, class Context, class Slices, class Update>
+void scatter(Variable& variable, const Context& context, const Slices& slices, Update update) {
+  constexpr bool is_view = is_specialization<Slices, IndexedSlicesView>;
+  static_assert(is_view || is_specialization<Slices, IndexedSlices>,
                 "a scatter operation takes IndexedSlices or a view of them: rows and the indices that they belong to");
+  if constexpr (is_view) {
+    require_scatter<Variable, Context, Update>();
+    require_update_of<typename Variable::Element, Update>();
+    scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
+  } else if constexpr (is_specialization<Slices, IndexedSlices>) {
+    scatter(variable, context, slices.view(), update);
+  }
 }
 
 }  // namespace dist::detail
