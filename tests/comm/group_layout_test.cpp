@@ -14,10 +14,16 @@ TEST_CASE("a layout says which member is where") {
   CHECK(layout.members(0).size() == 3);
   CHECK(layout.members(1)[1] == 3);
   CHECK_FALSE(layout.in_order());
+  CHECK(layout.place_of(4).group == 0);
+  CHECK(layout.place_of(4).member == 2);
+  CHECK(layout.place_of(3).group == 1);
+  CHECK(layout.place_of(3).member == 1);
   const auto uniform = dist::GroupLayout::uniform(3, 2, 2, 1);
   CHECK(uniform.rank() == 5);
   CHECK(uniform.size() == 6);
   CHECK(uniform.in_order());
+  CHECK(uniform.place_of(3).group == 1);
+  CHECK(uniform.place_of(3).member == 1);
 }
 
 TEST_CASE("the parts of the members stand where these stand") {

@@ -28,18 +28,16 @@ namespace detail {
 
 /// The names that one scheduler gives to jobs, and what messages call these names.
 struct JobNames {
-  std::optional<TaskType> (*type_named)(std::string_view name);
-  std::string_view allowed;
+  std::optional<TaskType> (*type_named)(std::string_view name) = task_type_named;
+  std::string_view allowed = "chief, worker, ps and evaluator";
 };
-
-/// The same as `parse_tf_config` with the scheduler's own names for jobs.
-[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source, JobNames names);
 
 }  // namespace detail
 
 /// Reads the text of TF_CONFIG, which `source` names in messages. Throws InvalidArgument for anything else than the
 /// forms above; whether the addresses and the task make sense is for `validate_cluster`.
-[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source = "TF_CONFIG");
+[[nodiscard]] TfConfig parse_tf_config(std::string_view written, std::string_view source = "TF_CONFIG",
+                                       detail::JobNames names = {});
 
 }  // namespace dist
 

@@ -113,14 +113,10 @@ class TfConfigReader {
   JobNames names_;
 };
 
-DIST_INLINE_MPI TfConfig parse_tf_config(std::string_view written, std::string_view source, JobNames names) {
-  return TfConfigReader{source, names}.read(written);
-}
-
 }  // namespace detail
 
-DIST_INLINE_MPI TfConfig parse_tf_config(std::string_view written, std::string_view source) {
-  return detail::parse_tf_config(written, source, {task_type_named, "chief, worker, ps and evaluator"});
+DIST_INLINE_MPI TfConfig parse_tf_config(std::string_view written, std::string_view source, detail::JobNames names) {
+  return detail::TfConfigReader{source, names}.read(written);
 }
 
 }  // namespace dist

@@ -2,13 +2,11 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
+#include <utility>
 
-#include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/tf_config.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/cluster/vertex_resolver.hpp>
 
@@ -26,14 +24,8 @@ namespace detail {
 
 }  // namespace detail
 
-DIST_INLINE_MPI ClusterSpec VertexResolver::cluster_spec() const { return config().cluster; }
-
-DIST_INLINE_MPI std::optional<Task> VertexResolver::task() const { return detail::task_of(config(), {}, describe()); }
-
-DIST_INLINE_MPI TfConfig VertexResolver::config() const {
-  const std::optional<std::string> written = environment_.get("CLUSTER_SPEC");
-  if (!written || written->empty()) return {};
-  return detail::parse_tf_config(*written, "CLUSTER_SPEC", {detail::worker_pool_named, "workerpool0 to workerpool3"});
-}
+DIST_INLINE_MPI VertexResolver::VertexResolver(Environment environment)
+    : TfConfigResolver("CLUSTER_SPEC", {detail::worker_pool_named, "workerpool0 to workerpool3"}, {},
+                       std::move(environment)) {}
 
 }  // namespace dist

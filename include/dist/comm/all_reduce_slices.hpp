@@ -32,10 +32,6 @@ inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Sh
                         "Give slices of one array on every replica");
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// The slices of all members, concatenated in rank order, and how many rows each gave. A collective call.
 template <class T>
 struct GatheredSlices {

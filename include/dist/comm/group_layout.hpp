@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
+
 namespace dist {
 
 /// Where the members of the groups stand among all: group by group, and in each by rank there.
@@ -46,6 +48,18 @@ class GroupLayout {
     std::size_t first = 0;
     for (std::size_t earlier = 0; earlier < group; ++earlier) first += sizes_[earlier];
     return std::span{ranks_}.subspan(first, sizes_[group]);
+  }
+  /// Where the member of that rank stands.
+  struct Place {
+    std::size_t group;
+    std::size_t member;
+  };
+  [[nodiscard]] Place place_of(std::size_t rank) const noexcept {
+    Place place{0, rank};
+    if (!in_order_)
+      place.member = static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+    for (; place.member >= sizes_[place.group]; ++place.group) place.member -= sizes_[place.group];
+    return place;
   }
   /// The ranks of all members, group by group.
   [[nodiscard]] std::span<const std::size_t> ranks() const noexcept { return ranks_; }

@@ -186,12 +186,8 @@ class Hierarchical {
     if (one_group() && layout_->in_order()) return in_group([&] { lower_.broadcast(root, values); });
     if (alone() && layout_->in_order()) return upper_->broadcast(root, values);
     agree({.operation = "broadcast", .elements = values.size(), .dtype = dtype_name<T>, .root = root});
-    const auto place = static_cast<std::size_t>(std::find(layout_->ranks().begin(), layout_->ranks().end(), root) -
-                                                layout_->ranks().begin());
-    std::size_t group = 0;
-    std::size_t member = place;
-    for (; member >= layout_->members(group).size(); ++group) member -= layout_->members(group).size();
-    telling_failures([&] {
+    const auto [group, member] = layout_->place_of(root);
+    telling_failures([&, group = group, member = member] {
       if (group == layout_->group() && member != 0) patient_.broadcast(member, values);
       if (leads() && !one_group()) upper_->broadcast(group, values);
       patient_.broadcast(0, values);

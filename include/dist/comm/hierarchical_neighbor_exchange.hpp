@@ -27,12 +27,12 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
       std::vector<Message> changed;
       for (const Message& message : messages) {
         changed.push_back(with_ends(message, layout.rank()));
-        changed.back().peer = peer_of(place_of(layout, message.peer));
+        changed.back().peer = peer_of(layout.place_of(message.peer));
       }
       return changed;
     };
     if (ops.one_group()) {
-      const auto member = [](const Place& place) { return place.member; };
+      const auto member = [](const GroupLayout::Place& place) { return place.member; };
       NeighborMismatch mismatch;
       ops.in_group([&] {
         mismatch =
@@ -41,7 +41,7 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
       return mismatch;
     }
     if (ops.alone()) {
-      const auto group = [](const Place& place) { return place.group; };
+      const auto group = [](const GroupLayout::Place& place) { return place.group; };
       return NeighborExchange<Upper>::run(*ops.upper_, relabelled(sends, group), relabelled(receives, group), found);
     }
     NeighborMismatch mismatch;
@@ -50,33 +50,19 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
   }
 
  private:
-  struct Place {
-    std::size_t group;
-    std::size_t member;
-  };
-  [[nodiscard]] static Place place_of(const GroupLayout& layout, std::size_t rank) {
-    Place place{0, rank};
-    if (!layout.in_order())
-      place.member = static_cast<std::size_t>(std::find(layout.ranks().begin(), layout.ranks().end(), rank) -
-                                              layout.ranks().begin());
-    for (; place.member >= layout.members(place.group).size(); ++place.group)
-      place.member -= layout.members(place.group).size();
-    return place;
-  }
-
   [[nodiscard]] static NeighborMismatch on_both_levels(const Groups& ops, std::span<const SendTo> sends,
                                                        std::span<const ReceiveFrom> receives,
                                                        const NeighborMismatch& found) {
     const GroupLayout& layout = ops.layout();
     const auto& comm = ops.lower_.communicator();
     const auto is_elsewhere = [&](const ReceiveFrom& receive) {
-      return place_of(layout, receive.peer).group != layout.group();
+      return layout.place_of(receive.peer).group != layout.group();
     };
     LentMessages<std::remove_cvref_t<decltype(comm)>> lent{comm, sends, receives, found, is_elsewhere};
     const Loan loan{comm};
     comm.publish({.operation = neighbor_exchange_name}, lent.table());
     for (std::size_t at = 0; at < receives.size(); ++at) {
-      const Place place = place_of(layout, receives[at].peer);
+      const GroupLayout::Place place = layout.place_of(receives[at].peer);
       if (place.group == layout.group())
         receive_from_table(*comm.template peer<NeighborTable>(place.member, 0), receives, at, layout.rank());
     }
@@ -97,7 +83,7 @@ struct NeighborExchange<Hierarchical<Lower, Upper>> {
     std::vector<Message> elsewhere;
 
     void add(const GroupLayout& layout, Message message, std::size_t rank) {
-      const std::size_t group = place_of(layout, message.peer).group;
+      const std::size_t group = layout.place_of(message.peer).group;
       message = with_ends(message, rank);
       message.peer = group;
       (group == layout.group() ? here : elsewhere).push_back(message);

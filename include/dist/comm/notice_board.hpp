@@ -104,8 +104,6 @@ class NoticeBoard {
     fail();
     return more_precise(told);
   }
-  /// The last collective that `peer` did not come to, as it told.
-  [[nodiscard]] std::uint64_t last_heard(std::size_t peer) const noexcept { return heard_[peer]; }
 
   /// This member does not come to the next collective. Returns what its peers are told.
   [[nodiscard]] Notice abandon(const FailureNotice& failure) {

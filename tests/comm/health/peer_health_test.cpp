@@ -103,7 +103,7 @@ TEST_CASE(
   support::Processes peers(1, [](std::size_t) { return 0; });
   dist::PeerHealth health;
   health.watch_process(4, "east", peers[0]);
-  health.depart(4);
+  health.lose({4, "east", "it had finished its work", true});
   peers.wait();
   CHECK_NOTHROW(health.look());
   CHECK_NOTHROW(health.look(std::size_t{3}));
@@ -124,7 +124,7 @@ TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
     char rank = 0;
     if (read(ends[0], &rank, 1) != 1) return dist::LostPeer{0, "south", "its connection ended"};
     if (rank == 'd') {
-      health.depart(7);
+      health.lose({7, "north", "it had finished its work", true});
       return std::nullopt;
     }
     if (rank == 'x') return std::nullopt;
@@ -144,12 +144,6 @@ TEST_CASE("a lifeline names the lost process, and its end is a loss, too") {
   SUBCASE("the end") {
     close(ends[1]);
     CHECK(what_look_says(health).find("Worker 0 on host south is gone (its connection ended)") == 0);
-    ends[1] = -1;
-  }
-  SUBCASE("forgotten") {
-    health.forget_lifeline(ends[0]);
-    close(ends[1]);
-    CHECK_NOTHROW(health.look());
     ends[1] = -1;
   }
   close(ends[0]);
@@ -178,7 +172,7 @@ TEST_CASE("what somebody else found out counts, and the first loss stays the fir
   dist::PeerHealth health;
   health.lose({3, "east", "somebody said so"});
   health.lose({2, "west", "somebody said so"});
-  health.depart(3);
+  health.lose({3, "east", "it had finished its work", true});
   CHECK(what_look_says(health).find("Worker 3 on host east is gone (somebody said so)") == 0);
 }
 

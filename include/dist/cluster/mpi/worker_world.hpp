@@ -151,7 +151,7 @@ class WorkerWorld {
   [[nodiscard]] bool is_alone() const noexcept { return comm_ == MPI_COMM_NULL; }
   [[nodiscard]] mpi::CommRef comm() const noexcept { return mpi::CommRef{comm_}; }
   /// The number of processes.
-  [[nodiscard]] std::size_t size() const { return is_alone() ? 1 : size_of(comm_); }
+  [[nodiscard]] std::size_t size() const { return is_alone() ? 1 : mpi::detail::size_of(comm_); }
   /// What this process is in its cluster; none where there is no cluster.
   [[nodiscard]] const std::optional<Task>& task() const noexcept { return task_; }
   /// Where the workers come from, for messages: "TF_CONFIG", "MPI_COMM_WORLD".
@@ -190,8 +190,6 @@ class WorkerWorld {
   class Start;
 
   [[nodiscard]] static bool trains(const std::optional<Task>& task) noexcept;
-  [[nodiscard]] static std::size_t size_of(MPI_Comm comm);
-  [[nodiscard]] static std::size_t rank_in(MPI_Comm comm);
 
   /// `find` asks the resolver, which is passed on to it.
   void join(std::chrono::milliseconds start_timeout, Found (*find)(const void* resolver), const void* resolver);

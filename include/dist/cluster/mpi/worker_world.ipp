@@ -94,7 +94,7 @@ DIST_INLINE_MPI void StartedWorld::end(int status, const std::exception& error) 
 DIST_INLINE_MPI WorkerWorld::WorkerWorld(mpi::CommRef comm) : comm_(comm.get()), task_(Task{}) {
   detail::has_joined_others.store(true, std::memory_order_relaxed);
   mpi::require_running();
-  task_->index = rank_in(comm_);
+  task_->index = mpi::detail::rank_in(comm_);
   source_ = "the program's communicator";
   static_cast<void>(started());
   ReportSignal::name_process(name_of(text("worker ", task_->index)));
@@ -128,18 +128,6 @@ DIST_INLINE_MPI void WorkerWorld::end_strategy(const std::shared_ptr<PeerHealth>
 
 DIST_INLINE_MPI bool WorkerWorld::trains(const std::optional<Task>& task) noexcept {
   return !task || task->type == TaskType::chief || task->type == TaskType::worker;
-}
-
-DIST_INLINE_MPI std::size_t WorkerWorld::size_of(MPI_Comm comm) {
-  int size = 0;
-  mpi::check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return static_cast<std::size_t>(size);
-}
-
-DIST_INLINE_MPI std::size_t WorkerWorld::rank_in(MPI_Comm comm) {
-  int rank = 0;
-  mpi::check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-  return static_cast<std::size_t>(rank);
 }
 
 /// What a process of MPI_COMM_WORLD says of itself.
@@ -222,7 +210,7 @@ DIST_INLINE_MPI std::string WorkerWorld::name_of(std::string_view role) {
 DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, const std::optional<Task>& task,
                                                 const Launcher& launcher, std::chrono::milliseconds start_timeout) {
   Start start{start_timeout, thread_level_};
-  const std::size_t size = size_of(MPI_COMM_WORLD);
+  const std::size_t size = mpi::detail::size_of(MPI_COMM_WORLD);
   require_world_size(launcher, size);
   Claim mine{cluster.checksum(), task ? 1U : 0U, task.value_or(Task{}), {}};
   try {
@@ -235,13 +223,13 @@ DIST_INLINE_MPI void WorkerWorld::join_launched(const ClusterSpec& cluster, cons
              "MPI_Allgather");
   require_agreement(cluster, claims);
   const bool works = trains(task);
-  const std::size_t worker = cluster.empty() ? rank_in(MPI_COMM_WORLD)
+  const std::size_t worker = cluster.empty() ? mpi::detail::rank_in(MPI_COMM_WORLD)
                              : works         ? id_in_cluster(cluster, *task)
                                              : mpi::Farewell::no_worker;
   start.finish(name_of(works ? text("worker ", worker) : to_string(*task)), worker);
   if (cluster.empty()) {
     comm_ = MPI_COMM_WORLD;
-    task_ = Task{TaskType::worker, rank_in(comm_)};
+    task_ = Task{TaskType::worker, mpi::detail::rank_in(comm_)};
     source_ = "MPI_COMM_WORLD";
     return;
   }

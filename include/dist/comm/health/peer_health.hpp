@@ -86,7 +86,7 @@ class ProcessWatch {
 class PeerHealth {
  public:
   /// Called when there is something to read: returns the lost process, if the message or the end of the connection says
-  /// so. May call `depart` and `lose`, nothing else of this object.
+  /// so. May call `lose`, nothing else of this object.
   using Lifeline = detail::KeptFunction<std::optional<LostPeer>>;
 
   PeerHealth() = default;
@@ -97,20 +97,18 @@ class PeerHealth {
   void watch_process(std::size_t rank, std::string_view host, pid_t pid, bool by_number = false);
 
   /// From now on `read` is called, without waiting, whenever `descriptor` is readable. The descriptor stays the
-  /// caller's, and open until `forget_lifeline` or the end of this object. What `read` throws leaves `look`.
+  /// caller's, and open until the end of this object. What `read` throws leaves `look`.
   void watch_lifeline(int descriptor, Lifeline read);
-  void forget_lifeline(int descriptor);
 
-  /// This peer has finished its work, and said so: its end is not a loss unless a process waits for it. Waiting ones
-  /// are told a second later, because what it sent before may still be on its way.
-  void depart(std::size_t rank);
   /// From now on messages name this process of this machine when a signal has stopped it: `name` is "the server process
   /// of this host".
   void watch_helper(std::string_view name, pid_t pid);
   /// The processes of this machine that a signal has stopped, for messages: "worker 1 (process 4711)"; empty if none
   /// is.
   [[nodiscard]] std::string stopped();
-  /// A peer is gone, as another process found out.
+  /// A peer is gone, as another process found out. Where it has finished its work, and said so (`in_order`), that is no
+  /// loss unless a process waits for it. Waiting ones are told a second later, because what it sent before may still be on
+  /// its way.
   void lose(LostPeer peer);
 
   /// Throws Unavailable when a peer is lost. With `awaited`, also when that one has departed in order.

@@ -91,17 +91,6 @@ DIST_INLINE void PeerHealth::watch_lifeline(int descriptor, Lifeline read) {
   list_descriptors();
 }
 
-DIST_INLINE void PeerHealth::forget_lifeline(int descriptor) {
-  const std::lock_guard lock{mutex_};
-  std::erase_if(lifelines_, [&](const Line& line) { return line.descriptor == descriptor; });
-  list_descriptors();
-}
-
-DIST_INLINE void PeerHealth::depart(std::size_t rank) {
-  const std::lock_guard lock{mutex_};
-  note({rank, host_of(rank), "it had finished its work", true});
-}
-
 DIST_INLINE void PeerHealth::watch_helper(std::string_view name, pid_t pid) {
   const std::lock_guard lock{mutex_};
   helpers_.push_back({std::string{name}, detail::ProcessWatch{pid}});
@@ -164,12 +153,6 @@ DIST_INLINE void PeerHealth::note(LostPeer peer) {
   for (const Gone& known : gone_)
     if (known.peer.rank == peer.rank) return;
   gone_.push_back({std::move(peer), detail::monotonic_nanoseconds()});
-}
-
-DIST_INLINE std::string PeerHealth::host_of(std::size_t rank) const {
-  for (const Process& process : processes_)
-    if (process.rank == rank) return process.host;
-  return "unknown";
 }
 
 DIST_INLINE void PeerHealth::list_descriptors() {

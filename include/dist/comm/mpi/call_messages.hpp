@@ -8,6 +8,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/small_messages.hpp>
+#include <dist/comm/mpi/wait.hpp>
 #include <dist/core/pointers.hpp>
 
 namespace dist::mpi::detail {
@@ -55,11 +56,7 @@ class CallMessages {
                     static_cast<int>(meeting_.schedule().to(partner)), tag_, comm_, &sends_[partner]),
           "MPI_Isend");
   }
-  [[nodiscard]] bool are_sent() {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return done != 0;
-  }
+  [[nodiscard]] bool are_sent() { return are_done(sends_); }
   /// Returns whether nothing comes any more.
   bool cancel_receives() noexcept {
     bool all = true;

@@ -266,12 +266,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     meeting_.tell_failures(
         [&](std::size_t partner, const Meeting::Message& message) { calls_->send(partner, message); });
   }
-  void send_to_all(const Notice& notice) {
-    std::vector<std::size_t> peers;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank_) peers.push_back(peer);
-    outbox_.send(comm_, notice_tag, std::as_bytes(std::span{&notice, 1}), peers);
-  }
+  void send_to_all(const Notice& notice) { outbox_.send_to_others(comm_, notice_tag, notice); }
 
   [[noreturn]] void raise(const NoticeFrom& failure) {
     tell_failures();

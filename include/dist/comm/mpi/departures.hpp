@@ -27,7 +27,7 @@ namespace dist::mpi::detail {
 class Departures {
  public:
   /// `tag` is that of the messages about departures, and of no others.
-  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag), rank_(rank_in(comm)), steps_(size_of(comm)) {}
+  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag), steps_(size_of(comm)) {}
   Departures(const Departures&) = delete;
   Departures& operator=(const Departures&) = delete;
 
@@ -46,7 +46,7 @@ class Departures {
   /// This member leaves: it comes to no step from `step` on. Tells the others, and frees the communicator when all have
   /// left, at the latest when MPI is finalised. Does not wait for them. Throws MpiError.
   static void leave(std::unique_ptr<Departures> mine, std::uint64_t step = 0) {
-    mine->tell(step);
+    mine->outbox_.send_to_others(mine->comm_, mine->tag_, step);
     LeftGroups::of_process().add(std::move(mine));
     static_cast<void>(free_left());
   }
@@ -98,20 +98,10 @@ class Departures {
     std::vector<std::unique_ptr<Departures>> groups_;
   };
 
-  void tell(std::uint64_t step) {
-    step_ = step;
-    for (std::size_t peer = 0; peer < steps_.size(); ++peer)
-      if (peer != rank_)
-        check(MPI_Isend(&step_, sizeof(step_), MPI_BYTE, static_cast<int>(peer), tag_, comm_,
-                        &sends_.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Isend");
-  }
   [[nodiscard]] bool is_over() noexcept {
     try {
       look();
-      int sent = 0;
-      check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
-      return sent != 0 && left_ + 1 == steps_.size();
+      return outbox_.has_left() && left_ + 1 == steps_.size();
     } catch (const Error&) {
       return false;  // it is left to MPI_Finalize
     }
@@ -119,11 +109,9 @@ class Departures {
 
   MPI_Comm comm_;
   int tag_;
-  std::size_t rank_;
   std::vector<std::optional<std::uint64_t>> steps_;  // of the members that have left: the first they do not come to
   std::size_t left_ = 0;
-  std::uint64_t step_ = 0;  // what is sent
-  std::vector<MPI_Request> sends_;
+  Outbox outbox_;
 };
 
 }  // namespace dist::mpi::detail

@@ -11,6 +11,7 @@
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
@@ -33,11 +34,8 @@ class Farewell {
   Farewell(std::string_view name, std::size_t worker) {
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    int number = 0;
-    check(MPI_Comm_rank(comm_, &number), "MPI_Comm_rank");
-    rank_ = static_cast<std::size_t>(number);
-    check(MPI_Comm_size(comm_, &number), "MPI_Comm_size");
-    members_.resize(static_cast<std::size_t>(number));
+    rank_ = detail::rank_in(comm_);
+    members_.resize(detail::size_of(comm_));
     Member mine{worker, {}};
     std::copy_n(name.data(), std::min(name.size(), mine.name.size() - 1), mine.name.data());
     check(MPI_Allgather(&mine, sizeof(Member), MPI_BYTE, members_.data(), sizeof(Member), MPI_BYTE, comm_),
@@ -97,12 +95,7 @@ class Farewell {
       check(MPI_Isend(&bytes_[2 * peer + 1], 1, MPI_BYTE, number, 0, comm_, &sends_[peer]), "MPI_Isend");
     }
   }
-  [[nodiscard]] static bool are_done(std::vector<MPI_Request>& requests) {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return done != 0;
-  }
-  [[nodiscard]] bool is_done() { return are_done(receives_) && are_done(sends_); }
+  [[nodiscard]] bool is_done() { return detail::are_done(receives_) && detail::are_done(sends_); }
 
   /// "worker 1 on host east, worker 3 on host west and 12 more".
   [[nodiscard]] std::string missing() {

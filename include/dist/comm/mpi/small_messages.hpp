@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <dist/comm/mpi/api.hpp>
+#include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/pointers.hpp>
 
@@ -28,7 +29,7 @@ void take_messages(MPI_Comm comm, int tag, Take&& take) {
 class Outbox {
  public:
   void send(MPI_Comm comm, int tag, std::span<const std::byte> message, const std::vector<std::size_t>& peers) {
-    std::erase_if(sent_, [](const std::unique_ptr<Sent>& each) { return each->has_left(); });
+    static_cast<void>(has_left());
     Sent& out = *sent_.emplace_back(std::make_unique<Sent>());
     out.bytes.assign(message.begin(), message.end());
     for (const std::size_t peer : peers)
@@ -36,14 +37,26 @@ class Outbox {
                       &out.requests.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend");
   }
+  /// To all other members.
+  template <class Message>
+  void send_to_others(MPI_Comm comm, int tag, const Message& message) {
+    std::vector<std::size_t> peers;
+    for (std::size_t peer = 0; peer < size_of(comm); ++peer)
+      if (peer != rank_in(comm)) peers.push_back(peer);
+    send(comm, tag, std::as_bytes(std::span{&message, 1}), peers);
+  }
+  /// Whether all messages have left. One of which MPI reports an error never does.
+  [[nodiscard]] bool has_left() {
+    std::erase_if(sent_, [](const std::unique_ptr<Sent>& each) {
+      int done = 0;
+      MPI_Testall(static_cast<int>(each->requests.size()), each->requests.data(), &done, MPI_STATUSES_IGNORE);
+      return done != 0;
+    });
+    return sent_.empty();
+  }
 
  private:
   struct Sent {
-    [[nodiscard]] bool has_left() {
-      int done = 0;
-      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-      return done != 0;
-    }
     std::vector<std::byte> bytes;
     std::vector<MPI_Request> requests;
   };

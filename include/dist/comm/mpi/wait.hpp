@@ -26,6 +26,13 @@ namespace detail {
 inline constexpr unsigned spins_on_own_core = 4'000;
 inline constexpr unsigned spins_on_shared_core = 50;
 
+/// Lets MPI work. Throws MpiError.
+[[nodiscard]] inline bool are_done(std::span<MPI_Request> requests) {
+  int done = 0;
+  check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  return done != 0;
+}
+
 /// Calls `done()`, which lets MPI work, until it is true. Calls `look()` about every millisecond, and `late()` once the
 /// time is up; both end the wait by throwing.
 template <class Done, class Look, class Late>

@@ -16,13 +16,7 @@ namespace dist::mpi {
 DIST_INLINE_MPI void wait(std::span<MPI_Request> requests, std::string_view what, std::chrono::nanoseconds timeout,
                           PeerHealth* health) {
   detail::poll_until(
-      detail::spins_on_shared_core, dist::detail::longest_wait(timeout),
-      [&] {
-        int done = 0;
-        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-              "MPI_Testall");
-        return done != 0;
-      },
+      detail::spins_on_shared_core, dist::detail::longest_wait(timeout), [&] { return detail::are_done(requests); },
       [&] {
         if (health != nullptr) health->look();
         SlowWait::note_innermost([&] { return text("for the other workers in ", what); });
