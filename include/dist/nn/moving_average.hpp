@@ -22,6 +22,7 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/optimizers/check.hpp>
+#include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/read.hpp>
@@ -144,13 +145,9 @@ class ZeroDebiasedAverage {
   }
 
  private:
-  template <class E, class Sync, class Agg>
-  using Variable = decltype(std::declval<S&>().template variable<E, Sync, Agg>(Shape{}, E{}, std::string{}));
-
   float decay_;
-  Variable<T, OnWrite, Mean> biased_;
-  decltype(std::declval<S&>().template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, 0,
-                                                                                              std::string{})) updates_;
+  DistributedVariable<T, OnWrite, Mean, typename S::Device> biased_;
+  DistributedVariable<std::int64_t, OnWrite, OnlyFirstReplica, typename S::HostDevice> updates_;
 };
 
 /// What is not made on a strategy, for a sentence.

@@ -124,9 +124,10 @@ class Workspace {
  private:
   static constexpr std::size_t layers = Net::layer_count;
 
+  struct NoOperation {};
   template <class Layer>
   struct OperationOf {
-    struct Type {};
+    using Type = NoOperation;
   };
   template <class Layer>
     requires(!Layer::is_view)
@@ -135,21 +136,12 @@ class Workspace {
   };
   template <std::size_t... Index>
   static auto operations_of(std::index_sequence<Index...>)
-      -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type...>;
+      -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type..., NoOperation>;
   using Operations = decltype(operations_of(std::make_index_sequence<layers>{}));
 
   /// The operation of a layer; for the index `layers`, one that does nothing.
   template <std::size_t Index>
-  struct OperationAtOf {
-    using Type = std::tuple_element_t<Index, Operations>;
-  };
-  template <std::size_t Index>
-    requires(Index == layers)
-  struct OperationAtOf<Index> {
-    struct Type {};
-  };
-  template <std::size_t Index>
-  using OperationAt = typename OperationAtOf<Index>::Type;
+  using OperationAt = std::tuple_element_t<Index, Operations>;
 
   /// The first layer with parameters: nothing before it needs a gradient.
   static constexpr std::size_t first_trained = [] {

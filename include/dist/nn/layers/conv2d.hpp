@@ -44,12 +44,8 @@ struct Conv2D {
 
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
-      constexpr Fans fans{Window * Window * Geometry::channels, Window * Window * Filters};
-      if constexpr (Which == 0) {
-        KernelInitializer::fill(view, fans, stream);
-      } else {
-        BiasInitializer::fill(view, fans, stream);
-      }
+      using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
+      Initializer::fill(view, Fans{Window * Window * Geometry::channels, Window * Window * Filters}, stream);
     }
 
     template <class Backend, class T>

@@ -34,12 +34,8 @@ struct Dense {
 
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
-      constexpr Fans fans{In::elements, Units};
-      if constexpr (Which == 0) {
-        KernelInitializer::fill(view, fans, stream);
-      } else {
-        BiasInitializer::fill(view, fans, stream);
-      }
+      using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
+      Initializer::fill(view, Fans{In::elements, Units}, stream);
     }
 
     template <class Backend, class T>
