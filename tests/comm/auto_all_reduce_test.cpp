@@ -1,6 +1,8 @@
 #include <dist/comm/auto_all_reduce.hpp>
 // optimised
 
+// Between threads it is SharedMemoryAllReduce, as is tested below; that one's test tries every type.
+#define DIST_TEST_FEW_TYPES
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -103,38 +104,32 @@ inline constexpr std::size_t many = 100003;
 // None, one, both sides of a cache line and of what travels with an announcement, and many.
 inline constexpr std::size_t element_counts[] = {0, 1, 7, 64, 65, 1000, many};
 
-/// This replica's elements after their reduction.
-template <class T, class Op>
-dist::Tensor<T> all_reduced(auto& replica, Op op, std::size_t count, const auto& operands) {
-  dist::Tensor<T> values(dist::Shape{count});
-  for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
-  operands.with(replica, values.elements(), [&](auto span) { replica.collectives().all_reduce(op, span); });
-  return values;
+/// Adds to `wrong` how many elements are wrong, if any: templates gather in words what is compared once, because doctest's
+/// macros cost much to compile.
+inline void note(std::string& wrong, std::size_t mistakes, std::string_view operation, std::string_view type,
+                 std::size_t count) {
+  if (mistakes > 0) wrong += dist::text(operation, " of ", count, " ", type, ": ", mistakes, " are wrong; ");
 }
 
 /// One reduction after the other, in one run.
 template <class T, class S, class... AllOps>
 void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
   const Operands<T, S> operands{strategy, count};
-  const auto results = strategy.run([&](auto& replica) {
-    std::vector<dist::Tensor<T>> reduced;
-    (reduced.push_back(all_reduced<T>(replica, ops, count, operands)), ...);
-    return reduced;
-  });
-  CAPTURE(dist::dtype_name<T>);
-  CAPTURE(count);
-  std::size_t which = 0;
-  const auto check = [&]<class Op>(Op) {
-    CAPTURE(Op::name);
-    for (const std::vector<dist::Tensor<T>>& reduced : results) {
-      std::size_t wrong = 0;
+  const auto wrong = strategy.run([&](auto& replica) {
+    std::string wrong_here;
+    dist::Tensor<T> values(dist::Shape{count});
+    const auto reduce = [&]<class Op>(Op op) {
+      for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
+      operands.with(replica, values.elements(), [&](auto span) { replica.collectives().all_reduce(op, span); });
+      std::size_t mistakes = 0;
       for (std::size_t i = 0; i < count; ++i)
-        wrong += reduced[which][i] != expected_reduction<T, Op>(strategy.num_replicas_in_sync(), i);
-      CHECK(wrong == 0);
-    }
-    ++which;
-  };
-  (check(ops), ...);
+        mistakes += values[i] != expected_reduction<T, Op>(replica.num_replicas_in_sync(), i);
+      note(wrong_here, mistakes, Op::name, dist::dtype_name<T>, count);
+    };
+    (reduce(ops), ...);
+    return wrong_here;
+  });
+  for (const std::string& wrong_here : wrong) CHECK(wrong_here == "");
 }
 
 template <class T, class S, class Op>
@@ -464,9 +459,8 @@ void check_halves(S& strategy, Op op, std::size_t count) {
         });
     return result;
   });
-  CAPTURE(dist::dtype_name<T>);
-  CAPTURE(Op::name);
-  CAPTURE(count);
+  const std::string what = dist::text(Op::name, " of ", count, " ", dist::dtype_name<T>);
+  CAPTURE(what);
   // On one replica of all, and reduced and updated by the same.
   std::vector<std::atomic<int>> takers(count);
   std::size_t different = 0;
@@ -545,17 +539,18 @@ std::string stopped_by(std::size_t culprit, S& strategy, Fn&& fn) {
 
 inline bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
+/// What a replica does, of whatever type it is: compiled once are the run of it and the checks.
+template <class S>
+using ReplicaFunction = std::function<void(typename S::Context&)>;
+
 /// The last replica does `odd`, the others `usual`: a CollectiveMismatch names both calls, in every process, and where
 /// there is one the odd replica.
-template <class S, class Usual, class Odd>
-void check_mismatch(S& strategy, std::string_view usual_call, std::string_view odd_call, Usual usual, Odd odd) {
+template <class S>
+void check_mismatch(S& strategy, std::string_view usual_call, std::string_view odd_call,
+                    const ReplicaFunction<S>& usual, const ReplicaFunction<S>& odd) {
   const std::size_t last = strategy.num_replicas_in_sync() - 1;
-  const std::string message = failure_of<dist::CollectiveMismatch>(strategy, [&](auto& replica) {
-    if (replica.replica_id().index() == last)
-      odd(replica);
-    else
-      usual(replica);
-  });
+  const std::string message = failure_of<dist::CollectiveMismatch>(
+      strategy, [&](auto& replica) { (replica.replica_id().index() == last ? odd : usual)(replica); });
   CAPTURE(message);
   if constexpr (has_workers<S>) {
     CHECK(holds(message, "s did not issue the same collectives"));

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,21 +21,6 @@
 #include <support/simulated_workers.hpp>
 
 namespace conformance {
-
-/// A strategy of several workers without MPI.
-class SimulatedStrategy
-    : public dist::StrategyOf<SimulatedStrategy, dist::ThreadReplicas<dist::SharedMemoryAllReduce, dist::Cpu>,
-                              dist::Workers<dist::RingAllReduce, support::SimulatedWorkersNetwork>,
-                              dist::MirroredStore> {
- public:
-  SimulatedStrategy(const support::SimulatedNetwork::Communicator& comm, std::size_t replicas)
-      : StrategyOf(Replicas::with_replicas(replicas), support::SimulatedWorld{comm},
-                   dist::MultiWorkerOptions{.replicas = replicas}) {}
-
-  [[nodiscard]] std::size_t num_workers() const { return workers_part().size(); }
-  [[nodiscard]] std::size_t worker() const { return workers_part().rank(); }
-  [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
-};
 
 /// A worker's way through the subcases of a test case, of which a pass takes one path that no pass before took.
 class Subcases {
@@ -82,6 +66,29 @@ struct SimulatedWorker {
 };
 inline thread_local SimulatedWorker simulated_worker{};
 
+/// A strategy of several workers without MPI.
+class SimulatedStrategy
+    : public dist::StrategyOf<SimulatedStrategy, dist::ThreadReplicas<dist::SharedMemoryAllReduce, dist::Cpu>,
+                              dist::Workers<dist::RingAllReduce, support::SimulatedWorkersNetwork>,
+                              dist::MirroredStore> {
+ public:
+  explicit SimulatedStrategy(std::size_t replicas = 1) : SimulatedStrategy(*simulated_worker.comm, replicas) {}
+  SimulatedStrategy(const support::SimulatedNetwork::Communicator& comm, std::size_t replicas)
+      : StrategyOf(unpinned(replicas), support::SimulatedWorld{comm}, dist::MultiWorkerOptions{.replicas = replicas}) {}
+
+  [[nodiscard]] std::size_t num_workers() const { return workers_part().size(); }
+  [[nodiscard]] std::size_t worker() const { return workers_part().rank(); }
+  [[nodiscard]] std::string describe() const { return "Simulated: " + replicas_part().describe(); }
+
+ private:
+  /// Replicas that do not spin while others run: the workers share the processors.
+  static dist::ThreadedOptions unpinned(std::size_t replicas) {
+    dist::ThreadedOptions options = Replicas::with_replicas(replicas);
+    options.pinned = false;
+    return options;
+  }
+};
+
 class SimulatedSubcase {
  public:
   explicit SimulatedSubcase(const std::string& name) : entered_(simulated_worker.subcases->enter(name)) {}
@@ -96,29 +103,22 @@ class SimulatedSubcase {
   bool entered_;
 };
 
-/// Makes the strategies of so many workers, each with so many replicas.
-template <std::size_t workers, std::size_t replicas>
-struct MakeSimulated {
-  static constexpr std::size_t worker_count = workers;
-
-  static std::unique_ptr<SimulatedStrategy> make() {
-    return std::make_unique<SimulatedStrategy>(*simulated_worker.comm, replicas);
-  }
-};
-
-/// Runs a test case on all workers, as often as it has subcases.
-template <class Maker, class Body>
+/// Runs a test case on 1, 2, 3 and 4 workers, as often as it has subcases.
+template <class Body>
 void on_simulated_workers(Body&& body) {
-  support::SimulatedNetwork network{Maker::worker_count, dist::usual_costs, support::Payload::travels,
-                                    support::RunOn::threads};
-  std::vector<Subcases> subcases(Maker::worker_count);
-  do {
-    network.run([&](const support::SimulatedNetwork::Communicator& comm) {
-      subcases[comm.rank()].begin_pass();
-      simulated_worker = {&comm, &subcases[comm.rank()]};
-      body();
-    });
-  } while (subcases.front().has_more());
+  for (std::size_t workers = 1; workers <= 4; ++workers) {
+    support::SimulatedNetwork network{workers, dist::usual_costs, support::Payload::travels, support::RunOn::threads};
+    std::vector<Subcases> subcases(workers);
+    do {
+      network.run([&](const support::SimulatedNetwork::Communicator& comm) {
+        CAPTURE(workers);
+        CAPTURE(comm.rank());
+        subcases[comm.rank()].begin_pass();
+        simulated_worker = {&comm, &subcases[comm.rank()]};
+        body();
+      });
+    } while (subcases.front().has_more());
+  }
 }
 
 }  // namespace conformance
@@ -126,12 +126,12 @@ void on_simulated_workers(Body&& body) {
 #undef SUBCASE
 #define SUBCASE(name) if (const conformance::SimulatedSubcase DOCTEST_ANONYMOUS(simulated_subcase_){name})
 
-#define DIST_SIMULATED_CASE(body, description, Maker, id)                                                              \
-  template <class Maker>                                                                                               \
-  static void body();                                                                                                  \
-  DOCTEST_TEST_CASE_TEMPLATE_DEFINE(description, Maker, id) { conformance::on_simulated_workers<Maker>(body<Maker>); } \
-  template <class Maker>                                                                                               \
+#define DIST_SIMULATED_CASE(body, description, Type, id)                                                      \
+  template <class Type>                                                                                       \
+  static void body();                                                                                         \
+  DOCTEST_TEST_CASE_TEMPLATE_DEFINE(description, Type, id) { conformance::on_simulated_workers(body<Type>); } \
+  template <class Type>                                                                                       \
   static void body()
 #undef TEST_CASE_TEMPLATE_DEFINE
-#define TEST_CASE_TEMPLATE_DEFINE(description, Maker, id) \
-  DIST_SIMULATED_CASE(DOCTEST_ANONYMOUS(simulated_case_), description, Maker, id)
+#define TEST_CASE_TEMPLATE_DEFINE(description, Type, id) \
+  DIST_SIMULATED_CASE(DOCTEST_ANONYMOUS(simulated_case_), description, Type, id)

@@ -1,4 +1,4 @@
-// What every strategy does, with several workers in one process, which a simulated network joins.
+// What every strategy does, with 1 to 4 workers in one process, which a simulated network joins.
 #include <conformance/simulated.hpp>
 
 #include <doctest/doctest.h>
@@ -10,10 +10,10 @@
 #include <conformance/strategy.hpp>
 #include <dist/comm/messages/message_costs.hpp>
 
-using conformance::MakeSimulated;
+using conformance::Make;
+using Workers = conformance::SimulatedStrategy;
 
-TEST_CASE_TEMPLATE_INSTANTIATE(strategies, MakeSimulated<1, 1>, MakeSimulated<2, 1>, MakeSimulated<3, 1>,
-                               MakeSimulated<4, 1>, MakeSimulated<2, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 
 namespace {
 

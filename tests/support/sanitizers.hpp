@@ -21,8 +21,9 @@
 namespace support {
 
 /// Whether suites try elements of every type. The thread sanitizer looks at accesses, which are the same for all of them,
-/// and a few types compile in a fraction of the time. (What overflows differs from type to type.)
-#ifdef DIST_TEST_THREAD_SANITIZER
+/// and a few types compile in a fraction of the time. (What overflows differs from type to type.) A test whose code does
+/// not depend on the type, or is tried with every type in another test, defines DIST_TEST_FEW_TYPES first.
+#if defined(DIST_TEST_THREAD_SANITIZER) || defined(DIST_TEST_FEW_TYPES)
 inline constexpr bool every_type = false;
 #else
 inline constexpr bool every_type = true;
