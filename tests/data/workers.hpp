@@ -47,9 +47,6 @@ class Meeting {
     const auto decided = [&](const Round& said) { return said.holding > 0 || said.posts == members_; };
     return wait(pass, round, decided).holding > 0;
   }
-  bool all(std::size_t pass, std::size_t round) {
-    return wait(pass, round, [&](const Round& said) { return said.posts == members_; }).holding == members_;
-  }
   /// Of all members and passes.
   [[nodiscard]] std::size_t posts() const {
     const std::lock_guard lock{mutex_};
@@ -96,7 +93,6 @@ class MeetingAgreement {
     }
     [[nodiscard]] bool is_done() const { return posts_ == 0 || meeting_->is_settled(number_, posts_ - 1); }
     bool any() { return meeting_->any(number_, posts_ - 1); }
-    bool all() { return meeting_->all(number_, posts_ - 1); }
     static void note_thrown_by_data(std::string_view) noexcept {}
 
    private:

@@ -14,10 +14,8 @@ TEST_CASE("one process agrees with itself, and asks nobody") {
   CHECK(pass.is_done());
   pass.wait();
   CHECK(pass.any());
-  CHECK(pass.all());
   pass.start(false);
   CHECK_FALSE(pass.any());
-  CHECK_FALSE(pass.all());
 }
 
 TEST_CASE("several processes agree through MPI, pass after pass (spec I24, I25)") {
@@ -27,8 +25,8 @@ TEST_CASE("several processes agree through MPI, pass after pass (spec I24, I25)"
     auto pass = agreement.begin();
     pass.start(world.rank() == 0);
     CHECK(pass.any());
-    pass.start(world.rank() == 0);
-    CHECK(pass.all() == (world.size() == 1));
+    pass.start(world.rank() != 0);
+    CHECK(pass.any() == (world.size() > 1));
     pass.start(false);
     pass.wait();
     CHECK(pass.is_done());

@@ -26,6 +26,7 @@
 #include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
 #include <dist/comm/messages/meeting.hpp>
+#include <dist/comm/messages/polls.hpp>
 #include <dist/comm/network.hpp>
 #include <dist/comm/notice_board.hpp>
 #include <dist/comm/self.hpp>
@@ -49,6 +50,9 @@ class SimulatedMembership {
   [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept { return state_->members[rank]; }
   [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return state_->hosts[rank]; }
   [[nodiscard]] double seconds() const { return state_->comm.seconds(); }
+
+  /// This rank's letters in the group, for what is no collective.
+  [[nodiscard]] const SimulatedNetwork::Communicator& messages() const noexcept { return state_->comm; }
 
   /// Nobody waits for long in virtual time: the network ends a run in which all wait.
   [[nodiscard]] SimulatedMembership with_timeout(std::chrono::nanoseconds) const { return *this; }
@@ -219,41 +223,91 @@ class SimulatedMembership {
 
 static_assert(dist::Network<SimulatedMembership>);
 
-/// How simulated workers agree on the end of their data: each tells all others at once.
+/// How simulated workers agree on the end of their data: by the product's protocol.
 class SimulatedAgreement {
- public:
-  SimulatedAgreement(const SimulatedMembership& all, const dist::NetworkOptions&) : all_(all.duplicate()) {}
+  struct Group {
+    explicit Group(SimulatedMembership members) : all(std::move(members)), polls(all.rank(), all.size()) {}
 
-  /// Each question is a collective call, so that an answer comes when all have asked.
+    void send(std::size_t to, const dist::detail::Polls::Message& message) {
+      all.messages().post(std::as_bytes(std::span{&message, 1}).first(message.bytes()), all.worker(to));
+    }
+    /// Waits until `done()`. Throws what a member that failed said.
+    template <class Done>
+    void wait_until(std::uint64_t pass, Done&& done) {
+      while (true) {
+        while (all.messages().take([&](std::size_t, std::span<const std::byte> letter) {
+          dist::detail::Polls::Message message;
+          std::memcpy(static_cast<void*>(&message), letter.data(), letter.size());
+          polls.hear(message);
+        })) {
+        }
+        polls.advance(pass, sender());
+        if (done()) return;
+        if (const auto* const stop = polls.find_stop(pass))
+          throw dist::PeerError(all.worker(stop->who), all.host(stop->who), stop->why.data());
+        all.messages().await_posted();
+      }
+    }
+    struct Sender {
+      Group* group;
+      void operator()(std::size_t partner, const dist::detail::Polls::Message& message) const {
+        group->send(group->polls.schedule().to(partner), message);
+      }
+    };
+    [[nodiscard]] Sender sender() { return {this}; }
+
+    SimulatedMembership all;
+    dist::detail::Polls polls;
+  };
+
+ public:
+  SimulatedAgreement(const SimulatedMembership& all, const dist::NetworkOptions&)
+      : group_(std::make_shared<Group>(all.duplicate())) {}
+
   class Pass {
    public:
-    explicit Pass(const SimulatedMembership& all) : all_(all) {}
+    explicit Pass(std::shared_ptr<Group> group) : group_(std::move(group)), number_(group_->polls.begin()) {}
+    Pass(Pass&&) noexcept = default;
+    Pass& operator=(Pass&& other) noexcept {
+      std::swap(group_, other.group_);
+      std::swap(number_, other.number_);
+      return *this;
+    }
+    ~Pass() {
+      if (group_ != nullptr) group_->polls.end(number_);
+    }
 
     void start(bool holds) {
-      std::vector<std::uint8_t> answers(all_.size());
-      dist::HalvingDoublingAllReduce::On<SimulatedMembership>{all_}.exchange(
-          "end of the data", static_cast<std::uint8_t>(holds), std::span{answers});
-      any_ = std::find(answers.begin(), answers.end(), 1) != answers.end();
-      all_hold_ = std::find(answers.begin(), answers.end(), 0) == answers.end();
+      wait();
+      group_->polls.ask(number_, holds, group_->sender());
     }
-    static void wait() noexcept {}
-    [[nodiscard]] static bool is_done() noexcept { return true; }
-    [[nodiscard]] bool any() const noexcept { return any_; }
-    [[nodiscard]] bool all() const noexcept { return all_hold_; }
+    void wait() {
+      group_->wait_until(number_, [&] { return group_->polls.is_settled(number_); });
+    }
+    [[nodiscard]] bool is_done() const noexcept { return group_->polls.is_settled(number_); }
+    [[nodiscard]] bool any() {
+      group_->wait_until(number_, [&] { return group_->polls.knows_answer(number_); });
+      return group_->polls.answer(number_);
+    }
     static void note_thrown_by_data(std::string_view) noexcept {}
 
    private:
-    SimulatedMembership all_;
-    bool any_ = false;
-    bool all_hold_ = false;
+    std::shared_ptr<Group> group_;
+    std::uint64_t number_;
   };
 
-  [[nodiscard]] Pass begin() const { return Pass{all_}; }
-  void abandon(std::string_view why) const noexcept { all_.abandon(dist::FailureNotice{std::string{why}}); }
+  [[nodiscard]] Pass begin() const { return Pass{group_}; }
+  void abandon(std::string_view why) const noexcept {
+    const std::uint64_t pass = group_->polls.begin();
+    if (const auto message = group_->polls.fail(pass, why))
+      for (std::size_t peer = 0; peer < group_->all.size(); ++peer)
+        if (peer != group_->all.rank()) group_->send(peer, *message);
+    group_->polls.end(pass);
+  }
   [[nodiscard]] static std::string thrown_by_data() { return ""; }
 
  private:
-  SimulatedMembership all_;
+  std::shared_ptr<Group> group_;
 };
 
 /// The workers of a run of a simulated network.

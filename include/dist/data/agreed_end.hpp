@@ -14,8 +14,8 @@ namespace dist::data {
 /// The end of one pass, where all workers meet (spec I24, I25): with Remainder::keep a step runs if any worker has data
 /// for it, with Remainder::drop if all have.
 ///
-/// A worker that has data knows the answer of `keep` beforehand. It starts the question and goes on, so that the others'
-/// answers arrive while it computes; only a worker without data waits for them. Where all workers' data are infinite
+/// A worker that has data knows the answer of `keep` beforehand, and one without data that of `drop`. It starts the
+/// question and goes on, so that the others' answers arrive while it computes; only the others wait for them. Where all workers' data are infinite
 /// nothing is asked after the first step (spec I23).
 template <Agreement A>
 class AgreedEnd {
@@ -53,13 +53,12 @@ class AgreedEnd {
   /// Every worker asks, whatever its own data are: a shard may be empty where those of the others repeat for ever.
   bool all_are_endless(bool has_data) {
     if constexpr (std::same_as<A, NoAgreement>) return false;
-    pass_.start(is_infinite_ && has_data);
-    return pass_.all();
+    return !any(!is_infinite_ || !has_data);
   }
-  bool agree(bool has_data) {
-    pass_.start(has_data);
-    if (last_step_ == Remainder::drop) return pass_.all();
-    return has_data || pass_.any();
+  bool agree(bool has_data) { return last_step_ == Remainder::drop ? !any(!has_data) : any(has_data); }
+  bool any(bool holds) {
+    pass_.start(holds);
+    return pass_.any();
   }
   static bool goes_on(bool has_data) {
     if (!has_data)

@@ -9,9 +9,10 @@
 namespace dist::data {
 
 /// One worker's part in what is agreed on in one pass over the data: Work that is started again for each question.
-/// `start(holds)` says whether something holds on this worker and does not wait for what the others say: `wait()` does,
-/// and `any()` and `all()` only until that decides whether it holds on one of the workers, or on all. The next `start`
-/// waits for what was started before.
+/// `start(holds)` asks whether something holds on any worker, on this one or not, and does not wait for what the others
+/// say: `wait()` does, and `any()` only until that gives the answer. The next `start` waits for what was started before.
+/// A worker on which it holds has the answer and may go on. Every other one waits for it first, because it may have to pass
+/// on what it hears. Whether something holds on all is whether it fails to hold on any.
 ///
 /// All workers start equally often. A pass may end before what it started is done, and takes it back without waiting.
 /// A wait ends at a deadline, or when a worker is gone, with an exception; the pass is over then.
@@ -21,7 +22,6 @@ template <class P>
 concept AgreementPass = Work<P> && requires(P pass, bool holds, std::string_view what) {
   pass.start(holds);
   { pass.any() } -> std::same_as<bool>;
-  { pass.all() } -> std::same_as<bool>;
   pass.note_thrown_by_data(what);
 };
 
@@ -40,7 +40,6 @@ struct NoAgreement {
     static void wait() noexcept {}
     [[nodiscard]] static bool is_done() noexcept { return true; }
     [[nodiscard]] bool any() const noexcept { return holds_; }
-    [[nodiscard]] bool all() const noexcept { return holds_; }
     static void note_thrown_by_data(std::string_view) noexcept {}
 
    private:

@@ -33,7 +33,6 @@ class WorkerAgreement {
       if (between_) between_->note_thrown_by_data(what);
     }
     [[nodiscard]] bool any() { return between_ ? between_->any() : alone_.any(); }
-    [[nodiscard]] bool all() { return between_ ? between_->all() : alone_.all(); }
 
    private:
     std::optional<typename Between::Pass> between_;

@@ -11,24 +11,27 @@ using dist::detail::Dissemination;
 
 namespace {
 
-std::vector<Dissemination> schedules(std::size_t members) {
+std::vector<Dissemination> schedules(std::size_t members, std::size_t radix) {
   std::vector<Dissemination> all;
-  for (std::size_t rank = 0; rank < members; ++rank) all.emplace_back(rank, members);
+  for (std::size_t rank = 0; rank < members; ++rank) all.emplace_back(rank, members, radix);
   return all;
 }
 
 }  // namespace
 
 TEST_CASE("after the last round every member knows of every one") {
-  for (std::size_t members = 1; members <= 70; ++members) {
+  for (std::size_t number = 2; number < 2 * 71; ++number) {
+    const std::size_t members = number / 2;
+    const std::size_t radix = number % 2 == 0 ? 2 : 4;
     CAPTURE(members);
-    const std::vector<Dissemination> all = schedules(members);
+    CAPTURE(radix);
+    const std::vector<Dissemination> all = schedules(members, radix);
     std::vector<std::set<std::size_t>> known(members);
     for (std::size_t rank = 0; rank < members; ++rank) known[rank] = {rank};
     for (std::size_t round = 0; round < all[0].rounds(); ++round) {
       const std::vector<std::set<std::size_t>> before = known;
       for (std::size_t rank = 0; rank < members; ++rank)
-        for (std::size_t i = Dissemination::begin(round); i < all[rank].end(round); ++i) {
+        for (std::size_t i = all[rank].begin(round); i < all[rank].end(round); ++i) {
           const std::size_t from = all[rank].from(i);
           CHECK(all[from].to(i) == rank);
           known[rank].insert(before[from].begin(), before[from].end());

@@ -3,6 +3,7 @@
 // optimised
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +20,14 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/data/agreed_end.hpp>
+#include <dist/data/cardinality.hpp>
+#include <dist/data/remainder.hpp>
 
 #include <support/sanitizers.hpp>
 #include <support/simulated_meeting.hpp>
 #include <support/simulated_network.hpp>
+#include <support/simulated_workers.hpp>
 
 namespace {
 
@@ -198,6 +203,33 @@ TEST_CASE("an agreement takes at most 2 log2(P) messages a member, one after the
     CHECK(static_cast<double>(cost.messages) <= 2 * std::log2(ranks));
     const double of_one = ethernet.latency + ethernet.per_byte * sizeof(dist::detail::Meeting::Message);
     CHECK(cost.seconds == about(static_cast<double>(partners) * of_one));
+  }
+}
+
+TEST_CASE("the end of the data is agreed on with at most 2 log2(P) messages a member for each step") {
+  for (const std::size_t ranks : some_ranks) {
+    CAPTURE(ranks);
+    SimulatedNetwork network{ranks, ethernet};
+    std::size_t wrong = 0;
+    static_cast<void>(network.run([&](const SimulatedNetwork::Communicator& comm) {
+      const support::SimulatedMembership all{comm};
+      dist::data::AgreedEnd end{support::SimulatedAgreement{all, {}}, dist::data::Cardinality::unknown(),
+                                dist::data::Remainder::keep};
+      std::size_t steps = 0;
+      while (end.runs(steps < comm.rank() % 3)) ++steps;
+      wrong += steps != std::min<std::size_t>(ranks - 1, 2);
+    }));
+    CHECK(wrong == 0);
+    const std::size_t partners = dist::detail::Dissemination{0, ranks}.partners();
+    const std::size_t questions = 2 + std::min<std::size_t>(ranks - 1, 2);
+    // What a group of simulated ranks takes to be made comes once.
+    SimulatedNetwork alone{ranks, ethernet};
+    static_cast<void>(alone.run([](const SimulatedNetwork::Communicator& comm) {
+      const support::SimulatedMembership all{comm};
+      static_cast<void>(support::SimulatedAgreement{all, {}});
+    }));
+    CHECK(network.messages() - alone.messages() == ranks * partners * questions);
+    CHECK(static_cast<double>(partners) <= 2 * std::log2(ranks));
   }
 }
 

@@ -51,8 +51,10 @@ TEST_CASE("what is asked holds on one of the workers, on all, or on none (spec I
     const bool mine = (round >> workers.rank() & 1) != 0;
     const std::size_t holding = round & ((1U << workers.size()) - 1);
     pass.start(mine);
-    if (round % 3 == 0) CHECK(pass.any() == (holding != 0));
-    if (round % 3 != 1) CHECK(pass.all() == (holding == (1U << workers.size()) - 1));
+    CHECK(pass.any() == (holding != 0));
+    if (round % 3 == 0) pass.wait();
+    pass.start(!mine);
+    CHECK(pass.any() == (holding != (1U << workers.size()) - 1));
   }
 }
 
@@ -71,7 +73,6 @@ TEST_CASE("a question is work: it is done when all have answered, and may be wai
   CHECK(pass.is_done());
   pass.wait();
   CHECK(pass.any());
-  CHECK(pass.all());
 }
 
 TEST_CASE("workers with data of different length end in the same step (spec I24, I25)") {
@@ -273,7 +274,8 @@ TEST_CASE("a worker that has left is not waited for, but for its last votes (spe
     Agreement::Pass pass = agreement.begin();
     if (workers.rank() == last && last > 0) std::this_thread::sleep_for(5ms);
     pass.start(workers.rank() == 0);
-    CHECK((workers.rank() == 0 ? pass.any() : !pass.all()));
+    CHECK(pass.any());
+    if (workers.rank() > 0) pass.wait();
   }
 }
 
@@ -299,5 +301,5 @@ TEST_CASE("an agreement outlives what it was made of, and may be copied") {
   Agreement::Pass other = agreement.begin();
   pass = std::move(other);
   pass.start(true);
-  CHECK(pass.all());
+  CHECK(pass.any());
 }

@@ -13,26 +13,25 @@ namespace dist::detail {
 /// above it, and hears from those below. What it hears overlaps where the number of members is no power of 4: joining the
 /// same twice must do no harm.
 ///
-/// A member sends at most 1.5 log2(P) rounded up to whole rounds, never more than 2 log2(P), messages. Radix 2 would
+/// With this radix a member sends at most 1.5 log2(P) rounded up to whole rounds, never more than 2 log2(P), messages. Radix 2 would
 /// send fewer, log2(P), in twice as many rounds, and messages of one round travel at the same time. Up to four members
-/// all talk to each other directly.
+/// all talk to each other directly; tests take radix 2, with which three members pass things on.
 class Dissemination {
  public:
-  static constexpr std::size_t radix = 4;
-
-  Dissemination(std::size_t rank, std::size_t members) : rank_(rank), members_(members) {
-    DIST_EXPECT(rank < members);
+  Dissemination(std::size_t rank, std::size_t members, std::size_t radix = 4)
+      : rank_(rank), members_(members), per_round_(radix - 1) {
+    DIST_EXPECT(rank < members && radix >= 2);
     for (std::size_t stride = 1; stride < members; stride *= radix)
       for (std::size_t times = 1; times < radix && times * stride < members; ++times)
         distances_.push_back(times * stride);
   }
 
   [[nodiscard]] std::size_t members() const noexcept { return members_; }
-  [[nodiscard]] std::size_t rounds() const noexcept { return (distances_.size() + radix - 2) / (radix - 1); }
+  [[nodiscard]] std::size_t rounds() const noexcept { return (distances_.size() + per_round_ - 1) / per_round_; }
   /// The partners of all rounds are numbered in their order: those of a round are [`begin(round)`, `end(round)`). No
   /// two of them are the same member.
   [[nodiscard]] std::size_t partners() const noexcept { return distances_.size(); }
-  [[nodiscard]] static std::size_t begin(std::size_t round) noexcept { return round * (radix - 1); }
+  [[nodiscard]] std::size_t begin(std::size_t round) const noexcept { return round * per_round_; }
   [[nodiscard]] std::size_t end(std::size_t round) const noexcept {
     return std::min(begin(round + 1), distances_.size());
   }
@@ -46,13 +45,14 @@ class Dissemination {
   }
   /// How many members a message of this partner speaks for: its sender and those below.
   [[nodiscard]] std::size_t speaks_for(std::size_t number) const noexcept {
-    const std::size_t stride = distances_[begin(number / (radix - 1))];
+    const std::size_t stride = distances_[begin(number / per_round_)];
     return std::min(stride, members_ - distances_[number]);
   }
 
  private:
   std::size_t rank_;
   std::size_t members_;
+  std::size_t per_round_;  // partners, but for the last round
   std::vector<std::size_t> distances_;
 };
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,12 +12,13 @@
 
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/messages/polls.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/communicator.hpp>
 #include <dist/comm/mpi/departures.hpp>
 #include <dist/comm/mpi/environment.hpp>
+#include <dist/comm/mpi/small_messages.hpp>
 #include <dist/comm/mpi/wait.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
@@ -32,36 +33,14 @@ struct AgreementOptions {
 
 namespace detail {
 
-/// The vote of one member on one question, and what it hears from the others.
-struct Votes {
-  enum class Vote : unsigned char { no, yes, failed };
-  /// Only a vote that failed has a text, and is sent with it.
-  struct Message {
-    Vote vote = Vote::no;
-    std::array<char, 1023> why{};
-  };
-
-  explicit Votes(std::size_t members)
-      : heard(members), receives(members, MPI_REQUEST_NULL), sends(members, MPI_REQUEST_NULL) {}
-
-  [[nodiscard]] bool are_settled() { return is_done(receives) && is_done(sends); }
-  [[nodiscard]] static bool is_done(std::vector<MPI_Request>& requests) {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return done != 0;
-  }
-
-  Message said;
-  std::vector<Message> heard;
-  std::vector<MPI_Request> receives;
-  std::vector<MPI_Request> sends;
-};
-
-/// What the passes of one member have in common: a communicator that carries only votes.
+/// What the passes of one member have in common: a communicator that carries only their messages.
 class AgreementGroup {
  public:
   AgreementGroup(const Communicator& workers, const AgreementOptions& options)
-      : workers_(workers), health_(options.health), timeout_(dist::detail::longest_wait(options.timeout)) {
+      : workers_(workers),
+        health_(options.health),
+        timeout_(dist::detail::longest_wait(options.timeout)),
+        polls_(workers.rank(), workers.size()) {
     permit_.require("an agreement of workers");
     MPI_Request request = MPI_REQUEST_NULL;
     auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
@@ -75,216 +54,176 @@ class AgreementGroup {
     comm_ = *made;
     departures_ = std::make_unique<Departures>(comm_, departure_tag);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    // The first messages of two processes connect them, which takes both.
-    auto votes = std::make_unique<Votes>(size());
-    try {
-      start(*votes, Votes::Vote::yes, connecting_tag);
-      settle(*votes);
-    } catch (...) {
-      keep(std::move(votes));
-      throw;
-    }
+    // Nobody goes on before all have the communicator, because that may take all.
+    const std::uint64_t first = begin();
+    ask(first, false);
+    settle(first);
+    end(first);
   }
   AgreementGroup(const AgreementGroup&) = delete;
   AgreementGroup& operator=(const AgreementGroup&) = delete;
   ~AgreementGroup() {
-    if (is_running() && std::uncaught_exceptions() == 0) {
-      leave();
-      if (!broken_) finish_left();
-    }
-    for (std::unique_ptr<Votes>& votes : left_) keep(std::move(votes));
-  }
-
-  [[nodiscard]] std::size_t size() const noexcept { return workers_.size(); }
-
-  /// The members begin their passes in the same order, so that they give them the same tags.
-  [[nodiscard]] int next_tag() noexcept {
-    constexpr std::uint64_t tags = 16'000;
-    return static_cast<int>(connecting_tag + 1 + passes_++ % tags);
-  }
-
-  void start(Votes& votes, Votes::Vote said, int tag) {
-    permit_.require("an agreement of workers");
-    votes.said.vote = said;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != workers_.rank())
-        check(MPI_Irecv(&votes.heard[peer], sizeof(Votes::Message), MPI_BYTE, static_cast<int>(peer), tag, comm_,
-                        &votes.receives[peer]),
-              "MPI_Irecv");
-    send(votes, tag, 1);
-  }
-
-  /// Waits for the votes of all. Returns whether all say yes.
-  bool settle(Votes& votes) {
-    wait_until(votes, [&] { return votes.are_settled(); });
-    bool all = votes.said.vote == Votes::Vote::yes;
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == workers_.rank()) continue;
-      require_success(votes, peer);
-      all = all && votes.heard[peer].vote == Votes::Vote::yes;
-    }
-    return all;
-  }
-  /// Waits until one has said yes or all have said no.
-  bool find_yes(Votes& votes) {
-    if (votes.said.vote == Votes::Vote::yes) return true;
-    bool found = false;
-    wait_until(votes, [&] {
-      bool all_came = true;
-      for (std::size_t peer = 0; peer < size() && !found; ++peer) {
-        if (peer == workers_.rank()) continue;
-        const bool came = has_come(votes, peer);
-        if (came) require_success(votes, peer);
-        found = came && votes.heard[peer].vote == Votes::Vote::yes;
-        all_came = all_came && came;
-      }
-      return found || all_came;
-    });
-    return found;
-  }
-
-  /// Takes over the messages that are on their way at the end of a pass.
-  void leave(std::unique_ptr<Votes> votes) {
-    left_.push_back(std::move(votes));
-    finish_left_now();
-  }
-  /// Tells the members that wait for this one's next vote in a pass that there will be none, and why. A text that does
-  /// not fit is cut.
-  void fail(int tag, std::string_view why) {
-    broken_ = true;
-    Votes& votes = *left_.emplace_back(std::make_unique<Votes>(size()));
-    votes.said.vote = Votes::Vote::failed;
-    const std::size_t length = std::min(why.size(), votes.said.why.size() - 1);
-    std::memcpy(votes.said.why.data(), why.data(), length);
-    send(votes, tag, offsetof(Votes::Message, why) + length);
-  }
-  /// What the data of this member threw in its last pass, if that ended the pass.
-  [[nodiscard]] const std::string& thrown_by_data() const noexcept { return thrown_by_data_; }
-  void set_thrown_by_data(std::string what) noexcept { thrown_by_data_ = std::move(what); }
-
- private:
-  static constexpr int connecting_tag = 16'500;  // no tag of a Communicator, and not above those that every MPI has
-  static constexpr int departure_tag = 1;
-
-  void send(Votes& votes, int tag, std::size_t bytes) {
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != workers_.rank())
-        check(MPI_Isend(&votes.said, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(peer), tag, comm_,
-                        &votes.sends[peer]),
-              "MPI_Isend");
-  }
-
-  [[nodiscard]] static bool has_come(Votes& votes, std::size_t peer) {
-    int done = 0;
-    check(MPI_Test(&votes.receives[peer], &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return done != 0;
-  }
-
-  /// Messages may still come, and must find their place.
-  static void keep(std::unique_ptr<Votes> votes) {
-    static std::vector<std::unique_ptr<Votes>> kept_until_the_process_ends;
-    kept_until_the_process_ends.push_back(std::move(votes));
-  }
-
-  template <class Done>
-  void wait_until(Votes& votes, Done&& done) {
-    try {
-      poll_until(
-          spins_on_shared_core, timeout_, done, [&] { look(votes); }, [&] { throw_late(votes); });
-    } catch (...) {
-      broken_ = true;
-      throw;
-    }
-  }
-
-  /// Called about every millisecond: throws if a member is lost, or has left instead of posting.
-  void look(Votes& votes) {
-    workers_.look_for_failures();
-    look_for_departures(votes);
-    for (std::size_t peer = 0; peer < size(); ++peer) {
-      if (peer == workers_.rank()) continue;
-      if (has_come(votes, peer))
-        require_success(votes, peer);
-      else if (health_ != nullptr)
-        health_->look(workers_.worker(peer));
-    }
-  }
-
-  void require_success(Votes& votes, std::size_t peer) {
-    if (votes.heard[peer].vote != Votes::Vote::failed) return;
-    broken_ = true;
-    look_for_departures(votes);        // perhaps it failed because another one has left
-    workers_.look_for_failures(true);  // what it told the group is more precise
-    throw PeerError(workers_.worker(peer), workers_.host(peer), votes.heard[peer].why.data());
-  }
-
-  /// Throws if a member has left instead of posting.
-  void look_for_departures(Votes& votes) {
-    departures_->look();
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (departures_->has_left(peer) && !has_come(votes, peer))
-        throw CollectiveMismatch("The workers do not make the same loops over distributed data",
-                                 text(name(workers_.rank()), " asks the others whether there is a next step, but ",
-                                      name(peer), " has ended its strategy"),
-                                 "Let all workers make the same loops, and end together");
-  }
-  [[nodiscard]] std::string name(std::size_t peer) const {
-    return text("worker ", workers_.worker(peer), " (host ", workers_.host(peer), ")");
-  }
-
-  [[noreturn]] void throw_late(Votes& votes) {
-    std::string missing;
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != workers_.rank() && !has_come(votes, peer))
-        missing +=
-            text(missing.empty() ? "worker " : ", worker ", workers_.worker(peer), " on host ", workers_.host(peer));
-    throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
-                           text("no word of ", missing, " in ", static_cast<double>(timeout_) * 1e-9, " s"),
-                           "Let all workers make the same loops over distributed data, or give a longer timeout");
-  }
-
-  void finish_left_now() {
-    std::erase_if(left_, [](const std::unique_ptr<Votes>& votes) { return votes->are_settled(); });
-  }
-  void leave() noexcept {
+    if (!is_running() || std::uncaught_exceptions() != 0) return;
     try {
       Departures::leave(std::move(departures_));
     } catch (...) {
       // The others find out by their deadline.
     }
   }
-  /// The votes of other members at the end of a pass arrive soon, if they are well.
-  void finish_left() noexcept {
-    constexpr std::int64_t second = 1'000'000'000;
-    bool late = false;
-    try {
-      poll_until(
-          spins_on_shared_core, second, [&] { return finish_left_now(), left_.empty() || late; }, [] {},
-          [&] { late = true; });
-    } catch (const Error&) {
-      // Those that are still to come are kept.
+
+  [[nodiscard]] std::uint64_t begin() { return polls_.begin(); }
+  void end(std::uint64_t pass) noexcept { polls_.end(pass); }
+
+  void ask(std::uint64_t pass, bool holds) {
+    permit_.require("an agreement of workers");
+    polls_.ask(pass, holds, [this](std::size_t partner, const Message& message) { send(partner, message); });
+  }
+  /// Waits until the messages about the last question of a pass have come.
+  void settle(std::uint64_t pass) {
+    wait_until(pass, [&] { return polls_.is_settled(pass); });
+  }
+  [[nodiscard]] bool is_settled(std::uint64_t pass) {
+    take(pass);
+    return polls_.is_settled(pass);
+  }
+  /// Waits for the answer to the last question of a pass.
+  [[nodiscard]] bool answer(std::uint64_t pass) {
+    wait_until(pass, [&] { return polls_.knows_answer(pass); });
+    return polls_.answer(pass);
+  }
+  [[nodiscard]] bool knows_answer(std::uint64_t pass) const noexcept { return polls_.knows_answer(pass); }
+  /// Tells the members that wait for this one's next word in a pass that there will be none, and why.
+  void fail(std::uint64_t pass, std::string_view why) {
+    if (const std::optional<Message> message = polls_.fail(pass, why)) send_to_all(*message);
+  }
+  /// What the data of this member threw in its last pass, if that ended the pass.
+  [[nodiscard]] const std::string& thrown_by_data() const noexcept { return thrown_by_data_; }
+  void set_thrown_by_data(std::string what) noexcept { thrown_by_data_ = std::move(what); }
+
+ private:
+  using Polls = dist::detail::Polls;
+  using Message = Polls::Message;
+
+  static constexpr int departure_tag = 1;
+  static constexpr int message_tag = 2;
+  /// Members that hear from a late one themselves give up before those that hear of it through them, and name it.
+  static constexpr std::int64_t direct_word = 200'000'000;
+
+  [[nodiscard]] static std::span<const std::byte> bytes_of(const Message& message) noexcept {
+    return {reinterpret_cast<const std::byte*>(&message), message.bytes()};
+  }
+  void send(std::size_t partner, const Message& message) {
+    outbox_.send(comm_, message_tag, bytes_of(message), {polls_.schedule().to(partner)});
+  }
+  void send_to_all(const Message& message) {
+    std::vector<std::size_t> peers;
+    for (std::size_t peer = 0; peer < workers_.size(); ++peer)
+      if (peer != workers_.rank()) peers.push_back(peer);
+    outbox_.send(comm_, message_tag, bytes_of(message), peers);
+  }
+
+  void take(std::uint64_t pass) {
+    take_messages<Message>(comm_, message_tag, [&](std::size_t, const Message& message) { polls_.hear(message); });
+    polls_.advance(pass, [this](std::size_t partner, const Message& message) { send(partner, message); });
+  }
+  template <class Done>
+  void wait_until(std::uint64_t pass, Done&& done) {
+    if (done()) return;
+    std::int64_t late_since = 0;
+    const auto has_ended = [&] {
+      take(pass);
+      if (done()) return true;
+      if (const Message* const stop = polls_.find_stop(pass)) throw_stopped(*stop);
+      return false;
+    };
+    const auto late = [&] {
+      const std::int64_t now = dist::detail::monotonic_nanoseconds();
+      if (late_since == 0) late_since = now;
+      give_up(pass, now - late_since > direct_word);
+    };
+    poll_until(
+        spins_on_shared_core, timeout_, has_ended, [&] { look(pass); }, late);
+  }
+
+  /// Called about every millisecond: throws if a member is lost, or has left instead of answering.
+  void look(std::uint64_t pass) {
+    workers_.look_for_failures();
+    departures_->look();
+    take(pass);  // what a member said before it left
+    std::optional<std::size_t> left;
+    polls_.for_each_awaited(pass, [&](std::size_t peer, std::size_t) {
+      if (departures_->has_left(peer)) left = peer;
+    });
+    if (left && polls_.find_stop(pass) == nullptr) stop(pass, Polls::Kind::left, *left);
+    if (const Message* const stop = polls_.find_stop(pass)) throw_stopped(*stop);
+    if (health_ == nullptr) return;
+    for_each_missing(pass, [&](std::size_t peer, bool) { health_->look(workers_.worker(peer)); });
+  }
+  /// Calls `visit(peer, is_certain)` for each one that may not have come to the last question of a pass.
+  template <class Visit>
+  void for_each_missing(std::uint64_t pass, Visit&& visit) const {
+    const std::size_t size = workers_.size();
+    polls_.for_each_awaited(pass, [&](std::size_t peer, std::size_t speaks_for) {
+      for (std::size_t below = 0; below < speaks_for; ++below) visit((peer + size - below) % size, speaks_for == 1);
+    });
+  }
+  /// This member has seen that `who` does not come.
+  void stop(std::uint64_t pass, Polls::Kind kind, std::size_t who) { send_to_all(polls_.stop(pass, kind, who)); }
+  /// The time is up. Returns where this member does not know who is late, and others may, unless it `knows_no_better`.
+  void give_up(std::uint64_t pass, bool knows_no_better) {
+    constexpr std::size_t most_names = 8;
+    std::string names;
+    std::size_t count = 0;
+    std::optional<std::size_t> late;
+    for_each_missing(pass, [&](std::size_t peer, bool is_certain) {
+      if (is_certain) late = peer;
+      if (++count <= most_names) names += text(names.empty() ? "" : ", ", place(peer));
+    });
+    if (late) {
+      stop(pass, Polls::Kind::late, *late);
+      throw_late(place(*late));
     }
+    if (count > most_names) names += text(" and ", count - most_names, " others");
+    if (knows_no_better) throw_late(text("at least one of ", names));
+  }
+
+  [[nodiscard]] std::string place(std::size_t peer) const {
+    return text("worker ", workers_.worker(peer), " on host ", workers_.host(peer));
+  }
+  [[nodiscard]] std::string name(std::size_t peer) const {
+    return text("worker ", workers_.worker(peer), " (host ", workers_.host(peer), ")");
+  }
+  [[noreturn]] void throw_stopped(const Message& stop) {
+    if (stop.kind == Polls::Kind::late) throw_late(place(stop.who));
+    if (stop.kind == Polls::Kind::left)
+      throw CollectiveMismatch("The workers do not make the same loops over distributed data",
+                               text(name(workers_.rank()), " asks the others whether there is a next step, but ",
+                                    name(stop.who), " has ended its strategy"),
+                               "Let all workers make the same loops, and end together");
+    workers_.look_for_failures(true);  // what it told the group is more precise
+    throw PeerError(workers_.worker(stop.who), workers_.host(stop.who), stop.why.data());
+  }
+  [[noreturn]] void throw_late(std::string_view missing) const {
+    throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
+                           text("no word of ", missing, " in ", static_cast<double>(timeout_) * 1e-9, " s"),
+                           "Let all workers make the same loops over distributed data, or give a longer timeout");
   }
 
   Communicator workers_;
   PeerHealth* health_;
   std::int64_t timeout_;
+  Polls polls_;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::unique_ptr<Departures> departures_;
-  std::uint64_t passes_ = 0;
-  std::vector<std::unique_ptr<Votes>> left_;
+  Outbox outbox_;
   std::string thrown_by_data_;
-  bool broken_ = false;
 };
 
 }  // namespace detail
 
-/// Lets the workers of a distributed dataset agree on its end, through MPI: a data::Agreement.
-///
-/// Every member sends every other one a byte, so that an answer needs only that the others have asked: a
-/// member that has voted may compute, or wait in shared memory for one that waits for the answer here. (Members of a
-/// reduction in a tree, such as MPI_Iallreduce, would have to come back to MPI to pass on what they heard.)
+/// Lets the workers of a distributed dataset find out whether something holds on any of them, through MPI: a
+/// data::Agreement over `detail::Polls`, with at most 2 log2(P) messages of some bytes a member for each question.
 ///
 /// Waits end by DeadlineExceeded, which names the missing members; by Unavailable, where PeerHealth knows that a member
 /// is gone; by CollectiveMismatch, where a member's last copy went; by PeerError, where an exception ended a member's
@@ -295,52 +234,47 @@ class Agreement {
   class Pass {
    public:
     explicit Pass(std::shared_ptr<detail::AgreementGroup> group)
-        : group_(std::move(group)),
-          votes_(std::make_unique<detail::Votes>(group_->size())),
-          tag_(group_->next_tag()),
-          exceptions_(std::uncaught_exceptions()) {}
+        : group_(std::move(group)), number_(group_->begin()), exceptions_(std::uncaught_exceptions()) {}
     Pass(Pass&&) noexcept = default;
     Pass& operator=(Pass&& other) noexcept {
       std::swap(group_, other.group_);
-      std::swap(votes_, other.votes_);
-      std::swap(tag_, other.tag_);
+      std::swap(number_, other.number_);
       std::swap(exceptions_, other.exceptions_);
       std::swap(thrown_by_data_, other.thrown_by_data_);
       return *this;
     }
     ~Pass() {
-      if (votes_ == nullptr || !is_running()) return;
+      if (group_ == nullptr || !is_running()) return;
       try {
-        group_->leave(std::move(votes_));
-        if (std::uncaught_exceptions() <= exceptions_) return;
-        // What the body of the loop threw cannot be read here.
-        group_->fail(tag_, thrown_by_data_.empty()
-                               ? "an exception in the loop over its data; see what that worker printed"
-                               : text("an exception in its data: ", thrown_by_data_));
-        group_->set_thrown_by_data(std::move(thrown_by_data_));
+        if (std::uncaught_exceptions() > exceptions_) {
+          // What the body of the loop threw cannot be read here.
+          group_->fail(number_, thrown_by_data_.empty()
+                                    ? "an exception in the loop over its data; see what that worker printed"
+                                    : text("an exception in its data: ", thrown_by_data_));
+          group_->set_thrown_by_data(std::move(thrown_by_data_));
+        } else if (!group_->knows_answer(number_)) {
+          group_->fail(number_, "it does not wait for the answer, which it would have to pass on");
+        }
       } catch (...) {
         // The others find out by their deadline.
       }
+      group_->end(number_);
     }
 
     void start(bool holds) {
       thrown_by_data_.clear();
       wait();
-      group_->start(*votes_, holds ? Vote::yes : Vote::no, tag_);
+      group_->ask(number_, holds);
     }
     /// This member's data threw `what`: the others hear that if the exception ends the pass.
     void note_thrown_by_data(std::string_view what) { thrown_by_data_ = what; }
-    void wait() { static_cast<void>(group_->settle(*votes_)); }
-    [[nodiscard]] bool is_done() const { return votes_->are_settled(); }
-    [[nodiscard]] bool any() { return group_->find_yes(*votes_); }
-    [[nodiscard]] bool all() { return group_->settle(*votes_); }
+    void wait() { group_->settle(number_); }
+    [[nodiscard]] bool is_done() const { return group_->is_settled(number_); }
+    [[nodiscard]] bool any() { return group_->answer(number_); }
 
    private:
-    using Vote = detail::Votes::Vote;
-
     std::shared_ptr<detail::AgreementGroup> group_;
-    std::unique_ptr<detail::Votes> votes_;
-    int tag_;
+    std::uint64_t number_;
     int exceptions_;
     std::string thrown_by_data_;
   };
@@ -358,7 +292,9 @@ class Agreement {
   /// Tells the members that begin the next pass that this one will not, and why.
   void abandon(std::string_view why) const noexcept {
     try {
-      group_->fail(group_->next_tag(), why);
+      const std::uint64_t pass = group_->begin();
+      group_->fail(pass, why);
+      group_->end(pass);
     } catch (...) {
       // They find out by their deadline.
     }

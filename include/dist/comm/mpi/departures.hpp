@@ -12,6 +12,7 @@
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/comm_ref.hpp>
 #include <dist/comm/mpi/small_messages.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/device/wait.hpp>
@@ -71,8 +72,10 @@ class Departures {
       const std::lock_guard lock{mutex_};
       std::erase_if(groups_, [](const std::unique_ptr<Departures>& group) {
         const bool is_over = group->is_over();
-        if (is_over) MPI_Comm_free(&group->comm_);
-        return is_over;
+        if (!is_over) return false;
+        group->drop_messages();
+        MPI_Comm_free(&group->comm_);
+        return true;
       });
       return groups_.empty();
     }
@@ -104,6 +107,19 @@ class Departures {
       return outbox_.has_left() && left_ + 1 == steps_.size();
     } catch (const Error&) {
       return false;  // it is left to MPI_Finalize
+    }
+  }
+
+  /// What came and nobody took, as all of it has come: it would stay behind the communicator.
+  void drop_messages() noexcept {
+    for (;;) {
+      int here = 0;
+      int bytes = 0;
+      MPI_Status status;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &here, &status) != MPI_SUCCESS || here == 0) return;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      std::vector<std::byte> dropped(static_cast<std::size_t>(std::max(bytes, 0)));
+      MPI_Recv(dropped.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm_, MPI_STATUS_IGNORE);
     }
   }
 

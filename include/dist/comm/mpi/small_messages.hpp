@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/comm_ref.hpp>
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/pointers.hpp>
 
@@ -28,6 +30,16 @@ void take_messages(MPI_Comm comm, int tag, Take&& take) {
 /// Small messages that their sender does not wait for, each to one or several members.
 class Outbox {
  public:
+  Outbox() = default;
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  /// MPI may still read what has not left.
+  ~Outbox() {
+    static std::vector<std::unique_ptr<Sent>> kept_until_the_process_ends;
+    for (std::unique_ptr<Sent>& each : sent_)
+      if (is_running() && !each->has_left()) kept_until_the_process_ends.push_back(std::move(each));
+  }
+
   void send(MPI_Comm comm, int tag, std::span<const std::byte> message, const std::vector<std::size_t>& peers) {
     static_cast<void>(has_left());
     Sent& out = *sent_.emplace_back(std::make_unique<Sent>());

@@ -1,0 +1,394 @@
+#include <dist/comm/messages/polls.hpp>
+// optimised
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <support/interleavings.hpp>
+
+namespace {
+
+using dist::detail::Dissemination;
+using dist::detail::Polls;
+using Kind = Polls::Kind;
+
+/// One thing that all members do, in the same order; those that fail go on behind the next `recover`.
+struct Act {
+  enum class What : unsigned char { begin, end, ask, meet, recover };
+  What what;
+  std::size_t pass = 0;  // which of the passes that were begun
+};
+using What = Act::What;
+using Program = std::vector<Act>;
+
+/// What is special of a member: on which of its questions it holds, one bit each, and at which act it fails.
+struct Part {
+  unsigned holds = 0;
+  std::size_t fails_at = ~std::size_t{0};
+};
+
+/// Members that run a program, and the messages between them, which arrive in the order of sending from one member to
+/// another; nothing else is known of when they do. A member takes messages only while it waits for an answer: in `meet`
+/// members wait for each other, as in shared memory, and take none.
+class Group {
+ public:
+  Group(Program program, std::vector<Part> parts, std::size_t radix)
+      : program_(std::move(program)), parts_(std::move(parts)) {
+    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+      members_.push_back({Polls{rank, Dissemination{rank, parts_.size(), radix}}});
+    run_all();
+  }
+
+  [[nodiscard]] std::size_t steps() const { return list().size(); }
+  void take(std::size_t number) {
+    const auto [to, from] = list()[number];
+    Channel& channel = channels_[{to, from}];
+    members_[to].polls.hear(channel.queue.front());
+    channel.queue.pop_front();
+    run_all();
+  }
+  /// Members do nothing at random, and do the same in whatever order they took the same messages: what was sent and how
+  /// much of it has come says all.
+  [[nodiscard]] std::string key() const {
+    std::string key;
+    for (const Member& member : members_) key += static_cast<char>('0' + 2 * member.at + (member.asked ? 1 : 0));
+    for (const auto& [pair, channel] : channels_)
+      key += channel.sent + static_cast<char>('0' + channel.queue.size()) + '|';
+    return key;
+  }
+  void check() const {
+    bool right = true;
+    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+      const Member& member = members_[rank];
+      right = right && !member.goes_wrong && member.at == program_.size();
+      std::size_t question = 0;
+      for (std::size_t act = 0; act < program_.size(); ++act) {
+        if (program_[act].what != What::ask) continue;
+        const auto answer = member.answers.find(question);
+        if (answer != member.answers.end())
+          right = right && answer->second == holds_on_any(question, act) && (answer->second || all_come_to(act));
+        else
+          right = right && !all_come_to(act) && (member.stopped_by || act >= parts_[rank].fails_at);
+        ++question;
+      }
+      if (member.stopped_by) right = right && parts_[*member.stopped_by].fails_at < program_.size();
+    }
+    if (!right) FAIL_CHECK(describe());
+  }
+  [[nodiscard]] static std::size_t questions(const Program& program) {
+    return static_cast<std::size_t>(
+        std::count_if(program.begin(), program.end(), [](const Act& act) { return act.what == What::ask; }));
+  }
+
+ private:
+  struct Member {
+    Polls polls;
+    std::size_t at = 0;  // of the program
+    bool asked = false;
+    std::vector<std::uint64_t> passes{};
+    std::size_t question = 0;  // how many it has come to, of all passes
+    std::map<std::size_t, bool> answers{};
+    std::optional<std::size_t> stopped_by{};
+    bool goes_wrong = false;
+  };
+  struct Channel {
+    std::deque<Polls::Message> queue{};
+    std::string sent{};
+  };
+  using Pair = std::pair<std::size_t, std::size_t>;  // receiver, sender
+
+  [[nodiscard]] std::vector<Pair> list() const {
+    std::vector<Pair> steps;
+    for (const auto& [pair, channel] : channels_) {
+      const Member& member = members_[pair.first];
+      const bool waits = member.at < program_.size() && program_[member.at].what == What::ask;
+      if (waits && !channel.queue.empty()) steps.push_back(pair);
+    }
+    return steps;
+  }
+
+  /// What a member does that waits for nothing is the same whenever it does it, and nobody sees when.
+  void run_all() {
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t rank = 0; rank < members_.size(); ++rank) more = run(rank) || more;
+    }
+  }
+  /// Goes on with one member as far as it gets. Returns whether it got anywhere.
+  bool run(std::size_t rank) {
+    Member& member = members_[rank];
+    const std::size_t before = member.at;
+    while (member.at < program_.size()) {
+      if (member.at == parts_[rank].fails_at) {
+        fail(rank);
+        continue;
+      }
+      const Act act = program_[member.at];
+      if (act.what == What::begin) member.passes.push_back(member.polls.begin());
+      if (act.what == What::end) member.polls.end(member.passes[act.pass]);
+      if (act.what == What::meet && !all_are_at(member.at)) break;
+      if (act.what == What::ask && !ask(rank, member.passes[act.pass])) {
+        if (member.polls.find_stop(member.passes[act.pass]) == nullptr) break;
+        fail(rank);
+        continue;
+      }
+      ++member.at;
+    }
+    return member.at != before;
+  }
+  /// Returns whether the answer has come.
+  bool ask(std::size_t rank, std::uint64_t pass) {
+    Member& member = members_[rank];
+    const auto send = [&](std::size_t partner, const Polls::Message& message) {
+      post(rank, member.polls.schedule().to(partner), message);
+    };
+    member.polls.advance(pass, send);
+    if (!member.asked) {
+      if (!member.polls.is_settled(pass)) return false;
+      const bool holds = (parts_[rank].holds >> member.question & 1U) != 0;
+      member.polls.ask(pass, holds, send);
+      member.asked = true;
+      // A member that knows the answer waits for nobody.
+      member.goes_wrong = member.goes_wrong || (holds && !member.polls.knows_answer(pass));
+    }
+    if (!member.polls.knows_answer(pass)) return false;
+    member.answers[member.question++] = member.polls.answer(pass);
+    member.asked = false;
+    return true;
+  }
+  /// It tells the others, where they do not hear it from another one, and goes on where all do that fail.
+  void fail(std::size_t rank) {
+    Member& member = members_[rank];
+    const std::uint64_t pass = member.passes.back();
+    if (const Polls::Message* const stop = member.polls.find_stop(pass)) member.stopped_by = stop->who;
+    if (const auto message = member.polls.fail(pass, "out of luck"))
+      for (std::size_t peer = 0; peer < members_.size(); ++peer)
+        if (peer != rank) post(rank, peer, *message);
+    member.polls.end(pass);
+    member.asked = false;
+    while (program_[member.at].what != What::recover)
+      if (program_[member.at++].what == What::ask) ++member.question;
+  }
+  void post(std::size_t from, std::size_t to, const Polls::Message& message) {
+    Channel& channel = channels_[{to, from}];
+    channel.queue.push_back(message);
+    channel.sent += std::to_string(message.pass) + std::to_string(message.question);
+    channel.sent += static_cast<char>('a' + static_cast<int>(message.kind));
+  }
+  [[nodiscard]] bool all_are_at(std::size_t act) const {
+    return std::all_of(members_.begin(), members_.end(), [&](const Member& member) { return member.at >= act; });
+  }
+
+  [[nodiscard]] bool comes_to(std::size_t rank, std::size_t act) const {
+    const auto recovers =
+        std::find_if(program_.begin(), program_.end(), [](const Act& each) { return each.what == What::recover; });
+    return act < parts_[rank].fails_at || act > static_cast<std::size_t>(recovers - program_.begin());
+  }
+  [[nodiscard]] bool all_come_to(std::size_t act) const {
+    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+      if (!comes_to(rank, act)) return false;
+    return true;
+  }
+  [[nodiscard]] bool holds_on_any(std::size_t question, std::size_t act) const {
+    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+      if ((parts_[rank].holds >> question & 1U) != 0 && comes_to(rank, act)) return true;
+    return false;
+  }
+  [[nodiscard]] std::string describe() const {
+    std::string text;
+    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+      const Member& member = members_[rank];
+      text += "member " + std::to_string(rank) + " holds " + std::to_string(parts_[rank].holds) + ", is at " +
+              std::to_string(member.at) + (member.goes_wrong ? ", waited in vain" : "") + " and got";
+      for (const auto& [question, answer] : member.answers)
+        text += " " + std::to_string(question) + (answer ? ":yes" : ":no");
+      if (member.stopped_by) text += ", stopped by " + std::to_string(*member.stopped_by);
+      text += "; ";
+    }
+    for (const auto& [pair, channel] : channels_)
+      text += std::to_string(pair.second) + " to " + std::to_string(pair.first) + ": " + channel.sent + "; ";
+    return text;
+  }
+
+  Program program_;
+  std::vector<Part> parts_;
+  std::vector<Member> members_;
+  std::map<Pair, Channel> channels_;
+};
+
+/// Explores the program with all that members can hold, at most so often together; except for what turns into another
+/// one when members change places in a circle. `fails_at`, where given, is the act at which member 0 fails.
+std::size_t explore_all(const Program& program, std::size_t members, std::size_t radix, int most,
+                        std::optional<std::size_t> fails_at = std::nullopt) {
+  const unsigned choices = 1U << Group::questions(program);
+  std::size_t explored = 0;
+  std::vector<Part> parts(members);
+  if (fails_at) parts[0].fails_at = *fails_at;
+  for (;;) {
+    bool is_first = true;
+    int holding = 0;
+    for (const Part& part : parts) {
+      is_first = is_first && (fails_at || part.holds <= parts[0].holds);
+      holding += std::popcount(part.holds);
+    }
+    if (is_first && holding <= most) explored += support::explore(Group{program, parts, radix});
+    std::size_t at = 0;
+    while (at < members && ++parts[at].holds == choices) parts[at++].holds = 0;
+    if (at == members) return explored;
+  }
+}
+
+const Program three_questions{{What::begin}, {What::ask}, {What::ask}, {What::ask}, {What::end}};
+/// Members meet between the questions, and take no messages until all have their answers.
+const Program meeting_between{{What::begin}, {What::ask}, {What::meet}, {What::ask}, {What::meet}, {What::end}};
+const Program pass_after_pass{{What::begin},  {What::ask},    {What::end},   {What::begin},
+                              {What::ask, 1}, {What::end, 1}, {What::begin}, {What::ask, 2}};
+const Program pass_in_pass{{What::begin},  {What::ask}, {What::begin}, {What::ask, 1},
+                           {What::end, 1}, {What::ask}, {What::end}};
+const Program with_recovery{{What::begin},   {What::ask},   {What::ask},   {What::end},
+                            {What::recover}, {What::begin}, {What::ask, 1}};
+
+std::size_t explore_programs(std::size_t members, std::size_t radix, int most) {
+  std::size_t explored = 0;
+  for (const Program* const program : {&three_questions, &meeting_between, &pass_after_pass, &pass_in_pass})
+    explored += explore_all(*program, members, radix, most);
+  return explored;
+}
+
+/// A group of any size, whose messages arrive in the order of sending, asks one question after the other, of which
+/// `holds(rank)` says on whom it holds.
+class Line {
+ public:
+  explicit Line(std::size_t count) : sent_(count) {
+    for (std::size_t rank = 0; rank < count; ++rank) pass_ = members_.emplace_back(rank, count).begin();
+  }
+
+  template <class Holds>
+  void ask(Holds&& holds) {
+    for (std::size_t rank = 0; rank < members_.size(); ++rank) members_[rank].ask(pass_, holds(rank), sender(rank));
+    for (; !on_their_way_.empty(); on_their_way_.pop_front()) {
+      Polls& to = members_[on_their_way_.front().first];
+      to.hear(on_their_way_.front().second);
+      to.advance(pass_, sender(on_their_way_.front().first));
+    }
+  }
+  [[nodiscard]] std::size_t count_answers(bool answer) const {
+    return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [&](const Polls& member) {
+      return member.knows_answer(pass_) && member.is_settled(pass_) && member.answer(pass_) == answer;
+    }));
+  }
+  [[nodiscard]] std::size_t most_sent() const { return *std::max_element(sent_.begin(), sent_.end()); }
+
+ private:
+  [[nodiscard]] auto sender(std::size_t rank) {
+    return [this, rank](std::size_t partner, const Polls::Message& message) {
+      on_their_way_.emplace_back(members_[rank].schedule().to(partner), message);
+      ++sent_[rank];
+    };
+  }
+
+  std::vector<Polls> members_;
+  std::uint64_t pass_ = 0;
+  std::vector<std::size_t> sent_;
+  std::deque<std::pair<std::size_t, Polls::Message>> on_their_way_;
+};
+
+}  // namespace
+
+TEST_CASE("two members: whatever holds on them and in whatever order messages arrive, both get the right answers") {
+  const std::size_t explored = explore_programs(2, 4, 6);
+  MESSAGE(explored, " states");
+  CHECK(explored > 500);
+}
+
+TEST_CASE("three members, which talk to each other directly or pass on what they hear, get the right answers") {
+  const std::size_t explored = explore_programs(3, 4, 2) + explore_programs(3, 2, 4);
+  MESSAGE(explored, " states");
+  CHECK(explored > 10'000);
+}
+
+TEST_CASE("four members, which pass on what they hear, get the right answers") {
+  const std::size_t explored = explore_all(meeting_between, 4, 2, 4);
+  MESSAGE(explored, " states");
+  CHECK(explored > 10'000);
+}
+
+TEST_CASE("where a member fails, the others get right answers or hear of it, whenever that is, and all go on") {
+  std::size_t explored = 0;
+  for (std::size_t fails_at = 1; fails_at < 4; ++fails_at)
+    for (const std::size_t radix : {2U, 4U}) {
+      explored += explore_all(with_recovery, 2, radix, 3, fails_at);
+      explored += explore_all(with_recovery, 3, radix, 3, fails_at);
+    }
+  MESSAGE(explored, " states");
+  CHECK(explored > 10'000);
+}
+
+TEST_CASE("members of a group of any size get the answer with at most 2 log2(P) messages each") {
+  constexpr std::size_t counts[] = {1, 2, 3, 4, 5, 7, 16, 17, 63, 100, 1024};
+  for (const std::size_t count : counts) {
+    CAPTURE(count);
+    Line line{count};
+    line.ask([](std::size_t) { return false; });
+    CHECK(line.count_answers(false) == count);
+    line.ask([](std::size_t) { return true; });
+    CHECK(line.count_answers(true) == count);
+    std::size_t asked = 2;
+    for (std::size_t holding = 0; holding < count; holding += 1 + count / 5, ++asked) {
+      line.ask([&](std::size_t rank) { return rank == holding; });
+      CHECK(line.count_answers(true) == count);
+    }
+    line.ask([](std::size_t) { return false; });
+    CHECK(line.count_answers(false) == count);
+    CHECK(static_cast<double>(line.most_sent()) <= 2 * std::log2(count) * static_cast<double>(asked + 1));
+  }
+}
+
+TEST_CASE(
+    "a member on which it holds has the answer before anything comes, and still awaits the words of its partners") {
+  Polls polls{3, 20};
+  const std::uint64_t pass = polls.begin();
+  std::size_t sent = 0;
+  polls.ask(pass, true, [&](std::size_t, const Polls::Message& message) {
+    CHECK(message.kind == Kind::yes);
+    ++sent;
+  });
+  CHECK(sent == polls.schedule().partners());
+  CHECK(polls.knows_answer(pass));
+  CHECK(polls.answer(pass));
+  CHECK_FALSE(polls.is_settled(pass));
+  std::size_t awaited = 0;
+  polls.for_each_awaited(pass, [&](std::size_t, std::size_t) { ++awaited; });
+  CHECK(awaited == polls.schedule().partners());
+}
+
+TEST_CASE("who stops a pass first counts, a text that does not fit is cut, and nobody tells what others have told") {
+  Polls polls{0, 2};
+  const std::uint64_t pass = polls.begin();
+  const auto ignore = [](std::size_t, const Polls::Message&) {};
+  const std::optional<Polls::Message> own = polls.fail(pass, std::string(5'000, 'x'));
+  REQUIRE(own.has_value());
+  CHECK(own->question == 1);
+  CHECK(std::string{own->why.data()} == std::string(1'022, 'x'));
+  CHECK(own->bytes() <= sizeof(Polls::Message));
+  polls.ask(pass, true, ignore);
+  Polls::Message theirs = *own;
+  theirs.who = 1;
+  theirs.question = 2;
+  polls.hear(theirs);
+  CHECK(polls.find_stop(pass) == nullptr);  // the other one has come to the first question
+  CHECK(polls.stop(pass, Kind::left, 1).question == 1);
+  REQUIRE(polls.find_stop(pass) != nullptr);
+  CHECK(polls.find_stop(pass)->kind == Kind::left);
+  CHECK_FALSE(polls.fail(pass, "for another reason").has_value());
+}
