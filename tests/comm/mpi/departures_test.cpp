@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 namespace {
 
 int communicators = 0;  // that were made and not freed
+int messages_left = 0;  // when they were freed
 
 constexpr int tag = 7;
 
@@ -53,6 +54,9 @@ bool all_are_freed() {
 extern "C" {
 int MPI_Comm_free(MPI_Comm* comm) {
   --communicators;
+  int here = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, *comm, &here, MPI_STATUS_IGNORE);
+  messages_left += here;
   return PMPI_Comm_free(comm);
 }
 /// The last test leaves a communicator whose members have not all left by then.
@@ -118,6 +122,21 @@ TEST_CASE("what a member sent before it left has come when its departure shows")
     Departures::leave(std::move(group.departures));
   }
   CHECK(all_are_freed());
+}
+
+TEST_CASE("messages that nobody has taken do not stay behind a communicator") {
+  Group group;
+  for (int tag_of_others = 0; tag_of_others < 3; ++tag_of_others) {
+    const int mine[2] = {1, 2};
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int next = static_cast<int>((rank_in(MPI_COMM_WORLD) + 1) % size_of(MPI_COMM_WORLD));
+    if (size_of(MPI_COMM_WORLD) == 1) continue;
+    MPI_Isend(mine, tag_of_others, MPI_INT, next, tag_of_others, group.comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  Departures::leave(std::move(group.departures));
+  CHECK(all_are_freed());
+  CHECK(messages_left == 0);
 }
 
 TEST_CASE("who leaves first does not wait, and frees the communicator at the latest when MPI is finalised") {
