@@ -1,4 +1,4 @@
-// ranks: 1 2 3 4
+// ranks: 1 2 3 4 6
 #include <dist/comm/mpi/agreement.hpp>
 
 #include <doctest/doctest.h>

@@ -35,9 +35,9 @@ class Outbox {
   Outbox& operator=(const Outbox&) = delete;
   /// MPI may still read what has not left.
   ~Outbox() {
+    if (!is_running() || has_left()) return;
     static std::vector<std::unique_ptr<Sent>> kept_until_the_process_ends;
-    for (std::unique_ptr<Sent>& each : sent_)
-      if (is_running() && !each->has_left()) kept_until_the_process_ends.push_back(std::move(each));
+    for (std::unique_ptr<Sent>& each : sent_) kept_until_the_process_ends.push_back(std::move(each));
   }
 
   void send(MPI_Comm comm, int tag, std::span<const std::byte> message, const std::vector<std::size_t>& peers) {
