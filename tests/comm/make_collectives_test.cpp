@@ -41,6 +41,17 @@ struct Keeping {
   };
 };
 
+struct Far {
+  struct Place {
+    static constexpr bool host_accessible = false;
+  };
+};
+/// Another policy on devices whose memory the host does not reach.
+struct Changing : OfHost {
+  template <class D>
+  struct OnDevices : OfDevice {};
+};
+
 template <class Ops>
 auto made(dist::detail::PolicyState<Ops, dist::Cpu>& state) {
   return dist::detail::make_collectives<Ops, dist::Cpu>(dist::SelfCommunicator{}, Queue{}, state);
@@ -64,4 +75,10 @@ TEST_CASE("collectives are made of the communicator, the queue and the state, as
   CHECK(made<Keeping>(kept).made_of == 3);
   CHECK(made<Keeping>(kept).state == &kept);
   CHECK(kept.made == 2);
+}
+
+TEST_CASE("a policy may be another one where the host does not reach the memory of the devices") {
+  CHECK(std::is_same_v<dist::detail::OpsOn<Changing, dist::Cpu>::Type, Changing>);
+  CHECK(std::is_same_v<dist::detail::OpsOn<Changing, Far>::Type, Changing::OnDevices<Far>>);
+  CHECK(std::is_same_v<dist::detail::OpsOn<OfDevice, Far>::Type, OfDevice>);
 }

@@ -58,9 +58,9 @@ struct GroupsOf<Subject> {
 };
 
 /// Replicas on devices that are not the host, as many as the environment says, whose collectives are tried in memory of
-/// the devices, too.
+/// the devices, too. It promises what the policy promises.
 template <class Ops, class Device>
-struct OnDevices {};
+struct OnDevices : Ops {};
 template <class Ops, class Device>
 struct GroupsOf<OnDevices<Ops, Device>> {
   using Strategy = dist::Mirrored<Ops, Device>;

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/core/config.hpp>
 #include <dist/device/device.hpp>
 
@@ -21,7 +22,34 @@ concept OpsWithState = Device<D> && requires {
   const typename D::Queues&, std::size_t > ;
 };
 
+/// A policy that is another one where replicas are on devices of type D, whose memory the host does not reach:
+/// `OnDevices<D>`, or in its place one derived from detail::NoOps, whose `require_header()` says in a sentence what to
+/// include.
+template <class Ops, class D>
+concept OpsOfDevices = !D::Place::host_accessible && requires {
+  typename Ops::template OnDevices<D>;
+};
+
 namespace detail {
+
+/// The policy that `Ops` is on `Device`.
+template <class Ops, class Device>
+struct OpsOn {
+  using Type = Ops;
+  [[nodiscard]] static constexpr bool require() { return true; }
+};
+template <class Ops, class Device>
+  requires OpsOfDevices<Ops, Device>
+struct OpsOn<Ops, Device> {
+  using Type = typename Ops::template OnDevices<Device>;
+  /// Whether it is a policy; refuses, in a sentence, where a header is missing.
+  [[nodiscard]] static constexpr bool require() {
+    if constexpr (std::derived_from<Type, NoOps>)
+      return Type::require_header();
+    else
+      return true;
+  }
+};
 
 /// Of a policy that keeps nothing.
 struct NoState {

@@ -38,17 +38,21 @@ struct MirroredPolicy {
                 "SharedMemoryAllReduce, RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or "
                 "AutoAllReduce, or MultiWorker with this policy");
 
+  /// Where the policy is another one on these devices, that one.
+  using OnThese = typename OpsOn<Ops, Device>::Type;
+  static constexpr bool is_included = OpsOn<Ops, Device>::require();
+
   static constexpr bool is_complete = [] {
-    if constexpr (is_named && joins_threads) {
-      constexpr bool is_policy = PolicyFor<Ops, ThreadCommunicator>;
+    if constexpr (is_named && joins_threads && is_included) {
+      constexpr bool is_policy = PolicyFor<OnThese, ThreadCommunicator>;
       static_assert(is_policy,
                     "Mirrored<Ops> needs cross-device ops that work between threads, such as SharedMemoryAllReduce or "
                     "ReductionToOneDevice: an empty struct with a name and a nested template On<Communicator>");
       if constexpr (is_policy) {
-        using Collectives = typename Ops::template On<ThreadCommunicator>;
+        using Collectives = typename OnThese::template On<ThreadCommunicator>;
         constexpr bool is_made = std::constructible_from<Collectives, ThreadCommunicator> ||
-                                 OpsOnQueue<Ops, ThreadCommunicator, typename Device::Queue> ||
-                                 OpsWithState<Ops, Device>;
+                                 OpsOnQueue<OnThese, ThreadCommunicator, typename Device::Queue> ||
+                                 OpsWithState<OnThese, Device>;
         static_assert(is_made,
                       "this policy works with queues of other devices than those that Mirrored<Ops, Device> names");
         constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Place>;
@@ -62,7 +66,7 @@ struct MirroredPolicy {
     return false;
   }();
 
-  using Checked = std::conditional_t<is_complete, Ops, SharedMemoryAllReduce>;
+  using Checked = std::conditional_t<is_complete, OnThese, SharedMemoryAllReduce>;
 };
 
 }  // namespace detail

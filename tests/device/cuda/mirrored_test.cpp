@@ -11,6 +11,8 @@
 #include <vector>
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+#include <dist/comm/cuda/reduction_to_one_device.cuh>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
@@ -61,12 +63,21 @@ Trained train(std::size_t replicas) {
   return {{whole.data(), whole.data() + count}, {sums.data(), sums.data() + count}, largest[0]};
 }
 
+template <class Host, class Gpus>
+struct Pair {
+  using OnHost = Host;
+  using OnGpus = Gpus;
+};
+
 }  // namespace
 
-TEST_CASE("replicas on GPUs give the bits of replicas on the host") {
+TEST_CASE_TEMPLATE("replicas on GPUs give the bits of replicas on the host", Policies,
+                   Pair<dist::SharedMemoryAllReduce, dist::DirectAllReduce>,
+                   Pair<dist::ReductionToOneDevice, dist::ReductionToOneDevice>,
+                   Pair<dist::HierarchicalCopyAllReduce, dist::HierarchicalCopyAllReduce>) {
   const std::size_t replicas = conformance::replicas_of_environment();
-  const Trained expected = train<dist::SharedMemoryAllReduce, dist::Cpu>(replicas);
-  const Trained trained = train<dist::DirectAllReduce, dist::Cuda>(replicas);
+  const Trained expected = train<typename Policies::OnHost, dist::Cpu>(replicas);
+  const Trained trained = train<typename Policies::OnGpus, dist::Cuda>(replicas);
   CHECK(std::memcmp(trained.weights.data(), expected.weights.data(), count * sizeof(float)) == 0);
   CHECK(std::memcmp(trained.sums.data(), expected.sums.data(), count * sizeof(float)) == 0);
   CHECK(trained.largest == expected.largest);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/collective_call.hpp>
@@ -34,18 +35,34 @@ inline constexpr auto dtype_on_device_letters = [] {
 }();
 template <class T>
 inline constexpr std::string_view dtype_on_device{dtype_on_device_letters<T>.data(), dtype_on_device_letters<T>.size()};
+
+/// Which elements a replica reduces: an equal share, the one that it has of operands in the host's memory, too.
+struct EqualShares {
+  [[nodiscard]] static constexpr IndexRange share_of(std::size_t elements, std::size_t rank, std::size_t replicas,
+                                                     std::size_t granule) noexcept {
+    return shard_of(elements, rank, replicas, granule);
+  }
+};
+/// The same, where replica 0 reduces all.
+struct AllOnFirst {
+  [[nodiscard]] static constexpr IndexRange share_of(std::size_t elements, std::size_t rank, std::size_t,
+                                                     std::size_t) noexcept {
+    return {0, rank == 0 ? elements : 0};
+  }
+};
 }  // namespace detail
 
 /// Collectives of replicas on devices that reach each other's memory: each works on the operands of all through its own
-/// queue, and events order the queues, so that the host waits for no device. What the replicas agree on, and operands in
-/// the host's memory, go the way of SharedMemoryAllReduce. A policy names a device:
+/// queue, and events order the queues, so that the host waits for no device. Each reduces its share of the elements, as
+/// `Shares` divides them, and writes it for all. What the replicas agree on, and operands in the host's memory, go the
+/// way of `OnHost`, a policy for shared memory that divides the elements alike. A policy names a device:
 ///
 ///   struct MyAllReduce {
 ///     static constexpr std::string_view name = "MyAllReduce";
 ///     template <class D> using State = DirectCollectives<MyDevice>::State<D>;
 ///     template <class C> using On = DirectCollectives<MyDevice>::On<C>;
 ///   };
-template <Device Of>
+template <Device Of, class OnHost = SharedMemoryAllReduce, class Shares = detail::EqualShares>
 struct DirectCollectives {
   static constexpr std::size_t most_replicas = 8;
 
@@ -71,17 +88,19 @@ struct DirectCollectives {
   };
 
   template <SharesMemory C>
-  class On : public SharedMemoryAllReduce::On<C> {
-    using Host = SharedMemoryAllReduce::On<C>;
+  class On : public OnHost::template On<C> {
+   protected:
+    using Host = typename OnHost::template On<C>;
     using Queue = typename Of::Queue;
     template <class T>
     using Span = typename Of::template Span<T>;
 
    public:
-    On(C comm, const Queue& queue, State<Of>& state) : Host(comm), queue_(queue), state_(&state) {}
+    On(Host host, const Queue& queue, State<Of>& state) : Host(std::move(host)), queue_(queue), state_(&state) {}
+    On(C comm, const Queue& queue, State<Of>& state) : On(Host{comm}, queue, state) {}
 
     [[nodiscard]] On with_timeout(std::chrono::nanoseconds timeout) const {
-      return On{this->communicator().with_timeout(timeout), queue_, *state_};
+      return On{Host::with_timeout(timeout), queue_, *state_};
     }
 
     using Host::all_reduce;
@@ -132,10 +151,40 @@ struct DirectCollectives {
                });
     }
 
-   private:
+   protected:
     [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
     [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
+    [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
 
+    /// Operand `which` of every replica.
+    template <class T>
+    [[nodiscard]] std::array<T*, most_replicas> operands(int which) const {
+      std::array<T*, most_replicas> all{};
+      for (std::size_t each = 0; each < size(); ++each) all[each] = this->communicator().template peer<T>(each, which);
+      return all;
+    }
+    template <class T>
+    [[nodiscard]] IndexRange share_of(std::size_t elements) const noexcept {
+      return Shares::share_of(elements, rank(), size(), cache_line / sizeof(T));
+    }
+
+    /// `put()` puts work that reads and writes the operands of all replicas into the queue, once all of them are ready.
+    /// Returns when what this replica puts next follows what all put there.
+    template <class T, class Put>
+    void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
+      queue_.record(state_->ready[rank()]);
+      {
+        const detail::Loan loan{this->communicator()};
+        this->communicator().publish(call, from, to);
+        for (const auto& ready : state_->ready) queue_.wait_for(ready);
+        put();
+        queue_.record(state_->done[rank()]);
+        this->communicator().barrier();
+      }
+      for (const auto& done : state_->done) queue_.wait_for(done);
+    }
+
+   private:
     template <class Op, class T, class Update>
     void reduce(std::string_view operation, Span<T> from, Span<T> to, const Update& update) const {
       together(
@@ -146,19 +195,6 @@ struct DirectCollectives {
             put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(size()), rank(),
                              update);
           });
-    }
-
-    /// Operand `which` of every replica.
-    template <class T>
-    [[nodiscard]] std::array<T*, most_replicas> operands(int which) const {
-      std::array<T*, most_replicas> all{};
-      for (std::size_t each = 0; each < size(); ++each) all[each] = this->communicator().template peer<T>(each, which);
-      return all;
-    }
-    /// This replica's share: the one that it has of operands in the host's memory, too.
-    template <class T>
-    [[nodiscard]] IndexRange share_of(std::size_t elements) const noexcept {
-      return shard_of(elements, rank(), size(), cache_line / sizeof(T));
     }
 
     /// Puts the reduction of this replica's share of `values` into its queue, which updates `mirrors` and begins with
@@ -180,22 +216,6 @@ struct DirectCollectives {
       const IndexRange share = share_of<T>(elements);
       const Body body{values, mirrors, own, share.end, update};
       queue_.for_each(Body::packs_of(share), body);
-    }
-
-    /// `put()` puts work that reads and writes the operands of all replicas into the queue, once all of them are ready.
-    /// Returns when what this replica puts next follows what all put there.
-    template <class T, class Put>
-    void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
-      queue_.record(state_->ready[rank()]);
-      {
-        const detail::Loan loan{this->communicator()};
-        this->communicator().publish(call, from, to);
-        for (const auto& ready : state_->ready) queue_.wait_for(ready);
-        put();
-        queue_.record(state_->done[rank()]);
-        this->communicator().barrier();
-      }
-      for (const auto& done : state_->done) queue_.wait_for(done);
     }
 
     Queue queue_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
@@ -26,6 +27,8 @@ namespace dist {
 ///
 /// Sums are made group by group, so the bits differ from those of other policies; they are the same on every replica
 /// and in every run.
+///
+/// Memory of devices is reduced in the same groups and order by `OnDevices<Device>`.
 struct HierarchicalCopyAllReduce {
   static constexpr std::string_view name = "HierarchicalCopyAllReduce";
   static constexpr bool sums_in_rank_order = false;
@@ -33,6 +36,17 @@ struct HierarchicalCopyAllReduce {
   /// Whether it works between members like these.
   template <class C>
   static constexpr bool fits = SharesMemory<C>;
+
+  /// The policy where replicas are on devices whose memory the host does not reach: a header for these devices has it.
+  template <class Device>
+  struct OnDevices : detail::NoOps {
+    [[nodiscard]] static constexpr bool require_header() {
+      static_assert(sizeof(Device) == 0,
+                    "HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include "
+                    "<dist/comm/cuda/hierarchical_copy_all_reduce.cuh>");
+      return false;
+    }
+  };
 
   template <class C>
   class On : public SharedMemoryCollectives<C> {
@@ -94,7 +108,7 @@ struct HierarchicalCopyAllReduce {
       this->broadcast(0, mirror);
     }
 
-   private:
+   protected:
     using SharedMemoryCollectives<C>::comm_;
 
     /// The first of two groups; the second has the rest.
@@ -109,6 +123,9 @@ struct HierarchicalCopyAllReduce {
     }
     [[nodiscard]] bool combines(std::size_t main) const noexcept { return comm_.rank() == main_of(my_group(), main); }
 
+    std::shared_ptr<std::size_t> tensors_;  // reduced in this step; shared by copies of this member's collectives
+
+   private:
     /// What the replicas that combine have of their groups' values; nothing elsewhere.
     template <class T, class Op>
     [[nodiscard]] AlignedBuffer<Accumulator<T>> reduce_in_groups(std::string_view operation, Op op, std::size_t main,
@@ -164,8 +181,6 @@ struct HierarchicalCopyAllReduce {
         use(first, std::span<const T>{block, count});
       }
     }
-
-    std::shared_ptr<std::size_t> tensors_;  // reduced in this step; shared by copies of this member's collectives
   };
 };
 

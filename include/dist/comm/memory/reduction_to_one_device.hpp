@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/memory/shared_memory_collectives.hpp>
@@ -27,6 +28,17 @@ struct ReductionToOneDevice {
   /// Whether it works between members like these.
   template <class C>
   static constexpr bool fits = SharesMemory<C>;
+
+  /// The policy where replicas are on devices whose memory the host does not reach: a header for these devices has it.
+  template <class Device>
+  struct OnDevices : detail::NoOps {
+    [[nodiscard]] static constexpr bool require_header() {
+      static_assert(sizeof(Device) == 0,
+                    "ReductionToOneDevice of memory of GPUs has a header of its own: include "
+                    "<dist/comm/cuda/reduction_to_one_device.cuh>");
+      return false;
+    }
+  };
 
   template <class C>
   class On : public SharedMemoryCollectives<C> {

@@ -1,0 +1,21 @@
+// expect: ReductionToOneDevice of memory of GPUs has a header of its own: include <dist/comm/cuda/reduction_to_one_device.cuh>
+// only error
+#include <concepts>
+#include <dist/comm/memory/reduction_to_one_device.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+struct Accelerator : dist::Cpu {
+  struct Place {
+#ifdef CONTROL
+    static constexpr bool host_accessible = true;
+#else
+    static constexpr bool host_accessible = false;
+#endif
+  };
+};
+
+int main() {
+  using Policy = dist::detail::MirroredPolicy<dist::ReductionToOneDevice, Accelerator>;
+  return std::same_as<Policy::Checked, dist::ReductionToOneDevice> ? 0 : 1;
+}

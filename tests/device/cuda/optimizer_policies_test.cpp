@@ -1,0 +1,13 @@
+// The suite of optimizers on GPUs, with the policies that also reduce memory of the host.
+// replicas on GPUs: 1 2 3 4 8
+#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+#include <dist/comm/cuda/reduction_to_one_device.cuh>
+
+#include <conformance/make_strategy.hpp>
+#include <conformance/optimizer.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+using conformance::MakeOfEnvironment;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, MakeOfEnvironment<dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>>,
+                               MakeOfEnvironment<dist::Mirrored<dist::HierarchicalCopyAllReduce, dist::Cuda>>);
