@@ -10,6 +10,13 @@
 
 namespace dist {
 
+namespace detail {
+/// A replica function. (nvcc takes no lambda in a concept.)
+struct DoNothing {
+  void operator()(auto&) const {}
+};
+}  // namespace detail
+
 /// A strategy: where replicas run, where variables live, how replicas talk. Library code is written against this.
 template <class S>
 concept Strategy = requires(S& strategy) {
@@ -20,7 +27,7 @@ concept Strategy = requires(S& strategy) {
   { strategy.num_local_replicas() } -> std::same_as<std::size_t>;
   { strategy.scope() } -> InCrossReplica;
   { strategy.describe() } -> std::same_as<std::string>;
-  strategy.run([](auto&) {});
+  strategy.run(detail::DoNothing{});
 };
 
 /// A strategy whose variables code of the host reads and writes where they are.

@@ -55,12 +55,14 @@ struct WriteElement {
   }
 };
 
-/// A bool can be replaced, not calculated with.
+/// Refuses, in a sentence, to calculate with bools, which can only be replaced, and says whether it did not.
 template <class T, class Update>
-constexpr void require_update_of() {
+[[nodiscard]] constexpr bool require_update_of() {
+  constexpr bool is_update = !std::same_as<T, bool> || std::same_as<Update, Assign>;
   static_assert(
-      !std::same_as<T, bool> || std::same_as<Update, Assign>,
+      is_update,
       "a bool variable can be assigned only: bools are not added, subtracted or compared; count in an integer type");
+  return is_update;
 }
 
 }  // namespace dist::detail

@@ -141,8 +141,8 @@ void scatter(Variable& variable, const Context& context, const Slices& slices, U
                 "a scatter operation takes IndexedSlices or a view of them: rows and the indices that they belong to");
   if constexpr (is_view) {
     require_scatter<Variable, Context, Update>();
-    require_update_of<typename Variable::Element, Update>();
-    scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
+    if constexpr (require_update_of<typename Variable::Element, Update>())
+      scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
   } else if constexpr (is_specialization<Slices, IndexedSlices>) {
     scatter(variable, context, slices.view(), update);
   }

@@ -208,16 +208,17 @@ void write(Variable& variable, const Context& replica, const Values& given, Upda
 /// Writes `value` to `variable` as the context says.
 template <class Variable, class Context, class Value, class Update>
 void write_value(Variable& variable, const Context& context, const Value& value, Update update) {
-  require_update_of<typename Variable::Element, Update>();
-  const auto given = given_to(variable, value);
-  if constexpr (is_same_value<Value> && InReplica<Context>) {
-    static_assert(
-        copies_may_differ<Variable, Context> || !std::same_as<typename Variable::Aggregation, Sum>,
-        "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
-        "variable another aggregation");
-    write_same(variable, context, given, update);
-  } else {
-    write(variable, context, given, update);
+  if constexpr (require_update_of<typename Variable::Element, Update>()) {
+    const auto given = given_to(variable, value);
+    if constexpr (is_same_value<Value> && InReplica<Context>) {
+      static_assert(
+          copies_may_differ<Variable, Context> || !std::same_as<typename Variable::Aggregation, Sum>,
+          "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
+          "variable another aggregation");
+      write_same(variable, context, given, update);
+    } else {
+      write(variable, context, given, update);
+    }
   }
 }
 

@@ -20,6 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 using dist::mpi::Communicator;
 
+static_assert(dist::Network<Communicator>);
+
 Communicator world() { return Communicator{dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 60s}}; }
 
 template <class Call>

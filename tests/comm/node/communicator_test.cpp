@@ -26,6 +26,9 @@ using support::what_throws;
 using namespace std::chrono_literals;
 using Ops = dist::NodeAllReduce::On<dist::NodeCommunicator>;
 
+static_assert(dist::SharesWindow<dist::NodeCommunicator> && dist::TellsFailures<dist::NodeCommunicator> &&
+              dist::ComparesCalls<dist::NodeCommunicator> && dist::HasLocalGroup<dist::NodeCommunicator>);
+
 std::vector<int> fine(std::size_t count) { return std::vector<int>(count, 0); }
 
 bool has(std::string_view text, std::string_view part) {

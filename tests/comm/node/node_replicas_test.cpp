@@ -25,6 +25,9 @@ namespace {
 using namespace std::chrono_literals;
 using Ops = dist::NodeAllReduce::On<dist::NodeReplicaCommunicator>;
 
+static_assert(dist::SharesWindow<dist::NodeReplicaCommunicator> && dist::TellsFailures<dist::NodeReplicaCommunicator> &&
+              dist::ComparesCalls<dist::NodeReplicaCommunicator> && dist::HasLocalGroup<dist::NodeReplicaCommunicator>);
+
 /// Starts `processes` processes of `replicas` threads each and calls `body(ops, member)` on each of them, which returns
 /// how many of its findings are wrong. Returns whether all ended with none.
 template <class Body>

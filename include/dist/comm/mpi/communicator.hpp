@@ -110,8 +110,6 @@ class Communicator {
   CollectiveChecks checks_;
 };
 
-static_assert(Network<Communicator>);
-
 }  // namespace dist::mpi
 
 #ifndef DIST_COMPILED_MPI

@@ -501,7 +501,4 @@ class NodeCommunicator {
   std::int64_t timeout_;
 };
 
-static_assert(SharesMemory<NodeCommunicator> && ExchangesSmall<NodeCommunicator> && TellsFailures<NodeCommunicator> &&
-              ComparesCalls<NodeCommunicator> && HasLocalGroup<NodeCommunicator>);
-
 }  // namespace dist

@@ -260,7 +260,4 @@ template <>
 inline constexpr bool has_levels<NodeReplicaCommunicator> = true;
 }  // namespace detail
 
-static_assert(SharesWindow<NodeReplicaCommunicator> && TellsFailures<NodeReplicaCommunicator> &&
-              ComparesCalls<NodeReplicaCommunicator> && HasLocalGroup<NodeReplicaCommunicator>);
-
 }  // namespace dist
