@@ -275,6 +275,12 @@ class Line {
 
   template <class Holds>
   void ask(Holds&& holds) {
+    const auto sender = [this](std::size_t rank) {
+      return [this, rank](std::size_t partner, const Polls::Message& message) {
+        on_their_way_.emplace_back(members_[rank].schedule().to(partner), message);
+        ++sent_[rank];
+      };
+    };
     for (std::size_t rank = 0; rank < members_.size(); ++rank) members_[rank].ask(pass_, holds(rank), sender(rank));
     for (; !on_their_way_.empty(); on_their_way_.pop_front()) {
       Polls& to = members_[on_their_way_.front().first];
@@ -290,13 +296,6 @@ class Line {
   [[nodiscard]] std::size_t most_sent() const { return *std::max_element(sent_.begin(), sent_.end()); }
 
  private:
-  [[nodiscard]] auto sender(std::size_t rank) {
-    return [this, rank](std::size_t partner, const Polls::Message& message) {
-      on_their_way_.emplace_back(members_[rank].schedule().to(partner), message);
-      ++sent_[rank];
-    };
-  }
-
   std::vector<Polls> members_;
   std::uint64_t pass_ = 0;
   std::vector<std::size_t> sent_;
