@@ -61,7 +61,7 @@ TEST_CASE("devices are counted, chosen per thread, and described") {
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 2) == cudaErrorInvalidDevice);
   char bus[32];
   CHECK(cudaDeviceGetPCIBusId(bus, 32, 1) == cudaSuccess);
-  CHECK(std::string(bus) == "ffff:01:00.0");
+  CHECK(std::string(bus) == "FFFF:01:00.0");
 
   two.devices = 0;
   fake_cuda::restart(two);

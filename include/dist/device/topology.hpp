@@ -16,6 +16,11 @@ namespace dist {
 [[nodiscard]] Topology read_topology(std::span<const std::size_t> processors,
                                      const std::string& root = "/sys/devices/system");
 
+/// Those of `processors`, in their order, that the list in a file of the system names ("0-3,8"); none where there is no such
+/// list.
+[[nodiscard]] std::vector<std::size_t> listed_processors(std::span<const std::size_t> processors,
+                                                         const std::string& file);
+
 /// An order of `places`, by their positions, of which any first R are a good choice for R replicas:
 /// - a core takes a second replica only after every core has one, and faster kinds of cores come first;
 /// - replicas are near each other: the cores of one cache are taken before the next cache of the same node, those of one

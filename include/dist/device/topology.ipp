@@ -15,6 +15,23 @@ namespace dist {
 
 namespace detail {
 
+/// What stands in a file, without the end of the line; nothing if it is longer than any list.
+[[nodiscard]] inline std::string text_of_file(const std::string& name) {
+  std::array<char, 32 * 1024> buffer;
+  std::size_t filled = 0;
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return {};
+  while (filled < buffer.size()) {
+    const ssize_t got = read(file, buffer.data() + filled, buffer.size() - filled);
+    if (got <= 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  close(file);
+  if (filled == buffer.size()) return {};
+  if (filled > 0 && buffer[filled - 1] == '\n') --filled;
+  return {buffer.data(), filled};
+}
+
 /// A machine as Linux describes it in files. What is not there, or not as expected, is an empty list or 0.
 class SystemFiles {
  public:
@@ -71,22 +88,7 @@ class SystemFiles {
     return one ? list.ranges()[0].begin : 0;
   }
 
-  /// What stands in a file, without the end of the line; nothing if it is longer than any list.
-  [[nodiscard]] std::string text_of(const std::string& name) const {
-    std::array<char, 32 * 1024> buffer;
-    std::size_t filled = 0;
-    const int file = open((root_ + name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return {};
-    while (filled < buffer.size()) {
-      const ssize_t got = read(file, buffer.data() + filled, buffer.size() - filled);
-      if (got <= 0) break;
-      filled += static_cast<std::size_t>(got);
-    }
-    close(file);
-    if (filled == buffer.size()) return {};
-    if (filled > 0 && buffer[filled - 1] == '\n') --filled;
-    return {buffer.data(), filled};
-  }
+  [[nodiscard]] std::string text_of(const std::string& name) const { return text_of_file(root_ + name); }
 
   std::string root_;
   std::vector<ProcessorList> nodes_;
@@ -96,6 +98,15 @@ class SystemFiles {
 
 DIST_INLINE Topology read_topology(std::span<const std::size_t> processors, const std::string& root) {
   return detail::topology_from(processors, detail::SystemFiles{root});
+}
+
+DIST_INLINE std::vector<std::size_t> listed_processors(std::span<const std::size_t> processors,
+                                                       const std::string& file) {
+  const detail::ProcessorList list{detail::text_of_file(file)};
+  std::vector<std::size_t> listed;
+  for (const std::size_t processor : processors)
+    if (list.has(processor)) listed.push_back(processor);
+  return listed;
 }
 
 DIST_INLINE std::vector<std::size_t> placement_order(const Topology& places) {

@@ -58,3 +58,22 @@ TEST_CASE("a wait for work that does not end has a deadline, which says whose wo
   queues[1].wait();
   stream.ref().wait(milliseconds{0});
 }
+
+TEST_CASE("what was under way to the host when a wait was too long does not come there later") {
+  fake_cuda::restart({});
+  constexpr std::array<std::size_t, 1> one{0};
+  const dist::Cuda::Queues queues{one, milliseconds{20}};
+  dist::Cuda::Memory memory{one};
+  const dist::Cuda::Span<int> there{reinterpret_cast<int*>(memory.at(0, memory.allocate(sizeof(int)))), 1};
+  bool may_end = false;
+  put_slow_work(queues[0].stream().get(), may_end);
+  int here = 7;
+  queues[0].copy(there, std::span<int>{&here, 1});
+  CHECK_THROWS_AS(queues[0].wait(), dist::DeadlineExceeded);
+  may_end = true;
+  queues[0].wait();
+  CHECK(here == 7);
+  queues[0].copy(there, std::span<int>{&here, 1});
+  queues[0].wait();
+  CHECK(here == 0);
+}

@@ -70,7 +70,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return call("cudaDeviceGetPCIBusId", [&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
-    std::snprintf(text, static_cast<std::size_t>(length), "ffff:%02x:00.0", static_cast<unsigned>(device));
+    std::snprintf(text, static_cast<std::size_t>(length), "FFFF:%02X:00.0", static_cast<unsigned>(device));
     return cudaSuccess;
   });
 }

@@ -14,6 +14,7 @@
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/peers.hpp>
+#include <dist/device/cuda/processors.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/cuda/wait.hpp>
 #include <dist/device/device.hpp>
@@ -70,8 +71,10 @@ struct Cuda {
     return placed;
   }
 
-  /// The system places the replicas' threads: they put work on streams, and wait.
-  [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t>) { return {}; }
+  /// Near the replicas' GPUs, see cuda::processors_near.
+  [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices) {
+    return cuda::processors_near(devices);
+  }
 
   /// "/gpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }

@@ -162,8 +162,15 @@ class Queue {
   void record(Event& event) const { event.record(stream()); }
   void wait_for(const Event& event) const { event.precede(stream()); }
 
+  /// Where it throws, copies to the host that are under way do not come there any more: their places may be gone when the
+  /// next wait ends.
   void wait() const {
-    state_->wait();
+    try {
+      state_->wait();
+    } catch (...) {
+      state_->staging().give_up();
+      throw;
+    }
     state_->staging().deliver();
   }
   [[nodiscard]] bool is_done() const { return stream().is_done(); }

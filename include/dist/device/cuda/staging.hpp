@@ -37,10 +37,13 @@ class Staging {
   /// Everything put on the stream is done: writes what came to where it belongs.
   void deliver() {
     for (const Download& each : downloads_) std::memcpy(each.to, each.part, each.bytes);
-    downloads_.clear();
+    give_up();
     if (buffers_.size() > 1) buffers_.erase(buffers_.begin(), buffers_.end() - 1);  // the last is the largest
     used_ = held_ = 0;
   }
+
+  /// What is under way to the host does not come there any more; its copies may go on.
+  void give_up() noexcept { downloads_.clear(); }
 
  private:
   struct Download {
