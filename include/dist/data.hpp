@@ -36,4 +36,5 @@
 #include <dist/data/tf_example.hpp>
 #include <dist/data/tfrecord.hpp>
 #include <dist/data/unbatch.hpp>
+#include <dist/data/uploaded.hpp>
 #include <dist/data/zip.hpp>

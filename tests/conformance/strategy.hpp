@@ -24,9 +24,11 @@
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/data/uploaded.hpp>
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
+#include "support/on_host.hpp"
 
 namespace conformance {
 
@@ -63,7 +65,8 @@ std::vector<std::vector<std::vector<float>>> handed_out(S& strategy, std::size_t
     std::vector<std::vector<float>> received(strategy.num_local_replicas());
     strategy.run(
         [&](auto& replica, const auto& mine) {
-          received[replica.local_index()].assign(mine.data(), mine.data() + mine.size());
+          const auto here = support::on_host(replica.queue(), mine);
+          received[replica.local_index()].assign(here.begin(), here.end());
         },
         element);
     batches.push_back(received);
@@ -259,17 +262,23 @@ void check_strategies(S& strategy) {
       labels[row] = static_cast<int>(10 * row);
     }
     const auto examples = dist::data::tensor_slices(features, labels) | dist::data::batch(8);
-    using Batch = dist::data::BatchOf<decltype(examples)>;
+    using Place = typename S::Device::Place;
+    using Batch = dist::data::BatchIn<decltype(examples), Place>;
+    static_assert(std::is_same_v<dist::data::BatchIn<decltype(examples), dist::HostMemory>,
+                                 dist::data::Example<dist::TensorView<const float>, dist::TensorView<const int>>>);
     static_assert(
-        std::is_same_v<Batch, dist::data::Example<dist::TensorView<const float>, dist::TensorView<const int>>>);
+        std::is_same_v<Batch,
+                       dist::data::Example<dist::TensorView<const float, Place>, dist::TensorView<const int, Place>>>);
     auto dataset = strategy.distribute_dataset(examples);
     std::int64_t rows = 0;
     std::atomic<int> wrong{0};
     for (auto& step : dataset) {
       const auto counts = strategy.run(
-          [&](auto&, const Batch& mine) {
+          [&](auto& replica, const Batch& mine) {
+            const auto x = support::on_host(replica.queue(), mine.x);
+            const auto y = support::on_host(replica.queue(), mine.y);
             for (std::size_t row = 0; row < mine.x.rows(); ++row)
-              if (10 * static_cast<int>(mine.x(row, 1)) != mine.y[row]) ++wrong;
+              if (10 * static_cast<int>(x[2 * row + 1]) != y[row]) ++wrong;
             return static_cast<std::int64_t>(mine.x.rows());
           },
           step);
@@ -297,7 +306,8 @@ void check_strategies(S& strategy) {
           [&](auto& replica, const auto& mine) {
             const std::size_t first_row = 1000 * first + 2 * (rows.size() + replica.local_index());
             received[replica.local_index()] = mine.rows();
-            for (std::size_t row = 0; row < mine.rows(); ++row) CHECK(mine[row] == static_cast<float>(first_row + row));
+            const auto here = support::on_host(replica.queue(), mine);
+            for (std::size_t row = 0; row < here.size(); ++row) CHECK(here[row] == static_cast<float>(first_row + row));
           },
           step);
       rows.insert(rows.end(), received.begin(), received.end());

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -228,6 +229,33 @@ class GuardedDevice {
 
     std::vector<std::unique_ptr<std::span<std::byte>>> regions_;
     std::size_t used_ = 0;
+  };
+
+  /// One slot is as many as there need be: the host waits for the step before.
+  class InputRing {
+   public:
+    InputRing(const Queue&, std::size_t) {}
+    [[nodiscard]] std::byte* prepare(std::size_t bytes) {
+      if (last_) last_->wait();
+      last_.reset();
+      batch_.resize(bytes);
+      if (bytes > size_) there_ = memory_.at(0, memory_.allocate(size_ = bytes));
+      return batch_.data();
+    }
+    [[nodiscard]] std::byte* destination() const noexcept { return there_; }
+    void upload(const Queue& queue) {
+      queue.copy(std::span<const std::byte>{batch_}, Span<std::byte>{there_, batch_.size()});
+    }
+    void retire(const Queue& queue) { last_.emplace(queue); }
+
+   private:
+    static constexpr std::size_t one_device_[1] = {0};
+
+    Memory memory_{one_device_};
+    std::vector<std::byte> batch_;
+    std::size_t size_ = 0;
+    std::byte* there_ = nullptr;
+    std::optional<Queue> last_;
   };
 };
 

@@ -46,8 +46,8 @@ struct PipelinePerReplica {
   Remainder last_step = Remainder::keep;
 };
 
-// What the methods of strategies call. Defined in <dist/data/distributed_dataset.hpp>, <dist/data/distributed_pipelines.hpp>
-// and <dist/data/prefetch.hpp>, which only programs with datasets compile.
+// What the methods of strategies call. Defined in <dist/data/distributed_dataset.hpp>, <dist/data/distributed_pipelines.hpp>,
+// <dist/data/prefetch.hpp> and <dist/data/uploaded.hpp>, which only programs with datasets compile.
 
 /// Divides the global batches of `dataset` among the replicas of this worker, and makes `options.fetch_ahead` batches
 /// ahead of their use (spec I01, I15). What `distribute_dataset` of a strategy with several replicas returns.
@@ -76,5 +76,10 @@ template <class Fn, class Options = PipelinePerWorker, Agreement A = NoAgreement
 /// The dataset, with so many elements made ahead of their use by a background thread.
 template <class D>
 [[nodiscard]] auto made_ahead(D dataset, std::size_t elements);
+
+/// The dataset, with batches in the memory of the devices of these queues, whose replicas' steps so many of them may be
+/// ahead of. Elements that are no batches stay as they are.
+template <class Device, class D>
+[[nodiscard]] auto uploaded(D dataset, const typename Device::Queues& queues, std::size_t replicas, std::size_t ahead);
 
 }  // namespace dist::data

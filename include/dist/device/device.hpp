@@ -81,6 +81,34 @@ concept ReplicaMemory = std::constructible_from<M, std::span<const std::size_t>>
   noexcept;
 };
 
+/// How batches come to a replica of a device whose memory the host cannot touch: slots that are used in turn, beside the
+/// replica's work. All is called outside runs, by one thread at a time.
+///
+/// - `Ring{queue, slots}`: the replica's queue outlives every call but the destructor.
+/// - `prepare(bytes)`: memory of the host for the next batch, which goes to `destination()`. The host waits only where all
+///   slots are in use.
+/// - `upload(queue)`: the batch goes to the device; what is put on the queue from now on sees it there.
+/// - `retire(queue)`: all that uses the batch was put on the queue. Nothing where there is none.
+template <class Ring, class Q>
+concept InputRing = std::constructible_from<Ring, const Q&, std::size_t> &&
+    requires(Ring ring, const Q& queue, std::size_t bytes) {
+  { ring.prepare(bytes) } -> std::same_as<std::byte*>;
+  { ring.destination() } -> std::same_as<std::byte*>;
+  ring.upload(queue);
+  ring.retire(queue);
+};
+
+namespace detail {
+/// Whether batches come to these devices: those of the host's memory are there already.
+template <class D>
+[[nodiscard]] constexpr bool takes_input() {
+  if constexpr (D::Place::host_accessible)
+    return true;
+  else
+    return InputRing<typename D::InputRing, typename D::Queue>;
+}
+}  // namespace detail
+
 /// A type of devices on which replicas run, numbered from 0.
 ///
 /// - `name` ("Cpu"), and `type` as it stands in device names ("cpu" in "/cpu:0", which is `device_name(0)`).
@@ -92,10 +120,11 @@ concept ReplicaMemory = std::constructible_from<M, std::span<const std::size_t>>
 /// - `Queues{devices, timeout}`: what the queues of the replicas on these devices need, owned by the strategy;
 ///   `queues[replica]` is the `Queue` of one, for which the host waits so long, or with 0 as long as it takes.
 /// - `Memory{devices}`: see ReplicaMemory.
+/// - `InputRing`, where the host cannot touch their memory.
 template <class D>
 concept Device = Place<typename D::Place> && Queue<typename D::Queue> && ReplicaMemory<typename D::Memory> &&
     std::same_as<typename D::Queue::Place, typename D::Place> &&
-    std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Place>> &&
+    detail::takes_input<D>() && std::same_as<typename D::template Span<float>, SpanIn<float, typename D::Place>> &&
     std::constructible_from<typename D::Queues, std::span<const std::size_t>, std::chrono::nanoseconds> &&
     requires(std::size_t number, std::span<const std::size_t> devices, const typename D::Queues& queues) {
   { D::name } -> std::convertible_to<std::string_view>;

@@ -23,10 +23,15 @@ class OneDevice : public StrategyOf<OneDevice<DeviceType>, OneReplica<DeviceType
     return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
   }
 
-  /// The dataset, with the next elements made ready in the background (spec I15). Needs <dist/data.hpp>.
+  /// The dataset, with the next elements made ready in the background (spec I15), and its batches on the device. Needs
+  /// <dist/data.hpp>.
   template <class Dataset>
-  [[nodiscard]] static auto distribute_dataset(Dataset dataset, const data::InputOptions& options = {}) {
-    return data::made_ahead(std::move(dataset), options.fetch_ahead);
+  [[nodiscard]] auto distribute_dataset(Dataset dataset, const data::InputOptions& options = {}) const {
+    if constexpr (DeviceType::Place::host_accessible)
+      return data::made_ahead(std::move(dataset), options.fetch_ahead);
+    else
+      return data::uploaded<DeviceType>(data::made_ahead(std::move(dataset), options.fetch_ahead), this->queues(), 1,
+                                        options.fetch_ahead);
   }
 };
 

@@ -46,11 +46,14 @@ class OneReplica {
       return call(std::size_t{0}, Collectives{queue}, queue);
   }
 
-  /// The dataset that `make(InputContext)` returns (spec A21, I17).
+  /// The dataset that `make(InputContext)` returns (spec A21, I17), with its batches on the device.
   template <class Make>
-  [[nodiscard]] static auto distribute_datasets_from_function(Make&& make, const InputContext& context,
-                                                              const data::PipelinePerWorker&, data::NoAgreement) {
-    return make(context);
+  [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context,
+                                                       const data::PipelinePerWorker&, data::NoAgreement) const {
+    if constexpr (Device::Place::host_accessible)
+      return make(context);
+    else
+      return data::uploaded<Device>(make(context), queues_, 1, 1);
   }
 
  private:

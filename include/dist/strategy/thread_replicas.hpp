@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -151,12 +152,25 @@ class ThreadReplicas {
   template <class Dataset, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_dataset(Dataset dataset, const InputContext& context, const Options& options,
                                         Agreement agreement) const {
-    return data::distribute_dataset(std::move(dataset), size(), context, options, std::move(agreement));
+    if constexpr (Device::Place::host_accessible)
+      return data::distribute_dataset(std::move(dataset), size(), context, options, std::move(agreement));
+    else
+      return data::uploaded<Device>(
+          data::distribute_dataset(std::move(dataset), size(), context, options, std::move(agreement)), queues_, size(),
+          options.fetch_ahead);
   }
   template <class Make, class Options, data::Agreement Agreement>
   [[nodiscard]] auto distribute_datasets_from_function(Make&& make, const InputContext& context, const Options& options,
                                                        Agreement agreement) const {
-    return data::distribute_datasets_from_function(make, size(), context, options, std::move(agreement));
+    if constexpr (Device::Place::host_accessible) {
+      return data::distribute_datasets_from_function(make, size(), context, options, std::move(agreement));
+    } else {
+      std::size_t ahead = 1;
+      if constexpr (std::same_as<Options, data::PipelinePerReplica>) ahead = options.fetch_ahead;
+      return data::uploaded<Device>(
+          data::distribute_datasets_from_function(make, size(), context, options, std::move(agreement)), queues_,
+          size(), ahead);
+    }
   }
 
  private:

@@ -24,6 +24,8 @@ inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_vi
 /// Bytes in the memory of a GPU, of no certain value. No work may use them any more when they are given back.
 class DeviceBuffer {
  public:
+  /// None.
+  DeviceBuffer() = default;
   /// Throws OutOfMemory.
   DeviceBuffer(int device, std::size_t bytes) {
     const SelectedDevice selected{device};
@@ -50,6 +52,8 @@ class DeviceBuffer {
 /// Bytes in memory of the host that GPUs reach, of no certain value.
 class PinnedBuffer {
  public:
+  /// None.
+  PinnedBuffer() = default;
   /// Throws OutOfMemory.
   explicit PinnedBuffer(std::size_t bytes) : size_(bytes) {
     void* first = nullptr;

@@ -12,6 +12,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/input_ring.cuh>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/peers.hpp>
 #include <dist/device/cuda/processors.hpp>
@@ -29,6 +30,7 @@ struct Cuda {
   using Memory = cuda::Memory;
   using Place = cuda::DeviceMemory;
   using Queue = cuda::Queue;
+  using InputRing = cuda::InputRing;
   template <class T>
   using Span = DeviceSpan<T, Place>;
 

@@ -64,6 +64,8 @@ class QueueState {
   }
 
   [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] Staging& staging() noexcept { return staging_; }
   /// Of the GPU: the partial results of a reduction, and room for one more.
   [[nodiscard]] std::byte* partials() const noexcept { return scratch_.data(); }
@@ -95,6 +97,11 @@ class Queue {
 
   /// For calls of libraries that take a stream.
   [[nodiscard]] StreamRef stream() const noexcept { return state_->stream(); }
+
+  /// What errors call it.
+  [[nodiscard]] std::size_t number() const noexcept { return state_->number(); }
+  /// How long the host waits for it.
+  [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
 
   void enter() const { DIST_CUDA_CHECK(cudaSetDevice(stream().device())); }
 
