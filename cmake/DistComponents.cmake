@@ -9,6 +9,7 @@ set(dist_component_json "^cluster/json\\.hpp$")
 set(dist_component_crypto "^net/hmac\\.hpp$")
 set(dist_component_pmix "^cluster/mpi/pmix_server\\.hpp$")
 set(dist_component_mpi "^(comm|cluster)/mpi/")
+set(dist_component_thrust "^device/(cuda/)?thrust_policy\\.")
 set(dist_component_cuda "^(device|comm)/cuda/|^../../tests/support/fake_cuda/")
 # The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is
 # linked with.
@@ -19,10 +20,11 @@ set(dist_targets_json jansson::jansson)
 set(dist_targets_crypto OpenSSL::Crypto)
 set(dist_targets_pmix PMIx::PMIx)
 set(dist_targets_mpi DistMPI::DistMPI)
+set(dist_targets_thrust DistThrust::DistThrust)
 set(dist_targets_cuda CUDAHeaders::CUDAHeaders)
 # What reaches several goes with the last of them, which brings those that its headers reach as well.
 set(dist_with_mpi json crypto pmix)
-set(dist_components gzip hwloc onednn json crypto pmix mpi cuda)
+set(dist_components gzip hwloc onednn json crypto pmix mpi thrust cuda)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

@@ -67,6 +67,10 @@ dist_look_for(CUDA CUDAHeaders 12)
 dist_found(CUDA "CUDA runtime" "${CUDAHeaders_FOUND}" "${CUDAHeaders_VERSION}"
            "cmake -DFOLDER=<folder> -P cmake/fetch_cuda_headers.cmake, and CUDAHeaders_ROOT=<folder>" "no code for GPUs")
 
+dist_look_for(THRUST DistThrust)
+dist_found(THRUST Thrust "${DistThrust_FOUND}" "${DistThrust_VERSION}"
+           "NVIDIA's package cuda-cccl-13-0, or PyPI's nvidia-cuda-cccl" "no Thrust per replica")
+
 if(DIST_NVCC)
   find_program(NVCC_PROGRAM nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(NVCC_PROGRAM)

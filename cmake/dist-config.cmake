@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi cuda]) gives dist::dist, dist::compiled, the
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda]) gives dist::dist, dist::compiled, the
 # function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -26,6 +26,8 @@ set(dist_package_pmix PMIx)
 set(dist_needs_pmix "PMIx (Debian package libpmix-dev)")
 set(dist_package_mpi DistMPI)
 set(dist_needs_mpi "MPI (Debian package libopenmpi-dev)")
+set(dist_package_thrust DistThrust)
+set(dist_needs_thrust "Thrust (NVIDIA's package cuda-cccl-13-0)")
 set(dist_package_cuda CUDAHeaders 12)
 set(dist_needs_cuda "the headers of the CUDA runtime (NVIDIA's package cuda-cudart-dev-13-0)")
 

@@ -98,6 +98,9 @@ if(DIST_HAVE_NVCC)
     set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
         comm/cuda/direct_all_reduce_test.cpp comm/cuda/hierarchical_copy_all_reduce_test.cpp
         comm/cuda/reduction_to_one_device_test.cpp)
+    if(DIST_HAVE_THRUST)
+      list(APPEND sources gates/nvcc/thrust.cu)
+    endif()
     set(packages "")
     if(DIST_HAVE_MPI AND DIST_HAVE_PMIX AND DIST_HAVE_JSON AND DIST_HAVE_CRYPTO)
       list(APPEND sources gates/nvcc/multi_worker.cu)
