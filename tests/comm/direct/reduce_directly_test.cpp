@@ -21,7 +21,7 @@ struct Step {
 
 /// What the shares of `replicas` replicas make of values r + i and copies that are all i, `skew` elements past a multiple
 /// of 16 bytes.
-template <class T, class Op, std::size_t Most>
+template <class T, class Op, std::size_t Most, bool Exact = false>
 std::vector<std::vector<T>> reduced(std::size_t replicas, std::size_t count, std::size_t skew) {
   constexpr std::size_t lanes = dist::pack_elements<T>;
   std::vector<std::vector<dist::Pack<T>>> values(replicas), copies(replicas);
@@ -41,7 +41,7 @@ std::vector<std::vector<T>> reduced(std::size_t replicas, std::size_t count, std
   }
   for (std::size_t rank = 0; rank < replicas; ++rank) {
     const dist::IndexRange share = dist::shard_of(count, rank, replicas, lanes);
-    const dist::detail::ReduceDirectly<T, Op, Step, Most> body{from, to, rank, share.end, Step{}};
+    const dist::detail::ReduceDirectly<T, Op, Step, Most, Exact> body{from, to, rank, share.end, Step{}};
     const dist::IndexRange packs = body.packs_of(share);
     for (std::size_t pack = packs.begin; pack < packs.end; ++pack) body(pack);
   }
@@ -67,6 +67,9 @@ TEST_CASE_TEMPLATE("shares reduce, update and reach every copy, whole packs or n
           expected.push_back(Step{}(i, static_cast<T>(i), sum));
         }
         for (const std::vector<T>& copy : reduced<T, dist::Sum, 4>(replicas, count, skew)) CHECK(copy == expected);
+        if (replicas == 4)
+          for (const std::vector<T>& copy : reduced<T, dist::Sum, 4, true>(replicas, count, skew))
+            CHECK(copy == expected);
       }
 }
 

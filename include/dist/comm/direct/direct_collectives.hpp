@@ -192,27 +192,29 @@ struct DirectCollectives {
           from.data(), to.data(), [&] {
             const auto values = operands<const T>(0);
             const auto mirrors = operands<T>(1);
-            put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(size()), rank(),
-                             update);
+            const auto put = [&]<std::size_t Most, bool Exact>() {
+              put_share<Op, T, Most, Exact>(to.size(), std::span{values}.first(size()),
+                                            std::span{mirrors}.first(size()), rank(), update);
+            };
+            switch (size()) {
+              case 2:
+                return put.template operator()<2, true>();
+              case 4:
+                return put.template operator()<4, true>();
+              case most_replicas:
+                return put.template operator()<most_replicas, detail::reduces_exactly<Update, most_replicas>>();
+              default:
+                return put.template operator()<most_replicas, false>();
+            }
           });
     }
 
     /// Puts the reduction of this replica's share of `values` into its queue, which updates `mirrors` and begins with
     /// what `mirrors[own]` holds.
-    template <class Op, class T, class Update>
+    template <class Op, class T, std::size_t Most = most_replicas, bool Exact = false, class Update>
     void put_share(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors, std::size_t own,
                    const Update& update) const {
-      if (size() <= 2)
-        put_share_of_most<2, Op, T>(elements, values, mirrors, own, update);
-      else if (size() <= 4)
-        put_share_of_most<4, Op, T>(elements, values, mirrors, own, update);
-      else
-        put_share_of_most<most_replicas, Op, T>(elements, values, mirrors, own, update);
-    }
-    template <std::size_t Most, class Op, class T, class Update>
-    void put_share_of_most(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors,
-                           std::size_t own, const Update& update) const {
-      using Body = detail::ReduceDirectly<T, Op, Update, Most>;
+      using Body = detail::ReduceDirectly<T, Op, Update, Most, Exact>;
       const IndexRange share = share_of<T>(elements);
       const Body body{values, mirrors, own, share.end, update};
       queue_.for_each(Body::packs_of(share), body);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,11 +20,17 @@ struct TakeReduced {
   }
 };
 
+/// Whether the kernel of just `Replicas` replicas is an exact one, see below. Without an update it would have the packs of
+/// eight at once, in more than 40 registers on sm_100.
+template <class Update, std::size_t Replicas>
+inline constexpr bool reduces_exactly = Replicas < 8 || !std::same_as<Update, TakeReduced>;
+
 /// What a replica does with its share of a reduction where the operands of all are in reach: combines them in rank order,
 /// updates, and writes every replica's copy. One call of the functor is for one pack of elements; the same body in a
 /// kernel and in a loop. `Most` bounds the loops over replicas, which are unrolled: an index into these arrays that is
-/// known only in the kernel would put them into its local memory.
-template <class T, class Op, class Update, std::size_t Most>
+/// known only in the kernel would put them into its local memory. `Exact`: there are just so many values, and mirrors, so
+/// that a kernel needs no registers to leave some out.
+template <class T, class Op, class Update, std::size_t Most, bool Exact = false>
 struct ReduceDirectly {
   static constexpr std::size_t lanes = pack_elements<T>;
 
@@ -63,12 +70,12 @@ struct ReduceDirectly {
     if (aligned && first + lanes <= end) {
       const Pack<T> changed = updated_pack(update, first, Pack<T>::load(mine + first), reduced_pack(first));
       for (std::size_t r = 0; r < Most; ++r)
-        if (r < mirror_count) changed.store(mirrors[r] + first);
+        if (has_mirror(r)) changed.store(mirrors[r] + first);
     } else {
       for (std::size_t i = first; i < end && i < first + lanes; ++i) {
         const T changed = update(i, mine[i], reduced(i));
         for (std::size_t r = 0; r < Most; ++r)
-          if (r < mirror_count) mirrors[r][i] = changed;
+          if (has_mirror(r)) mirrors[r][i] = changed;
       }
     }
   }
@@ -76,12 +83,14 @@ struct ReduceDirectly {
  private:
   using Wide = Accumulator<T>;
 
+  [[nodiscard]] DIST_HD bool has_value(std::size_t r) const { return Exact || r < value_count; }
+  [[nodiscard]] DIST_HD bool has_mirror(std::size_t r) const { return Exact || r < mirror_count; }
   [[nodiscard]] static bool is_aligned(const T* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; }
 
   [[nodiscard]] DIST_HD T reduced(std::size_t i) const {
     auto combined = static_cast<Wide>(values[0][i]);
     for (std::size_t r = 1; r < Most; ++r)
-      if (r < value_count) combined = Op{}(combined, static_cast<Wide>(values[r][i]));
+      if (has_value(r)) combined = Op{}(combined, static_cast<Wide>(values[r][i]));
     return static_cast<T>(Op::finish(combined, value_count));
   }
   [[nodiscard]] DIST_HD Pack<T> reduced_pack(std::size_t first) const {
@@ -89,7 +98,7 @@ struct ReduceDirectly {
     Wide combined[lanes];
     for (std::size_t lane = 0; lane < lanes; ++lane) combined[lane] = static_cast<Wide>(pack.element[lane]);
     for (std::size_t r = 1; r < Most; ++r) {
-      if (r >= value_count) continue;
+      if (!has_value(r)) continue;
       const Pack<T> next = Pack<T>::load(values[r] + first);
       for (std::size_t lane = 0; lane < lanes; ++lane)
         combined[lane] = Op{}(combined[lane], static_cast<Wide>(next.element[lane]));
