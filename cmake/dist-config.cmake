@@ -10,6 +10,7 @@ endif()
 include("${CMAKE_CURRENT_LIST_DIR}/dist-targets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/DistPrecompile.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/DistCompiled.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/DistCuda.cmake")
 
 # What find_package is told for each component, and what its absence is called.
 set(dist_package_gzip ZLIB)

@@ -39,6 +39,10 @@ if(DIST_HAVE_MPI)
                          PROCESSORS 2 PASS_REGULAR_EXPRESSION "2 processes, norm 70.7107")
   endforeach()
 endif()
+if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
+  dist_add_consumer(cuda_language "-DCMAKE_PREFIX_PATH=${stage}" "-DCMAKE_CUDA_COMPILER=${NVCC_PROGRAM}")
+  set_tests_properties(consumers.cuda_language PROPERTIES FIXTURES_REQUIRED dist_stage)
+endif()
 dist_add_consumer(fetch_content "-DFETCHCONTENT_SOURCE_DIR_DIST=${PROJECT_SOURCE_DIR}")
 add_test(NAME consumers.pkg_config
          COMMAND "${CMAKE_COMMAND}" "-DSTAGE=${stage}" "-DCXX=${CMAKE_CXX_COMPILER}"

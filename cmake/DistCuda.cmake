@@ -1,0 +1,41 @@
+# dist_enable_cuda(): enables the language CUDA for programs that name dist::Cuda. CMake alone does not find the compiler
+# that PyPI's wheels bring, links nothing with it, and before 3.26 knows no C++20 for it. The compiler is, in this order,
+# CMAKE_CUDA_COMPILER, CUDACXX, nvcc under CMAKE_PREFIX_PATH, CUDA_HOME or CUDA_PATH, in the wheels of the active Python
+# environment, on the PATH, or in /usr/local/cuda. Without CMAKE_CUDA_ARCHITECTURES, programs are for this machine's GPUs,
+# and where there are none, for sm_90.
+#
+# A macro, since a language is enabled for the folder that asks.
+macro(dist_enable_cuda)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    file(GLOB dist_wheels "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cu13")
+    find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH ${dist_wheels} PATHS /usr/local/cuda
+                 PATH_SUFFIXES bin)
+    if(NOT CMAKE_CUDA_COMPILER)
+      message(FATAL_ERROR "nvcc was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
+                          "is active: pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
+                          "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; or set CMAKE_CUDA_COMPILER.")
+    endif()
+  endif()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    if(EXISTS /proc/driver/nvidia/gpus)
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+  endif()
+  if(NOT CMAKE_CUDA_FLAGS MATCHES "-std=")
+    string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
+  endif()
+  # The wheels have their libraries in lib; nvcc looks in lib64.
+  if(CMAKE_CUDA_COMPILER)
+    file(REAL_PATH "${CMAKE_CUDA_COMPILER}" dist_toolkit)
+    cmake_path(GET dist_toolkit PARENT_PATH dist_toolkit)
+    cmake_path(GET dist_toolkit PARENT_PATH dist_toolkit)
+    if(EXISTS "${dist_toolkit}/lib/libcudart_static.a")
+      string(APPEND CMAKE_CUDA_FLAGS " -L${dist_toolkit}/lib")
+    endif()
+  endif()
+  enable_language(CUDA)
+  unset(dist_toolkit)
+  unset(dist_wheels)
+endmacro()

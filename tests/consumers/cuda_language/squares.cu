@@ -1,0 +1,29 @@
+// Replicas on GPUs; where there is no GPU, the error says what to do.
+#include <cstdio>
+#include <string_view>
+
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/device/cuda/device.cuh>
+#include <dist/dist.hpp>
+
+struct Square {
+  float* values;
+  DIST_HD void operator()(std::size_t i) const { values[i] *= values[i]; }
+};
+
+int main() {
+  try {
+    dist::Mirrored<dist::DirectAllReduce, dist::Cuda> strategy{2};
+    auto values = strategy.variable<float, dist::OnWrite, dist::Sum>(dist::Shape{1000}, 3.0f, "values");
+    strategy.run([&](auto& replica) {
+      replica.for_each(dist::IndexRange{0, 1000}, Square{values.component(replica).data()});
+      replica.all_reduce(dist::sum, values.component(replica));
+    });
+    const float squares = values.read(strategy.scope())[999];
+    std::printf("%g\n", static_cast<double>(squares));
+    return squares == 18 ? 0 : 1;
+  } catch (const dist::Error& error) {
+    std::puts(error.what());
+    return std::string_view{error.what()}.find("GPU") == std::string_view::npos ? 1 : 0;
+  }
+}
