@@ -26,6 +26,7 @@ using Directly =
     dist::detail::ReduceDirectly<float, dist::Sum, Update, Replicas, dist::detail::reduces_exactly<Update, Replicas>>;
 
 struct FusedAdam2 : Directly<Adam, 2> {};
+struct FusedAdam3 : Directly<Adam, 3> {};
 struct FusedAdam4 : Directly<Adam, 4> {};
 struct FusedAdam8 : Directly<Adam, 8> {};
 struct AllReduce2 : Directly<dist::detail::TakeReduced, 2> {};
@@ -33,6 +34,7 @@ struct AllReduce8 : Directly<dist::detail::TakeReduced, 8> {};
 
 template __global__ void dist::cuda::detail::for_each_kernel<Saxpy>(Saxpy, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam2>(FusedAdam2, IndexRange);
+template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam3>(FusedAdam3, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam4>(FusedAdam4, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam8>(FusedAdam8, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<AllReduce2>(AllReduce2, IndexRange);

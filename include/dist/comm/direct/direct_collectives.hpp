@@ -199,6 +199,8 @@ struct DirectCollectives {
             switch (size()) {
               case 2:
                 return put.template operator()<2, true>();
+              case 3:
+                return put.template operator()<3, true>();
               case 4:
                 return put.template operator()<4, true>();
               case most_replicas:
