@@ -12,16 +12,21 @@ namespace {
 
 constexpr std::size_t samples = 4'000'000;
 
-/// Points of the unit square that fall into the quarter circle.
+/// 1 for a point of the unit square that falls into the quarter circle. What a body needs is copied with it, so that it can
+/// run on any device.
+struct Hit {
+  dist::RandomStream random;
+  DIST_HD std::uint64_t operator()(std::size_t i) const {
+    const float x = random.uniform(2 * i);
+    const float y = random.uniform(2 * i + 1);
+    return x * x + y * y < 1.0f ? 1 : 0;
+  }
+};
+
 template <class Strategy>
 std::uint64_t count_hits(Strategy& strategy) {
-  const dist::RandomStream random{/*seed=*/2026};
-  auto hits = strategy.run([&](auto& replica) {
-    return replica.transform_reduce(dist::sum, replica.shard(samples), [&](std::size_t i) {
-      const float x = random.uniform(2 * i);
-      const float y = random.uniform(2 * i + 1);
-      return x * x + y * y < 1.0f ? std::uint64_t{1} : std::uint64_t{0};
-    });
+  auto hits = strategy.run([](auto& replica) {
+    return replica.transform_reduce(dist::sum, replica.shard(samples), Hit{dist::RandomStream{/*seed=*/2026}});
   });
   return strategy.reduce(dist::sum, hits);
 }

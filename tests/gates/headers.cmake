@@ -92,7 +92,7 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 if(DIST_HAVE_NVCC)
   dist_headers_under(nvcc "${NVCC_PROGRAM}" -x cu -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra)
-  # Kernels are templates: tests of devices make them.
+  # Kernels are templates: tests of devices and the examples make them.
   if(DIST_HAVE_CUDA)
     set(objects "")
     set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
@@ -107,14 +107,16 @@ if(DIST_HAVE_NVCC)
       set(packages "-I$<JOIN:$<TARGET_PROPERTY:dist_headers,INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>" -DOMPI_SKIP_MPICXX=1
           -DMPICH_SKIP_MPICXX=1)
     endif()
-    foreach(test IN LISTS sources)
-      set(source "${CMAKE_CURRENT_SOURCE_DIR}/${test}")
+    get_property(gpu_examples GLOBAL PROPERTY dist_gpu_examples)
+    foreach(test IN LISTS sources gpu_examples)
+      cmake_path(ABSOLUTE_PATH test BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE source)
       string(MAKE_C_IDENTIFIER "${test}" object)
       set(object "${header_dir}/nvcc/${object}.o")
       list(APPEND objects "${object}")
       add_custom_command(
         OUTPUT "${object}"
-        COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}" -x cu ${packages}
+        COMMAND "${NVCC_PROGRAM}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_SOURCE_DIR}"
+                "-I${PROJECT_SOURCE_DIR}/examples" -x cu ${packages}
                 -arch=sm_90 -Werror=all-warnings -Xcompiler=-Wall,-Wextra -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS -MD -MF
                 "${object}.d" -c "${source}" -o "${object}"
         DEPENDS "${source}" DEPFILE "${object}.d" VERBATIM COMMAND_EXPAND_LISTS
