@@ -71,6 +71,10 @@ dist_look_for(THRUST DistThrust)
 dist_found(THRUST Thrust "${DistThrust_FOUND}" "${DistThrust_VERSION}"
            "NVIDIA's package cuda-cccl-13-0, or PyPI's nvidia-cuda-cccl" "no Thrust per replica")
 
+dist_look_for(CUDNN CUDNNHeaders 9)
+dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERSION}"
+           "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
+
 if(DIST_NVCC)
   find_program(NVCC_PROGRAM nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(NVCC_PROGRAM)

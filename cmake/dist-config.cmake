@@ -1,5 +1,5 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda]) gives dist::dist, dist::compiled, the
-# function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda cudnn]) gives dist::dist,
+# dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
 if(NOT Threads_FOUND)
@@ -31,17 +31,23 @@ set(dist_package_thrust DistThrust)
 set(dist_needs_thrust "Thrust (NVIDIA's package cuda-cccl-13-0)")
 set(dist_package_cuda CUDAHeaders 12)
 set(dist_needs_cuda "the headers of the CUDA runtime (NVIDIA's package cuda-cudart-dev-13-0)")
+set(dist_package_cudnn CUDNNHeaders 9)
+set(dist_needs_cudnn "the headers of cuBLAS and cuDNN 9 (NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13)")
 
-# Headers of mpi reach those packages where they were found.
-if("mpi" IN_LIST dist_FIND_COMPONENTS)
-  foreach(dist_component IN ITEMS pmix crypto json)
-    if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_component}-targets.cmake")
-      list(REMOVE_ITEM dist_FIND_COMPONENTS ${dist_component})
-      list(PREPEND dist_FIND_COMPONENTS ${dist_component})
-      set(dist_FIND_REQUIRED_${dist_component} TRUE)
-    endif()
-  endforeach()
-endif()
+# Headers of mpi and of cudnn reach those packages where they were found.
+set(dist_with_mpi pmix crypto json)
+set(dist_with_cudnn cuda)
+foreach(dist_component IN ITEMS mpi cudnn)
+  if(dist_component IN_LIST dist_FIND_COMPONENTS)
+    foreach(dist_other IN LISTS dist_with_${dist_component})
+      if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_other}-targets.cmake")
+        list(REMOVE_ITEM dist_FIND_COMPONENTS ${dist_other})
+        list(PREPEND dist_FIND_COMPONENTS ${dist_other})
+        set(dist_FIND_REQUIRED_${dist_other} TRUE)
+      endif()
+    endforeach()
+  endif()
+endforeach()
 
 set(dist_module_path "${CMAKE_MODULE_PATH}")
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
@@ -71,5 +77,6 @@ dist_compiled_targets()
 set(CMAKE_MODULE_PATH "${dist_module_path}")
 unset(dist_module_path)
 unset(dist_component)
+unset(dist_other)
 unset(dist_package)
 unset(dist_reason)

@@ -2,11 +2,13 @@
 
 #include <concepts>
 
+#include <dist/core/config.hpp>
+
 namespace dist::nn {
 
 /// A function that a layer applies to each element of its output. `gradient` gets the layer's output `y` and
 /// the gradient with respect to it, and returns the gradient with respect to what the function was applied
-/// to: so a layer keeps its output only.
+/// to: so a layer keeps its output only. Both are DIST_HD where networks on GPUs use the function.
 template <class F>
 concept Activation = requires(double value) {
   { F::apply(value) } -> std::same_as<double>;
@@ -16,11 +18,11 @@ concept Activation = requires(double value) {
 /// No activation: the default of layers, as in Keras.
 struct Linear {
   template <class T>
-  [[nodiscard]] static constexpr T apply(T x) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T apply(T x) noexcept {
     return x;
   }
   template <class T>
-  [[nodiscard]] static constexpr T gradient(T, T y_gradient) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T gradient(T, T y_gradient) noexcept {
     return y_gradient;
   }
 };
@@ -28,11 +30,11 @@ struct Linear {
 /// max(x, 0). The gradient at 0 is 0, as in TensorFlow; a NaN stays one.
 struct Relu {
   template <class T>
-  [[nodiscard]] static constexpr T apply(T x) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T apply(T x) noexcept {
     return x < T{0} ? T{0} : x;
   }
   template <class T>
-  [[nodiscard]] static constexpr T gradient(T y, T y_gradient) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) noexcept {
     return y > T{0} ? y_gradient : T{0};
   }
 };

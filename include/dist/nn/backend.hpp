@@ -1,10 +1,11 @@
 /// A back end computes what layers ask for. It is an empty struct with a name and nested templates; networks
 /// name it as a type, `Network<Net, OneDnn>`, so its loops and calls are resolved at compile time.
 ///
-/// `Backend::State` is what one replica's operations share: default-constructed in the replica's thread on
-/// its first step, then used by that thread only. `state.enter()` returns a guard that brackets the calls of
+/// `Backend::State` is what one replica's operations share: made in the replica's thread on its first step, from the
+/// replica's queue or by default, then used by that thread only. `state.enter()` returns a guard that brackets the calls of
 /// one `forward` or `backward`. `Backend::Device` is where tensors live, `Backend::supports<T>` which element
-/// types it computes.
+/// types it computes. On a device whose memory the host does not touch, operations put their work into the replica's
+/// queue and return, and `Backend::Memory<T>{queue, count}` is memory for so many elements, with a `data()`.
 ///
 /// Operations are objects, one per layer and replica, and may keep state such as compiled kernels. `Geometry`
 /// is a struct of static constants (geometry.hpp). Tensors are views with the batch's rows outermost, at
@@ -42,15 +43,22 @@
 #include <concepts>
 #include <string_view>
 
+#include <dist/core/tensor.hpp>
+
 namespace dist::nn {
 
 template <class B>
 concept Backend = requires(typename B::State& state) {
-  requires std::default_initializable<typename B::State>;
   typename B::Device;
+  requires std::default_initializable<typename B::State> ||
+      std::constructible_from<typename B::State, const typename B::Device::Queue&>;
   { B::name } -> std::convertible_to<std::string_view>;
   { B::template supports<float> } -> std::convertible_to<bool>;
   state.enter();
 };
+
+/// A view of elements where a back end's tensors lie.
+template <class B, class T>
+using ViewOn = TensorView<T, typename B::Device::Place>;
 
 }  // namespace dist::nn

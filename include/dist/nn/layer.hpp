@@ -17,8 +17,8 @@
 ///     and, where `input_gradient` is true, all of `dx`. It may change `dy`, which nobody reads afterwards
 ///     (but see BackwardPass).
 ///
-/// All tensors have the rows of the batch as outermost axis, at least one. `state` is the back end's
-/// (backend.hpp).
+/// All tensors have the rows of the batch as outermost axis, at least one, and lie where the back end's do
+/// (`ViewOn<Backend, T>`). `state` is the back end's (backend.hpp).
 ///
 /// Two members are for the few layers that do more than compute row by row:
 ///
@@ -40,6 +40,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <dist/core/place.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
@@ -61,16 +62,19 @@ struct StateSpec {
 };
 
 /// The parameters of one layer, their gradients or its state, as its Operation gets them.
-template <class T, std::size_t Count>
-using ParameterViews = std::array<TensorView<T>, Count>;
+template <class T, std::size_t Count, dist::Place Where = HostMemory>
+using ParameterViews = std::array<TensorView<T, Where>, Count>;
+/// The same where a back end's tensors lie.
+template <class Backend, class T, std::size_t Count>
+using ParameterViewsOn = ParameterViews<T, Count, typename Backend::Device::Place>;
 
 /// What `forward` of a layer with `uses_replica` gets besides its tensors: the mode, the replica for collectives, and
 /// the replica's copy of the layer's state. `S` is const in inference.
-template <class Replica, ForwardMode Mode, class S, std::size_t Count>
+template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::Place Where = HostMemory>
 struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
-  ParameterViews<S, Count> state;
+  ParameterViews<S, Count, Where> state;
 };
 
 /// What a layer does in the backward pass. `dx` is written where `InputGradient`: the gradient of the layer's input or,

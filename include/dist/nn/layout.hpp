@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layer.hpp>
@@ -73,15 +74,14 @@ struct Layout<Kind, std::tuple<Layers...>> {
     return elements;
   }();
 
-  /// The tensors of one layer, in the array of all.
-  template <std::size_t Layer, class T>
-  [[nodiscard]] static auto of_layer(T* all) {
-    ParameterViews<T, first[Layer + 1] - first[Layer]> views;
-    for (std::size_t which = 0; which < views.size(); ++which) {
-      const Parameter& tensor = tensors[first[Layer] + which];
-      views[which] = TensorView<T>{all + tensor.offset, tensor.shape};
+  /// The tensors of one layer, in the array of all, which is in `Where`.
+  template <std::size_t Layer, dist::Place Where = HostMemory, class T>
+  [[nodiscard]] static auto of_layer([[maybe_unused]] T* all) {
+    return [&]<std::size_t... Which>(std::index_sequence<Which...>) {
+      return ParameterViews<T, sizeof...(Which), Where>{
+          TensorView<T, Where>{all + tensors[first[Layer] + Which].offset, tensors[first[Layer] + Which].shape}...};
     }
-    return views;
+    (std::make_index_sequence<first[Layer + 1] - first[Layer]>{});
   }
 };
 

@@ -11,6 +11,9 @@
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/nn/losses/values.hpp>
@@ -61,21 +64,110 @@ struct Unweighted {};
 
 namespace detail {
 
+/// The weight of each row, for code of the host and of devices.
+template <class T>
+struct UnitWeight {
+  DIST_HD T operator()(std::size_t) const { return T{1}; }
+};
+template <class T, class Weight>
+struct GivenWeight {
+  const Weight* weights;
+  DIST_HD T operator()(std::size_t row) const { return static_cast<T>(weights[row]); }
+};
+
 /// The weight of each row, as a function. Throws ShapeMismatch unless there is one number per row.
-template <class T, class Weights>
-[[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T> outputs) {
+template <class T, dist::Place Where, class Weights>
+[[nodiscard]] auto row_weights(std::string_view reader, const Weights& weights, TensorView<const T, Where> outputs) {
   if constexpr (!Values<Weights>) {
     static_assert(dist::detail::holds<std::same_as<Weights, Unweighted>>,
                   "sample weights are a tensor, or a view of one, with one number per example");
-    return [](std::size_t) { return T{1}; };
+    return UnitWeight<T>{};
   } else {
     const auto given = values_of(weights);
+    static_assert(Where::host_accessible == decltype(given)::is_host_accessible,
+                  "sample weights lie where the outputs do: copy them there");
     if (given.rows() != outputs.rows() || given.row_size() != 1)
       throw ShapeMismatch(text(reader, " got sample weights that do not fit the outputs"),
                           text("outputs ", to_string(outputs.shape()), ", weights ", to_string(given.shape())),
                           "Give one weight per example, or none");
-    return [given](std::size_t row) { return static_cast<T>(given.data()[row]); };
+    return GivenWeight<T, std::remove_const_t<typename decltype(given)::Element>>{given.data()};
   }
+}
+
+/// A loss whose targets are looked at row by row before it is computed: `takes(target, outputs)` says whether a row of
+/// so many outputs fits, and `refuse(target, row, outputs)` throws.
+template <class L, class Target>
+concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target first, std::size_t number) {
+  { loss.takes(target, number) } -> std::same_as<bool>;
+  loss.refuse(first, number, number);
+};
+/// A loss that devices compute: its calls take Rows, and are DIST_HD.
+template <class L, class T, class Target>
+concept LossOfRows = requires(const L loss, Row<const T> row, Row<const Target> target, T scale, Row<T> gradient) {
+  { loss.per_example(row, target) } -> std::same_as<T>;
+  { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
+};
+
+/// The loss of a row of a device; a NaN for targets that it does not take. Writes the gradient where it has a place.
+template <class L, class T, class Target, class Weight>
+struct LossOfRow {
+  L loss;
+  const T* values;
+  const Target* targets;
+  T* gradient;
+  std::size_t values_size, targets_size;
+  Weight weight;
+  T scale;
+
+  DIST_HD double operator()(std::size_t row) const {
+    const Row<const T> value{values + row * values_size, values_size};
+    const Row<const Target> target{targets + row * targets_size, targets_size};
+    if constexpr (LooksAtTargets<L, Target>)
+      if (!loss.takes(target, values_size)) return static_cast<double>(__builtin_nanf(""));
+    const T factor = weight(row);
+    if (gradient == nullptr) return static_cast<double>(factor * loss.per_example(value, target));
+    return static_cast<double>(
+        factor * loss.per_example(value, target, factor * scale, Row<T>{gradient + row * values_size, values_size}));
+  }
+};
+/// The number of a row whose targets a loss does not take, else `rows`.
+template <class L, class Target>
+struct RefusedRow {
+  L loss;
+  const Target* targets;
+  std::size_t targets_size, values_size, rows;
+
+  DIST_HD std::size_t operator()(std::size_t row) const {
+    return loss.takes(Row<const Target>{targets + row * targets_size, targets_size}, values_size) ? rows : row;
+  }
+};
+
+/// The sum of the losses of rows in memory of a device, whose gradient goes to `gradient` unless that is null. Waits for
+/// the queue. Throws InvalidArgument for targets that the loss does not take.
+template <class Q, class L, class T, class Target, dist::Place Where, class Weight>
+[[nodiscard]] double total_loss_on(const Q& queue, const L& loss, TensorView<const T, Where> values,
+                                   TensorView<const Target, Where> targets, T* gradient, const Weight& weight,
+                                   T scale) {
+  static_assert(LossOfRows<L, T, Target>,
+                "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
+                "std::span");
+  const IndexRange rows{0, values.rows()};
+  const double total =
+      queue.transform_reduce(sum, rows,
+                             LossOfRow<L, T, Target, Weight>{loss, values.data(), targets.data(), gradient,
+                                                             values.row_size(), targets.row_size(), weight, scale});
+  if constexpr (LooksAtTargets<L, Target>)
+    if (total != total) {
+      const std::size_t row = queue.transform_reduce(
+          min, rows, RefusedRow<L, Target>{loss, targets.data(), targets.row_size(), values.row_size(), values.rows()});
+      if (row < values.rows()) {
+        Target first{};
+        queue.copy(targets.elements().subspan(row * targets.row_size(), 1), std::span<Target>{&first, 1});
+        queue.wait();
+        loss.refuse(first, row, values.row_size());
+      }
+    }
+  return total;
 }
 
 }  // namespace detail
@@ -113,6 +205,15 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
+/// The same in memory of a device, whose queue computes. Waits for it.
+template <class Q, class T, class Target, dist::Place Where, class L>
+  requires(!Where::host_accessible)
+[[nodiscard]] double total_loss(const Q& queue, const L& loss, TensorView<const T, Where> outputs,
+                                TensorView<const Target, Where> targets) {
+  loss.check(outputs, targets);
+  return detail::total_loss_on(queue, loss, outputs, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{}, T{1});
+}
+
 namespace detail {
 
 /// A loss with a sentence of its own for targets that it does not take.
@@ -140,27 +241,35 @@ template <class L, class Output, class Targets>
   return has_rows;
 }
 
-/// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`.
-template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
-[[nodiscard]] auto divided_loss(const L& loss, const Outputs& outputs, const Targets& given, std::size_t divisor,
-                                const Weights& sample_weight = {}) {
+/// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`. Where these lie in memory
+/// of a device, `queue` computes, and is waited for.
+template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
+[[nodiscard]] auto divided_loss([[maybe_unused]] const Q& queue, const L& loss, const Outputs& outputs,
+                                const Targets& given, std::size_t divisor, const Weights& sample_weight = {}) {
   using T = std::remove_const_t<typename decltype(outputs.values)::Element>;
   if constexpr (require_targets_of_loss<L, T, Targets>()) {
     const auto values = values_of(outputs);
     const auto targets = values_of(given);
+    static_assert(decltype(values)::is_host_accessible == decltype(targets)::is_host_accessible,
+                  "the targets of a loss lie where the network's outputs do: copy them there");
     DIST_EXPECT(outputs.gradient.size() == values.size());
     loss.check(values, targets);
     const auto weight = row_weights(L::name, sample_weight, values);
-    const std::size_t values_size = values.row_size();
-    const std::size_t targets_size = targets.row_size();
     const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
-    double total = 0;
-    for (std::size_t row = 0; row < values.rows(); ++row)
-      total += static_cast<double>(
-          weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
-                                         weight(row) * scale,
-                                         std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
-    return Loss<T>{total, values.rows(), divisor};
+    if constexpr (are_on_host<Outputs, Targets>) {
+      const std::size_t values_size = values.row_size();
+      const std::size_t targets_size = targets.row_size();
+      double total = 0;
+      for (std::size_t row = 0; row < values.rows(); ++row)
+        total += static_cast<double>(
+            weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
+                                           weight(row) * scale,
+                                           std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
+      return Loss<T>{total, values.rows(), divisor};
+    } else {
+      return Loss<T>{total_loss_on(queue, loss, values, targets, outputs.gradient.data(), weight, scale), values.rows(),
+                     divisor};
+    }
   } else {
     return dist::detail::refused<Loss<T>>();
   }
@@ -179,7 +288,7 @@ template <class L, DifferentiableOutputs Outputs, class Targets, class Weights =
                                 const Weights& sample_weight = {}) {
   detail::require_global_batch_size(global_batch, values_of(outputs).rows(), replica.replica_id().index(),
                                     replica.num_replicas_in_sync());
-  return detail::divided_loss(loss, outputs, targets, global_batch.value(), sample_weight);
+  return detail::divided_loss(replica.queue(), loss, outputs, targets, global_batch.value(), sample_weight);
 }
 
 }  // namespace dist::nn

@@ -34,6 +34,12 @@ concept MetricFunction = std::copyable<M> && requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
 };
 
+/// A metric that measures in memory of a device: its call takes the replica's queue first, and waits for it.
+template <class M, class Queue, class... Given>
+concept MeasuresByQueue = requires(const M measure, const Queue queue, const Given&... given) {
+  { measure(queue, given...) } -> std::same_as<typename M::Tally>;
+};
+
 /// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum) without
 /// communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective call.
 ///
@@ -57,7 +63,13 @@ class Metric {
   /// Measures a batch of this replica: accuracy and losses take outputs and targets, MeanValue a value and its weight.
   /// A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17): give it
   /// unscaled ones, as MeanOf does.
-  void update(const InReplica auto& replica, const auto&... given) { add(replica, measure_(given...)); }
+  void update(const InReplica auto& replica, const auto&... given) {
+    if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
+                                  std::remove_cvref_t<decltype(given)>...>)
+      add(replica, measure_(replica.queue(), given...));
+    else
+      add(replica, measure_(given...));
+  }
   /// Adds what has been measured already.
   void add(const InReplica auto& replica, Tally tally) {
     total_.assign_add(replica, tally.total);

@@ -59,6 +59,8 @@ class Network {
   using Parameters = DistributedVariable<Element, OnWrite, None, typename Backend::Device>;
   using Gradients = ReplicaBuffer<Element, typename Backend::Device>;
   using State = NetworkState<Net, Element, typename Backend::Device>;
+  using Place = typename Backend::Device::Place;
+  using Span = typename Backend::Device::template Span<Element>;
 
   /// Whether the gradients of all parameters are stored.
   static constexpr bool stores_gradients = []<std::size_t... Layer>(std::index_sequence<Layer...>) {
@@ -67,6 +69,8 @@ class Network {
   (std::make_index_sequence<Net::layer_count>{});
   static_assert(stores_gradients || std::same_as<Element, float> || std::same_as<Element, double>,
                 "nn::OwnerComputedGradients computes with float and double: use one of them, or nn::StoredGradients");
+  static_assert(stores_gradients || Place::host_accessible,
+                "nn::OwnerComputedGradients computes on the host: use nn::StoredGradients with a back end on GPUs");
 
   /// Elements of all parameters, and the elements of the variables that hold them with padding between.
   static constexpr std::size_t parameter_count = Net::parameter_count;
@@ -119,12 +123,12 @@ class Network {
 
   /// For an optimizer that applies this replica's gradients, once for each `backward`: they are what the last one left,
   /// and none where they are not stored. Throws InvalidArgument when they were taken before, or there was no `backward`.
-  [[nodiscard]] std::span<Element> take_gradients(const InReplica auto& replica) {
-    const std::span<Element> gradients = gradients_.component(replica);
+  [[nodiscard]] Span take_gradients(const InReplica auto& replica) {
+    const Span gradients = gradients_.component(replica);
     Slot& slot = slots_[replica.local_index()];
     if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed)) refuse_gradients(replica, slot);
     slot.has_gradients = false;
-    return stores_gradients ? gradients : std::span<Element>{};
+    return stores_gradients ? gradients : Span{};
   }
 
   /// Lets an optimizer apply the gradients of this replica's last `backward` once more.
@@ -142,9 +146,9 @@ class Network {
   /// A replica's copy of parameter `Which` (0 the kernel or gamma, 1 the bias or beta) of layer `Layer`, counted
   /// without the Input.
   template <std::size_t Layer, std::size_t Which>
-  [[nodiscard]] TensorView<Element> parameter(const InReplica auto& replica) const {
+  [[nodiscard]] TensorView<Element, Place> parameter(const InReplica auto& replica) const {
     require_parameter<Layer, Which>();
-    return Net::template layer_parameters<Layer>(parameters_.component(replica).data())[Which];
+    return Net::template layer_parameters<Layer, Place>(parameters_.component(replica).data())[Which];
   }
   /// The same outside replica functions, as a tensor of its own; also by its name in `layout()`, such as
   /// "dense_1/kernel". Throws InvalidArgument for a name that no parameter has.
@@ -165,11 +169,11 @@ class Network {
   }
   /// The same of the gradients.
   template <std::size_t Layer, std::size_t Which>
-  [[nodiscard]] TensorView<Element> gradient(const InReplica auto& replica) const {
+  [[nodiscard]] TensorView<Element, Place> gradient(const InReplica auto& replica) const {
     static_assert(Which > 0 || stores<Layer>,
                   "the kernel gradient of this layer is computed by its owners when it is applied: use "
                   "nn::StoredGradients to look at it");
-    return Net::template layer_parameters<Layer>(gradients_.component(replica).data())[Which];
+    return Net::template layer_parameters<Layer, Place>(gradients_.component(replica).data())[Which];
   }
 
   /// What the layers keep but do not learn, such as the moving statistics of BatchNormalization: an OnRead variable
@@ -180,7 +184,7 @@ class Network {
   /// A replica's view of state `Which` of layer `Layer`.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] auto state(const InReplica auto& replica) const {
-    return Net::template layer_state<Layer>(state_.read(replica).data())[Which];
+    return Net::template layer_state<Layer, Place>(state_.read(replica).data())[Which];
   }
 
   /// Its parameters and what its layers keep, by their names in the layouts. See Trackable.
@@ -199,13 +203,14 @@ class Network {
   /// collective call in training if a layer is synchronised, or keeps state where the replicas share one copy of each
   /// variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
-  [[nodiscard]] Outputs<Element> forward(const Replica& replica, TensorView<const Element> x, Mode = {}) {
+  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
     const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
     auto& workspace = slots_[replica.local_index()].workspace;
-    if (workspace == nullptr) workspace = std::make_unique<Workspace>();
-    const auto compute = [&]<class S>(std::span<S> state) {
-      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S>{replica, state.data()});
+    if (workspace == nullptr) workspace = std::make_unique<Workspace>(replica.queue());
+    const auto compute = [&](const auto state) {
+      using S = std::remove_pointer_t<decltype(state.data())>;
+      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data()});
     };
     if constexpr (!Net::uses_replica) {
       return workspace->forward(parameters, x);
@@ -218,12 +223,16 @@ class Network {
 
   /// What it does not take, for a sentence.
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
-    requires(!std::convertible_to<const Input&, TensorView<const Element>>)
-  [[nodiscard]] Outputs<Element> forward(const Replica&, const Input&, Mode = {}) {
-    static_assert(dist::detail::never<Input>,
+    requires(!std::convertible_to<const Input&, TensorView<const Element, Place>>)
+  [[nodiscard]] Outputs<Element, Place> forward(const Replica&, const Input&, Mode = {}) {
+    static_assert(
+        dist::detail::never<Input> || Place::host_accessible,
+        "this network computes in memory of a device, and takes a dist::TensorView of its element type there: "
+        "copy the batch into a strategy.buffer with replica.queue().copy");
+    static_assert(dist::detail::never<Input> || !Place::host_accessible,
                   "forward takes a dist::Tensor or dist::TensorView of the network's element type, float unless it is "
                   "named: over other memory make dist::TensorView<const float>{data, shape}");
-    return dist::detail::refused<Outputs<Element>>();
+    return dist::detail::refused<Outputs<Element, Place>>();
   }
 
   /// The gradients of all parameters for the batch of the last `forward`, in the mode of that, from what `loss` wrote
@@ -253,7 +262,7 @@ class Network {
   template <InReplica Replica, class Update>
   void reduce_and_apply(const Replica& replica, const Update& update) {
     if constexpr (dist::detail::require_element_update<Update, Element>()) {
-      const std::span<Element> parameters = parameters_.component(replica);
+      const Span parameters = parameters_.component(replica);
       if constexpr (!stores_gradients) require_batches(replica);
       for_each_part(
           [&]<IndexRange Range>()
@@ -365,8 +374,7 @@ class Network {
     }
   }
   template <IndexRange Range, class Replica, class Update>
-  void apply_stored(const Replica& replica, std::span<Element> gradients, std::span<Element> parameters,
-                    const Update& update) {
+  void apply_stored(const Replica& replica, Span gradients, Span parameters, const Update& update) {
     if constexpr (Range.begin == 0 && Range.end == padded_count) {
       replica.reduce_and_apply(sum, gradients, parameters, update);
     } else if constexpr (Range.size() > 0) {

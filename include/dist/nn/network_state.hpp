@@ -25,6 +25,7 @@ class NetworkState {
  public:
   using Element = Accumulator<T>;
   using Variable = DistributedVariable<Element, OnRead, Mean, Device>;
+  using ConstSpan = typename Device::template Span<const Element>;
 
   /// Throws OutOfMemory.
   template <Strategy S>
@@ -36,9 +37,7 @@ class NetworkState {
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
 
   /// The state as a replica sees it, to read.
-  [[nodiscard]] std::span<const Element> read(const InReplica auto& replica) const {
-    return variable_.component(replica);
-  }
+  [[nodiscard]] ConstSpan read(const InReplica auto& replica) const { return variable_.component(replica); }
 
   /// Calls `change(state)` with the replica's own state, to be changed in place, and returns what it returns. Where
   /// replicas share a copy, that becomes the mean of theirs: a collective call then.
@@ -60,13 +59,16 @@ class NetworkState<Net, T, Device> {
  public:
   using Element = Accumulator<T>;
 
+  using Span = typename Device::template Span<Element>;
+  using ConstSpan = typename Device::template Span<const Element>;
+
   template <Strategy S>
   explicit NetworkState(S&) {}
 
-  [[nodiscard]] std::span<const Element> read(const InReplica auto&) const { return {}; }
+  [[nodiscard]] ConstSpan read(const InReplica auto&) const { return {}; }
   template <class Change>
   auto update(const InReplica auto&, Change&& change) {
-    return change(std::span<Element>{});
+    return change(Span{});
   }
 };
 

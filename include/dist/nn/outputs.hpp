@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dist/core/place.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist::nn {
@@ -7,10 +8,10 @@ namespace dist::nn {
 /// What a network computed for a batch, and the place where the loss writes d loss / d values before
 /// `backward`. Both have shape [rows, …] and belong to the network: the next `forward` of the same replica
 /// overwrites them.
-template <class T>
+template <class T, dist::Place Where = HostMemory>
 struct Outputs {
-  TensorView<const T> values;
-  TensorView<T> gradient;
+  TensorView<const T, Where> values;
+  TensorView<T, Where> gradient;
 };
 
 }  // namespace dist::nn

@@ -133,15 +133,15 @@ struct Sequential {
     });
   }
 
-  /// The parameters of one layer, among `all` parameters of a network.
-  template <std::size_t Index, class T>
+  /// The parameters of one layer, among `all` parameters of a network, which are in `Where`.
+  template <std::size_t Index, dist::Place Where = HostMemory, class T>
   [[nodiscard]] static auto layer_parameters(T* all) {
-    return Learned::template of_layer<Index>(all);
+    return Learned::template of_layer<Index, Where>(all);
   }
-  /// The state of one layer, among `all` state of a network.
-  template <std::size_t Index, class T>
+  /// The state of one layer, among `all` state of a network, which is in `Where`.
+  template <std::size_t Index, dist::Place Where = HostMemory, class T>
   [[nodiscard]] static auto layer_state(T* all) {
-    return Kept::template of_layer<Index>(all);
+    return Kept::template of_layer<Index, Where>(all);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/gradient_storage.hpp>
@@ -46,19 +47,30 @@ struct ActivationOf<Operation> {
   using Type = typename Operation::Activation;
 };
 
+/// The memory between layers.
+template <class Backend, class T>
+struct WorkspaceMemory {
+  using Type = typename Backend::template Memory<T>;
+};
+template <class Backend, class T>
+  requires(Backend::Device::Place::host_accessible)
+struct WorkspaceMemory<Backend, T> {
+  using Type = AlignedBuffer<T>;
+};
+
 }  // namespace detail
 
 /// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
 /// this replica.
-template <class Replica, ForwardMode Mode, class S>
+template <class Replica, ForwardMode Mode, class S, dist::Place Where = HostMemory>
 struct ForwardPass {
   const Replica& replica;
   S* state;
 
   template <class Net, std::size_t Layer>
   [[nodiscard]] auto layer_call() const {
-    const auto views = Net::template layer_state<Layer>(state);
-    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>>{replica, views};
+    const auto views = Net::template layer_state<Layer, Where>(state);
+    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>, Where>{replica, views};
   }
 };
 
@@ -70,12 +82,23 @@ struct ForwardPass {
 /// which keep that of their output until it is applied.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
+  using Where = typename Backend::Device::Place;
+  using Queue = typename Backend::Device::Queue;
+  using Memory = typename detail::WorkspaceMemory<Backend, T>::Type;
+  template <class Element>
+  using View = TensorView<Element, Where>;
+
  public:
+  /// For back ends whose replicas need no queue.
+  Workspace() requires(Where::host_accessible) : Workspace(Queue{}) {}
+  /// For the replica that owns the queue.
+  explicit Workspace(const Queue& queue) : queue_(queue), state_(make_state(queue)) {}
+
   /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters` must stay
   /// as they are until `backward`, and x until gradients are applied where they are not stored. `pass` is a ForwardPass
   /// where a layer uses the replica.
   template <class Pass = NoReplica>
-  [[nodiscard]] Outputs<T> forward(std::span<const T> parameters, TensorView<const T> x, const Pass& pass = {}) {
+  [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, View<const T> x, const Pass& pass = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
     has_batches_ = false;
     reserve(rows());
@@ -93,7 +116,7 @@ class Workspace {
   /// overwritten. `replica` is the replica's context where a layer uses it. `when_ready(elements)` is called when a
   /// part of the gradients is final: of one layer or of several, from the last to the first.
   template <class Replica = NoReplica, class WhenReady = IgnoreReady>
-  void backward(std::span<const T> parameters, std::span<T> gradients, const Replica& replica = {},
+  void backward(SpanIn<const T, Where> parameters, SpanIn<T, Where> gradients, const Replica& replica = {},
                 WhenReady&& when_ready = {}) {
     has_batches_ = false;
     if (rows() > 0) {
@@ -101,7 +124,7 @@ class Workspace {
       each_backward<false>(parameters.data(), gradients.data(), replica, when_ready,
                            std::make_index_sequence<layers>{});
     } else {
-      std::fill(gradients.begin(), gradients.end(), T{0});
+      queue_.fill(gradients, T{0});
       if constexpr (Net::uses_replica) {
         [[maybe_unused]] const auto entered = state_.enter();
         each_backward<true>(parameters.data(), gradients.data(), replica, when_ready,
@@ -210,7 +233,7 @@ class Workspace {
 
   /// The output of the first `Count` layers: the batch itself where they only change its shape.
   template <std::size_t Count>
-  [[nodiscard]] TensorView<const T> output() {
+  [[nodiscard]] View<const T> output() {
     const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
     if constexpr (computed<Count> == 0) {
       return {x_.data(), shape};
@@ -219,7 +242,7 @@ class Workspace {
     }
   }
   template <std::size_t Count>
-  [[nodiscard]] TensorView<T> output_gradient() {
+  [[nodiscard]] View<T> output_gradient() {
     const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
     if constexpr (constexpr std::size_t layer = last_computed<Count>; layer < layers) {
       if constexpr (!stores<layer>) return {kept_gradients_[not_stored<layer>].data(), shape};
@@ -237,14 +260,13 @@ class Workspace {
     std::array<std::size_t, 2> gradient_elements{};
     const auto reserve_one = [&]<std::size_t Layer>() {
       const std::size_t elements = rows * Net::template Output<Layer>::elements;
-      if constexpr (!Net::template Layer<Layer>::is_view)
-        outputs_[computed<Layer + 1> - 1] = AlignedBuffer<T>(elements);
-      if constexpr (!stores<Layer>) kept_gradients_[not_stored<Layer>] = AlignedBuffer<T>(elements);
+      if constexpr (!Net::template Layer<Layer>::is_view) outputs_[computed<Layer + 1> - 1] = make_memory(elements);
+      if constexpr (!stores<Layer>) kept_gradients_[not_stored<Layer>] = make_memory(elements);
       std::size_t& gradient = gradient_elements[computed<Layer + 1> % 2];
       gradient = std::max(gradient, elements);
     };
     (reserve_one.template operator()<Index>(), ...);
-    for (std::size_t side = 0; side < 2; ++side) gradients_[side] = AlignedBuffer<T>(gradient_elements[side]);
+    for (std::size_t side = 0; side < 2; ++side) gradients_[side] = make_memory(gradient_elements[side]);
   }
 
   /// Which layers take part: all that compute something, or, for a batch without rows, those that use the replica.
@@ -259,9 +281,9 @@ class Workspace {
   template <std::size_t Index, bool WithoutRows, class Pass>
   void forward_one(const T* parameters, const Pass& pass) {
     if constexpr (takes_part<Index, WithoutRows>) {
-      const TensorView<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
+      const View<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
       auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index>(parameters);
+      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
       if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
         operation.forward(pass.template layer_call<Net, Index>(), state_, output<Index>(), layer_parameters, y);
       } else {
@@ -292,10 +314,10 @@ class Workspace {
   void backward_one(const T* parameters, T* gradients, const Replica& replica) {
     if constexpr (takes_part<Index, WithoutRows> && Index >= first_trained) {
       constexpr bool input_gradient = Index > first_trained;
-      const TensorView<T> dx = input_gradient ? output_gradient<Index>() : TensorView<T>{};
+      const View<T> dx = input_gradient ? output_gradient<Index>() : View<T>{};
       auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index>(parameters);
-      const auto layer_gradients = Net::template layer_parameters<Index>(gradients);
+      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
+      const auto layer_gradients = Net::template layer_parameters<Index, Where>(gradients);
       if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
         operation.template backward<input_gradient>(replica, state_, output<Index>(), layer_parameters,
                                                     output<Index + 1>(), output_gradient<Index + 1>(), layer_gradients,
@@ -314,12 +336,26 @@ class Workspace {
 
   [[nodiscard]] std::size_t rows() const noexcept { return x_.rows(); }
 
+  [[nodiscard]] static typename Backend::State make_state(const Queue& queue) {
+    if constexpr (std::constructible_from<typename Backend::State, const Queue&>)
+      return typename Backend::State(queue);
+    else
+      return {};
+  }
+  [[nodiscard]] Memory make_memory(std::size_t elements) const {
+    if constexpr (Where::host_accessible)
+      return Memory(elements);
+    else
+      return Memory(queue_, elements);
+  }
+
+  [[no_unique_address]] Queue queue_;
   typename Backend::State state_;
   Operations operations_;
-  TensorView<const T> x_;
-  std::array<AlignedBuffer<T>, computed<layers>> outputs_;
-  std::array<AlignedBuffer<T>, 2> gradients_;
-  std::array<AlignedBuffer<T>, not_stored<layers>> kept_gradients_;
+  View<const T> x_;
+  std::array<Memory, computed<layers>> outputs_;
+  std::array<Memory, 2> gradients_;
+  std::array<Memory, not_stored<layers>> kept_gradients_;
   std::size_t reserved_rows_ = 0;
   bool has_batches_ = false;
 };

@@ -185,7 +185,8 @@ class Model {
     const auto outputs = network_.forward(replica, batch.x);
     const std::size_t rows = values_of(outputs).rows();
     const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
-    const auto loss = detail::divided_loss(FitLoss::function(loss_function_), outputs, batch.y, divisor);
+    const auto loss =
+        detail::divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, batch.y, divisor);
     network_.backward(replica, loss);
     double penalty = 0;
     if constexpr (FitLoss::is_regularized)

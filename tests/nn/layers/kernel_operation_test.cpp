@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/device/cpu.hpp>
 #include <dist/nn/activation.hpp>
 
 #include <doctest/doctest.h>
@@ -14,6 +15,7 @@ namespace {
 
 /// A back end that writes down what it is asked.
 struct Recorder {
+  using Device = dist::Cpu;
   using State = std::string;
   struct Kernel {
     void forward(State& calls, auto&&...) { calls += "forward "; }

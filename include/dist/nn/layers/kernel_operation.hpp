@@ -3,15 +3,16 @@
 #include <concepts>
 #include <type_traits>
 
-#include <dist/core/tensor.hpp>
 #include <dist/nn/activation.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
 
 namespace dist::nn::detail {
 
 /// A back end's operation that computes the gradient of its input through the activation before it, too.
-template <class Kernel, class Before, class State, class T>
-concept FusesActivation = requires(Kernel kernel, State& state, TensorView<const T> in, TensorView<T> out) {
+template <class Kernel, class Before, class Backend, class T>
+concept FusesActivation = requires(Kernel kernel, typename Backend::State& state, ViewOn<Backend, const T> in,
+                                   ViewOn<Backend, T> out) {
   kernel.template input_gradient<Before>(state, in, in, in, out);
 };
 
@@ -24,23 +25,24 @@ class KernelOperation {
 
   /// Whether `backward` can apply the gradient of the activation `Before`, that of the layer before, to dx as well.
   template <class Before>
-  static constexpr bool fuses = FusesActivation<Kernel, Before, typename Backend::State, T>;
+  static constexpr bool fuses = FusesActivation<Kernel, Before, Backend, T>;
 
-  void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
-               TensorView<T> y) {
+  void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+               const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, T> y) {
     kernel_.forward(state, x, parameters[0], parameters[1], y);
   }
 
   template <bool InputGradient>
-  void backward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 2>& parameters,
-                TensorView<const T> y, TensorView<T> dy, const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
+  void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T> y,
+                ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
     fused_backward<BackwardPass<InputGradient>>(state, x, parameters, y, dy, gradients, dx);
   }
 
   template <class Pass>
-  void fused_backward(typename Backend::State& state, TensorView<const T> x,
-                      const ParameterViews<const T, 2>& parameters, TensorView<const T> y, TensorView<T> dy,
-                      const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
+  void fused_backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                      const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T> y,
+                      ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
     if constexpr (!Pass::activation_is_applied) activation_.input_gradient(state, y, dy, dy);
     if constexpr (Pass::stores_kernel_gradient) {
       kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);

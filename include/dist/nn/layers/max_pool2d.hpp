@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <dist/core/static_shape.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/layer.hpp>
 
@@ -37,13 +38,14 @@ struct MaxPool2D {
     template <class Backend, class T>
     class Operation {
      public:
-      void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 0>&,
-                   TensorView<T> y) {
+      void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                   const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
         pool_.forward(state, x, y);
       }
       template <bool InputGradient>
-      void backward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 0>&,
-                    TensorView<const T>, TensorView<T> dy, const ParameterViews<T, 0>&, TensorView<T> dx) {
+      void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T>, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
         if constexpr (InputGradient) pool_.input_gradient(state, x, dy, dx);
       }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <dist/nn/activation.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
 
 namespace dist::nn {
@@ -19,13 +20,14 @@ struct ReLU {
     template <class Backend, class T>
     class Operation {
      public:
-      void forward(typename Backend::State& state, TensorView<const T> x, const ParameterViews<const T, 0>&,
-                   TensorView<T> y) {
+      void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                   const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
         relu_.forward(state, x, y);
       }
       template <bool InputGradient>
-      void backward(typename Backend::State& state, TensorView<const T>, const ParameterViews<const T, 0>&,
-                    TensorView<const T> y, TensorView<T> dy, const ParameterViews<T, 0>&, TensorView<T> dx) {
+      void backward(typename Backend::State& state, ViewOn<Backend, const T>,
+                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T> y, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
         if constexpr (InputGradient) relu_.input_gradient(state, y, dy, dx);
       }
 

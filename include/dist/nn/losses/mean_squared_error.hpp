@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
 
@@ -16,13 +17,17 @@ struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
 
   /// Throws ShapeMismatch.
-  template <std::floating_point T, class Target>
-  void check(TensorView<const T> outputs, TensorView<const Target> targets) const {
+  template <std::floating_point T, class Target, dist::Place Where>
+  void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
     require_targets(name, outputs, targets, outputs.row_size());
   }
 
   template <std::floating_point T, class Target>
   [[nodiscard]] T per_example(std::span<const T> outputs, std::span<const Target> targets) const {
+    return per_example(row_of(outputs), row_of(targets));
+  }
+  template <std::floating_point T, class Target>
+  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
     T squares = 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const T difference = outputs[i] - static_cast<T>(targets[i]);
@@ -34,6 +39,10 @@ struct MeanSquaredError {
   /// The gradient is 2 (output - target) / elements * scale.
   template <std::floating_point T, class Target>
   T per_example(std::span<const T> outputs, std::span<const Target> targets, T scale, std::span<T> gradient) const {
+    return per_example(row_of(outputs), row_of(targets), scale, row_of(gradient));
+  }
+  template <std::floating_point T, class Target>
+  DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
     const T slope = T{2} * scale / static_cast<T>(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) gradient[i] = slope * (outputs[i] - static_cast<T>(targets[i]));
     return per_example(outputs, targets);

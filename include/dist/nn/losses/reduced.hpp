@@ -54,7 +54,7 @@ struct Reduced {
 
   /// Sum: the sum over this replica's rows, and its gradient in `outputs.gradient`. Throws ShapeMismatch.
   template <InReplica Replica, class Outputs, class Targets, class Weights = Unweighted>
-  [[nodiscard]] auto operator()(const Replica&, const Outputs& outputs, const Targets& targets,
+  [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
     static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
                   "a training loop of your own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
@@ -64,7 +64,7 @@ struct Reduced {
         !std::same_as<R, Reduction::None>,
         "a loss with nn::Reduction::None needs a place for its values: call it with a std::span of one number "
         "per example");
-    return detail::divided_loss(loss, outputs, targets, 1, sample_weight);
+    return detail::divided_loss(replica.queue(), loss, outputs, targets, 1, sample_weight);
   }
   /// None: each row's loss, to `losses`; values only (see `per_example_losses`). Throws ShapeMismatch.
   template <InReplica Replica, class Outputs, class Targets, class T>

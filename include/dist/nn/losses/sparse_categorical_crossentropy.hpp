@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
@@ -25,20 +26,36 @@ struct SparseCategoricalCrossentropy {
                   "give a dist::Tensor of an integer type as targets");
   }
 
-  /// Throws ShapeMismatch, and InvalidArgument for a label that is no class.
-  template <std::floating_point T, std::integral Label>
-  void check(TensorView<const T> logits, TensorView<const Label> labels) const {
+  /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
+  template <std::floating_point T, std::integral Label, dist::Place Where>
+  void check(TensorView<const T, Where> logits, TensorView<const Label, Where> labels) const {
     require_targets(name, logits, labels, 1);
-    const std::size_t classes = logits.row_size();
-    for (std::size_t row = 0; row < labels.rows(); ++row)
-      if (!is_class(labels[row], classes))
-        throw InvalidArgument(text("Label ", +labels[row], " of row ", row, " is not a class"),
-                              text("the outputs have ", classes, " classes, 0 to ", classes - 1),
-                              "Number the labels from 0, and give the last layer one output per class");
+    if constexpr (Where::host_accessible)
+      for (std::size_t row = 0; row < labels.rows(); ++row)
+        if (!takes(row_of(labels.elements().subspan(row, 1)), logits.row_size()))
+          refuse(labels[row], row, logits.row_size());
+  }
+
+  /// Whether the label is a class.
+  template <std::integral Label>
+  [[nodiscard]] static DIST_HD bool takes(Row<const Label> label, std::size_t classes) {
+    if constexpr (std::signed_integral<Label>)
+      if (label[0] < 0) return false;
+    return static_cast<std::size_t>(label[0]) < classes;
+  }
+  template <std::integral Label>
+  [[noreturn]] static void refuse(Label label, std::size_t row, std::size_t classes) {
+    throw InvalidArgument(text("Label ", +label, " of row ", row, " is not a class"),
+                          text("the outputs have ", classes, " classes, 0 to ", classes - 1),
+                          "Number the labels from 0, and give the last layer one output per class");
   }
 
   template <std::floating_point T, std::integral Label>
   [[nodiscard]] T per_example(std::span<const T> logits, std::span<const Label> label) const {
+    return per_example(row_of(logits), row_of(label));
+  }
+  template <std::floating_point T, std::integral Label>
+  [[nodiscard]] DIST_HD T per_example(Row<const T> logits, Row<const Label> label) const {
     const std::size_t top = index_of_largest(logits);
     T others = 0;
     for (std::size_t k = 0; k < logits.size(); ++k)
@@ -49,6 +66,10 @@ struct SparseCategoricalCrossentropy {
   /// The gradient is (softmax(logits) - onehot(label)) * scale.
   template <std::floating_point T, std::integral Label>
   T per_example(std::span<const T> logits, std::span<const Label> label, T scale, std::span<T> gradient) const {
+    return per_example(row_of(logits), row_of(label), scale, row_of(gradient));
+  }
+  template <std::floating_point T, std::integral Label>
+  DIST_HD T per_example(Row<const T> logits, Row<const Label> label, T scale, Row<T> gradient) const {
     const std::size_t top = index_of_largest(logits);
     T others = 0;
     for (std::size_t k = 0; k < logits.size(); ++k) {
@@ -56,22 +77,15 @@ struct SparseCategoricalCrossentropy {
       if (k != top) others += gradient[k];
     }
     const T normalise = scale / (T{1} + others);
-    for (T& element : gradient) element *= normalise;
+    for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] *= normalise;
     gradient[static_cast<std::size_t>(label[0])] -= scale;
     return loss(logits, label, top, others);
   }
 
  private:
-  template <class Label>
-  static bool is_class(Label label, std::size_t classes) {
-    if constexpr (std::signed_integral<Label>)
-      if (label < 0) return false;
-    return static_cast<std::size_t>(label) < classes;
-  }
-
   /// With the largest logit taken out of the sum nothing overflows, and small losses keep their digits.
   template <class T, class Label>
-  static T loss(std::span<const T> logits, std::span<const Label> label, std::size_t top, T others) {
+  static DIST_HD T loss(Row<const T> logits, Row<const Label> label, std::size_t top, T others) {
     return (logits[top] - logits[static_cast<std::size_t>(label[0])]) + std::log1p(others);
   }
 };

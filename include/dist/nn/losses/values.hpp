@@ -5,7 +5,9 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 
@@ -16,6 +18,7 @@ namespace dist::nn {
 template <class A>
 concept DifferentiableOutputs = requires(const A& outputs) {
   outputs.values.rows();
+  outputs.gradient.size();
   { outputs.gradient.data() } -> std::same_as<std::remove_const_t<typename decltype(outputs.values)::Element>*>;
 };
 
@@ -26,14 +29,43 @@ concept Values = DifferentiableOutputs<V> || requires(const V& values) {
   { values.rows() } -> std::same_as<std::size_t>;
 };
 
+namespace detail {
+template <class T, dist::Place Where>
+[[nodiscard]] TensorView<const std::remove_const_t<T>, Where> constant_view(TensorView<T, Where> view) {
+  return view;
+}
+template <class T>
+[[nodiscard]] TensorView<const T> constant_view(const Tensor<T>& tensor) {
+  return tensor;
+}
+}  // namespace detail
+
 /// A read-only view of what was given, one example per row.
 template <Values V>
 [[nodiscard]] auto values_of(const V& given) {
   if constexpr (DifferentiableOutputs<V>) {
     return values_of(given.values);
   } else {
-    return TensorView<const std::remove_const_t<typename V::Element>>{given};
+    return detail::constant_view(given);
   }
+}
+
+/// Whether the host may touch what was given.
+template <Values... V>
+inline constexpr bool are_on_host = (decltype(values_of(std::declval<const V&>()))::is_host_accessible && ...);
+
+/// A row as code of the host and of devices sees it.
+template <class T>
+struct Row {
+  T* elements = nullptr;
+  std::size_t count = 0;
+
+  [[nodiscard]] DIST_HD std::size_t size() const noexcept { return count; }
+  [[nodiscard]] DIST_HD T& operator[](std::size_t index) const noexcept { return elements[index]; }
+};
+template <class T>
+[[nodiscard]] Row<T> row_of(std::span<T> elements) {
+  return {elements.data(), elements.size()};
 }
 
 /// The elements of row `index`, without the cost of a shape.
@@ -44,19 +76,23 @@ template <class T>
 
 /// Where the largest of `scores` is, the first of equals; 0 where there is none.
 template <class T>
-[[nodiscard]] std::size_t index_of_largest(std::span<const T> scores) {
+[[nodiscard]] DIST_HD std::size_t index_of_largest(Row<const T> scores) {
   std::size_t top = 0;
   for (std::size_t k = 1; k < scores.size(); ++k)
     if (scores[k] > scores[top]) top = k;
   return top;
 }
+template <class T>
+[[nodiscard]] std::size_t index_of_largest(std::span<const T> scores) {
+  return index_of_largest(row_of(scores));
+}
 
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
 /// example to tell the extents.
-template <class T, class Target>
-void require_targets(std::string_view reader, TensorView<const T> outputs, TensorView<const Target> targets,
-                     std::size_t expected) {
+template <class T, class Target, dist::Place Where, dist::Place TargetsWhere>
+void require_targets(std::string_view reader, TensorView<const T, Where> outputs,
+                     TensorView<const Target, TargetsWhere> targets, std::size_t expected) {
   if (outputs.rows() == 0 && targets.shape() == Shape{0}) return;
   if (outputs.rows() != targets.rows() || targets.row_size() != expected)
     throw ShapeMismatch(

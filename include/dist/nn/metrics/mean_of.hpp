@@ -18,9 +18,17 @@ struct MeanOf {
   std::string_view name = L::name;
 
   template <Values Outputs, Values Targets>
+    requires are_on_host<Outputs, Targets>
   [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets) const {
     const auto values = values_of(outputs);
     return {total_loss(loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
+  }
+  /// The same in memory of a device. Waits for the queue.
+  template <class Q, Values Outputs, Values Targets>
+    requires(!are_on_host<Outputs, Targets>)
+  [[nodiscard]] Tally operator()(const Q& queue, const Outputs& outputs, const Targets& targets) const {
+    const auto values = values_of(outputs);
+    return {total_loss(queue, loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
   }
   template <class T>
   [[nodiscard]] static Tally tally(const Loss<T>& computed) {

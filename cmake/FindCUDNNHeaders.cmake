@@ -1,0 +1,19 @@
+# Finds the headers of cuBLAS and cuDNN as CUDNNHeaders::CUDNNHeaders, and sets CUDNNHeaders_FOUND and
+# CUDNNHeaders_VERSION, that of cuDNN. Programs link the libraries; nothing here does.
+find_path(CUDNNHeaders_CUBLAS_DIR cublas_v2.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
+find_path(CUDNNHeaders_INCLUDE_DIR cudnn_version.h HINTS ENV CUDNN_HOME ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+          PATH_SUFFIXES include)
+mark_as_advanced(CUDNNHeaders_CUBLAS_DIR CUDNNHeaders_INCLUDE_DIR)
+if(CUDNNHeaders_INCLUDE_DIR)
+  file(STRINGS "${CUDNNHeaders_INCLUDE_DIR}/cudnn_version.h" lines REGEX "^#define CUDNN_(MAJOR|MINOR) +[0-9]+")
+  string(REGEX REPLACE ".*CUDNN_MAJOR +([0-9]+).*CUDNN_MINOR +([0-9]+).*" "\\1.\\2" CUDNNHeaders_VERSION "${lines}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CUDNNHeaders REQUIRED_VARS CUDNNHeaders_INCLUDE_DIR CUDNNHeaders_CUBLAS_DIR
+                                  VERSION_VAR CUDNNHeaders_VERSION)
+if(CUDNNHeaders_FOUND AND NOT TARGET CUDNNHeaders::CUDNNHeaders)
+  add_library(CUDNNHeaders::CUDNNHeaders INTERFACE IMPORTED)
+  set_target_properties(CUDNNHeaders::CUDNNHeaders PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
+                                                              "${CUDNNHeaders_CUBLAS_DIR};${CUDNNHeaders_INCLUDE_DIR}")
+endif()

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/queue.cuh>
+
+namespace dist::nn::cudnn {
+
+/// Elements in a GPU's memory for the work of one queue, of no certain value. They are given back when the queue has done
+/// what was put there before; the memory of work that does not end is left to it.
+template <class T>
+class Memory {
+ public:
+  Memory() = default;
+  /// Throws OutOfMemory.
+  Memory(const cuda::Queue& queue, std::size_t count)
+      : held_(std::in_place, queue, cuda::DeviceBuffer{queue.stream().device(), count * sizeof(T)}) {}
+  Memory(Memory&& other) noexcept { std::swap(held_, other.held_); }
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Memory() {
+    if (!held_) return;
+    try {
+      held_->queue.wait();
+    } catch (const DeadlineExceeded&) {
+      static_cast<void>(new cuda::DeviceBuffer{std::move(held_->buffer)});
+    } catch (const CudaError&) {
+    }
+  }
+
+  /// An address of the GPU; null for none.
+  [[nodiscard]] T* data() const noexcept { return held_ ? reinterpret_cast<T*>(held_->buffer.data()) : nullptr; }
+
+ private:
+  struct Held {
+    Held(const cuda::Queue& of, cuda::DeviceBuffer&& made) : queue(of), buffer(std::move(made)) {}
+    cuda::Queue queue;
+    cuda::DeviceBuffer buffer;
+  };
+  std::optional<Held> held_;
+};
+
+}  // namespace dist::nn::cudnn

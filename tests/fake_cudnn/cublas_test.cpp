@@ -1,0 +1,115 @@
+#include "../fake_cuda/gpu.hpp"
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+#include <vector>
+
+#include <support/fake_cudnn/machine.hpp>
+#include <support/stderr_of.hpp>
+
+using testing::stderr_of;
+
+namespace {
+
+/// A handle with all that a product needs, and three matrices of 2 x 3, 3 x 4 and 2 x 4.
+struct Setting {
+  Setting() {
+    fake_cuda::Options options;
+    options.devices = 2;
+    fake_cuda::restart(options);
+    other = gpu::memory<float>(64, 1);
+    stream = gpu::stream();
+    a = gpu::memory<float>(6);
+    b = gpu::memory<float>(12);
+    c = gpu::memory<float>(8);
+    void* const workspace = gpu::memory<std::byte>(1024);
+    REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cublasSetWorkspace(handle, workspace, 1024) == CUBLAS_STATUS_SUCCESS);
+  }
+  ~Setting() {
+    static_cast<void>(cudaSetDevice(0));
+    static_cast<void>(cublasDestroy(handle));
+  }
+
+  cublasStatus_t multiply(const float* left, int left_stride, const float* factor, float* result) const {
+    return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 4, 3, factor, left, left_stride, b, 3, &zero, result, 2);
+  }
+  cublasStatus_t multiply() const { return multiply(a, 2, &one, c); }
+
+  cudaStream_t stream = nullptr;
+  cublasHandle_t handle = nullptr;
+  float *a = nullptr, *b = nullptr, *c = nullptr, *other = nullptr;
+  float one = 1, zero = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a product is computed on the handle's stream, of matrices as they are and transposed") {
+  const Setting set;
+  float* const host = gpu::pinned<float>(20);
+  for (int i = 0; i < 18; ++i) host[i] = static_cast<float>(i + 1);
+  gpu::copy(set.a, host, 6, set.stream);
+  gpu::copy(set.b, host + 6, 12, set.stream);
+  // A is 1 3 5 | 2 4 6, and the first column of B 7 8 9.
+  REQUIRE(set.multiply() == CUBLAS_STATUS_SUCCESS);
+  CHECK(gpu::value(set.c, set.stream) == 7 + 3 * 8 + 5 * 9);
+  CHECK(gpu::value(set.c + 1, set.stream) == 2 * 7 + 4 * 8 + 6 * 9);
+  // Column by column with three rows, A is transposed: 1 2 3 | 4 5 6. The result is added to twice what is there.
+  const float two = 2;
+  REQUIRE(cublasSgemm(set.handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 4, 3, &set.one, set.a, 3, set.b, 3, &two, set.c, 2) ==
+          CUBLAS_STATUS_SUCCESS);
+  CHECK(gpu::value(set.c, set.stream) == 2 * (7 + 3 * 8 + 5 * 9) + 7 + 2 * 8 + 3 * 9);
+  CHECK(fake_cudnn::live_handles() == 1);
+}
+
+TEST_CASE("calls that cuBLAS leaves undefined are refused") {
+  const Setting set;
+  const auto refuses = [](auto&& call, const char* sentence) {
+    CAPTURE(sentence);
+    CHECK(stderr_of([&] { static_cast<void>(call()); }).says(sentence));
+  };
+  refuses([&] { return set.multiply(set.a, 1, &set.one, set.c); }, "columns of 2 elements that are 1 apart");
+  refuses([&] { return set.multiply(set.a + 1, 2, &set.one, set.c); }, "matrix A is not in one allocation of a GPU");
+  refuses([&] { return set.multiply(&set.one, 2, &set.one, set.c); }, "memory of the host");
+  refuses([&] { return set.multiply(set.a, 2, &set.one, nullptr); }, "matrix C is not in one allocation");
+  refuses([&] { return set.multiply(set.other, 2, &set.one, set.c); }, "memory of GPU 1, the handle is of GPU 0");
+  refuses([&] { return set.multiply(set.a, 2, set.b, set.c); }, "alpha and beta are numbers of the host");
+  refuses([&] { return set.multiply(set.a, 2, nullptr, set.c); }, "alpha and beta are numbers of the host");
+  refuses(
+      [&] {
+        return cublasSgemm(set.handle, CUBLAS_OP_N, CUBLAS_OP_N, 0, 4, 3, &set.one, set.a, 2, set.b, 3, &set.zero,
+                           set.c, 2);
+      },
+      "matrices without elements");
+  refuses(
+      [&] {
+        static_cast<void>(cublasSetStream(set.handle, set.stream));
+        return set.multiply();
+      },
+      "without a workspace");
+  refuses([&] { return cublasSetWorkspace(set.handle, set.a, 1024); }, "where these are not");
+  refuses([&] { return cublasSetStream(set.handle, gpu::stream(1)); }, "while GPU 1 is chosen");
+  refuses(
+      [&] {
+        const cudaStream_t far = gpu::stream(1);
+        static_cast<void>(cudaSetDevice(0));
+        return cublasSetStream(set.handle, far);
+      },
+      "a stream of another GPU");
+  refuses([&] { return cublasSetMathMode(set.handle, CUBLAS_TF32_TENSOR_OP_MATH); }, "computes in float only");
+  refuses(
+      [&] {
+        static_cast<void>(cublasDestroy(set.handle));
+        return set.multiply();
+      },
+      "a handle that does not exist, or not any more");
+  refuses(
+      [&] {
+        cublasHandle_t fresh = nullptr;
+        static_cast<void>(cublasCreate(&fresh));
+        return cublasSgemm(fresh, CUBLAS_OP_N, CUBLAS_OP_N, 2, 4, 3, &set.one, set.a, 2, set.b, 3, &set.zero, set.c, 2);
+      },
+      "on the legacy stream");
+}

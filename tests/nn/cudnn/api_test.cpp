@@ -1,0 +1,19 @@
+#include <dist/nn/cudnn/api.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+TEST_CASE("a call of cuBLAS that fails becomes an error with its text") {
+  CHECK_NOTHROW(nn::cudnn::check(CUBLAS_STATUS_SUCCESS, "call"));
+  try {
+    nn::cudnn::check(CUBLAS_STATUS_ALLOC_FAILED, "cublasCreate(&handle)", "file.hpp", 7);
+    FAIL("nothing was thrown");
+  } catch (const nn::CuBlasError& error) {
+    CHECK(error.status() == CUBLAS_STATUS_ALLOC_FAILED);
+    const std::string_view said = error.what();
+    CHECK(said.find("cuBLAS refuses 'cublasCreate(&handle)'") != said.npos);
+    CHECK(said.find("CUBLAS_STATUS_ALLOC_FAILED: the resource allocation failed, in file.hpp:7") != said.npos);
+    CHECK(said.find("Make the model or the batch smaller") != said.npos);
+  }
+}

@@ -1,0 +1,42 @@
+#include <dist/nn/cudnn/memory.cuh>
+
+#include <cstddef>
+#include <utility>
+
+#include <dist/device/cuda/device.cuh>
+#include <support/fake_cuda/machine.hpp>
+
+#include <doctest/doctest.h>
+
+namespace cudnn = dist::nn::cudnn;
+
+namespace {
+
+struct Write {
+  float* to;
+  DIST_HD void operator()(std::size_t i) const { to[i] = 1; }
+};
+
+}  // namespace
+
+TEST_CASE("memory goes when the work that was put before is done, and is replaced by larger memory") {
+  // Nothing runs before the host waits, and memory that work under way uses cannot be freed.
+  fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
+  const std::size_t device = 0;
+  const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
+  const dist::Cuda::Queue queue = queues[0];
+  const std::size_t before = fake_cuda::live().device_allocations;
+  {
+    cudnn::Memory<float> memory;
+    CHECK(memory.data() == nullptr);
+    for (const std::size_t count : {std::size_t{100}, std::size_t{1000}}) {
+      memory = cudnn::Memory<float>{queue, count};
+      queue.for_each({0, count}, Write{memory.data()});
+    }
+    cudnn::Memory<float> moved{std::move(memory)};
+    CHECK(moved.data() != nullptr);
+    CHECK(fake_cuda::live().device_allocations == before + 1);
+  }
+  CHECK(fake_cuda::live().device_allocations == before);
+  CHECK_THROWS_AS((cudnn::Memory<float>{queue, std::size_t{1} << 40}), dist::OutOfMemory);
+}

@@ -1,0 +1,44 @@
+#include <dist/nn/cudnn/state.cuh>
+
+#include <cstddef>
+#include <optional>
+
+#include <dist/device/cuda/device.cuh>
+#include <support/fake_cuda/machine.hpp>
+#include <support/fake_cudnn/machine.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+namespace cudnn = dist::nn::cudnn;
+
+TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever failed while it was made") {
+  fake_cuda::restart({.devices = 2});
+  const std::size_t device = 1;
+  const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
+  const dist::Cuda::Queue queue = queues[0];
+  const fake_cuda::Live before = fake_cuda::live();
+  const auto chosen = [] {
+    int now = -1;
+    CHECK(cudaGetDevice(&now) == cudaSuccess);
+    return now;
+  };
+  {
+    const cudnn::State state{queue};
+    CHECK(fake_cudnn::live_handles() == 1);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    static_cast<void>(state.enter());
+    CHECK(chosen() == 1);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);  // the handle is destroyed on its own GPU all the same
+  }
+  CHECK(fake_cudnn::live_handles() == 0);
+  for (const char* const call : {"cublasCreate", "cublasSetStream", "cublasSetWorkspace", "cublasSetMathMode"}) {
+    CAPTURE(call);
+    queue.enter();
+    fake_cuda::fail_call(call, cudaErrorMemoryAllocation);
+    std::optional<cudnn::State> state;
+    CHECK_THROWS_WITH_AS(state.emplace(queue), doctest::Contains(call), nn::CuBlasError);
+    CHECK(fake_cudnn::live_handles() == 0);
+    CHECK(fake_cuda::live() == before);
+  }
+}
