@@ -11,13 +11,20 @@ namespace dist {
 /// The host system: an algorithm runs in the calling thread, and is done when it returns.
 [[nodiscard]] inline auto thrust_policy(const Cpu::Queue&) { return thrust::cpp::par; }
 
+/// A replica, in whose queue work is put.
+template <class R>
+concept WithQueue = requires(const R& replica) {
+  replica.queue();
+};
+
 /// Where Thrust's algorithms run for this replica:
 ///
 ///     thrust::sort(dist::thrust_policy(replica), first, last);
 ///
 /// On Cpu in the replica's thread; on Cuda, with <dist/device/cuda/thrust_policy.cuh>, in the replica's stream.
-template <class Replica>
-  requires requires(const Replica& replica) { replica.queue(); }
-[[nodiscard]] auto thrust_policy(const Replica& replica) { return thrust_policy(replica.queue()); }
+template <WithQueue Replica>
+[[nodiscard]] auto thrust_policy(const Replica& replica) {
+  return thrust_policy(replica.queue());
+}
 
 }  // namespace dist
