@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -68,6 +69,74 @@ TEST_CASE("devices are counted, chosen per thread, and described") {
   value = 7;
   CHECK(cudaGetDeviceCount(&value) == cudaErrorNoDevice);
   CHECK(value == 7);  // as the true one leaves it
+}
+
+TEST_CASE("a GPU gets a context when it is selected or used, not when it is asked about") {
+  fake_cuda::Options three;
+  three.devices = 3;
+  fake_cuda::restart(three);
+  int value = -1;
+  char bus[32];
+  REQUIRE(cudaGetDeviceCount(&value) == cudaSuccess);
+  REQUIRE(cudaGetDevice(&value) == cudaSuccess);
+  REQUIRE(cudaDeviceGetPCIBusId(bus, 32, 0) == cudaSuccess);
+  REQUIRE(cudaDeviceCanAccessPeer(&value, 0, 1) == cudaSuccess);
+  CHECK(fake_cuda::contexts().empty());
+  REQUIRE(cudaSetDevice(2) == cudaSuccess);
+  CHECK(fake_cuda::contexts() == std::set<int>{2});
+  std::thread{[] { static_cast<void>(gpu::stream()); }}.join();
+  CHECK(fake_cuda::contexts() == std::set<int>{0, 2});
+  fake_cuda::restart(three);
+  CHECK(fake_cuda::contexts().empty());
+}
+
+TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs; what is none hides the rest, and a GPU twice hides all") {
+  const auto visible = [](const char* variable) {
+    fake_cuda::Options four;
+    four.devices = 4;
+    four.visible = variable;
+    fake_cuda::restart(four);
+    CHECK(std::string(std::getenv("CUDA_VISIBLE_DEVICES")) == variable);
+    std::string seen;
+    int count = 0;
+    char bus[32];
+    if (cudaGetDeviceCount(&count) == cudaErrorNoDevice) CHECK(cudaSetDevice(0) == cudaErrorNoDevice);
+    for (int device = 0; device < count; ++device) {
+      REQUIRE(cudaDeviceGetPCIBusId(bus, 32, device) == cudaSuccess);
+      seen += bus[6];  // of "ffff:03:00.0"
+    }
+    return seen;
+  };
+  CHECK(visible("3,1") == "31");
+  CHECK(visible("GPU-2,0") == "20");
+  CHECK(visible("1,4,0") == "1");
+  CHECK(visible("1,GPU-x,0") == "1");
+  CHECK(visible("0,-1,1") == "0");
+  CHECK(visible("-1").empty());
+  CHECK(visible("").empty());
+  CHECK(visible("1,1").empty());
+  fake_cuda::restart({});
+  CHECK(std::getenv("CUDA_VISIBLE_DEVICES") == nullptr);
+}
+
+TEST_CASE("without a driver, or with one that is too old, only versions can be asked for") {
+  fake_cuda::Options machine;
+  for (const int driver : {0, CUDART_VERSION - 1000}) {
+    machine.driver = driver;
+    fake_cuda::restart(machine);
+    int value = 7;
+    CHECK(cudaGetDeviceCount(&value) == cudaErrorInsufficientDriver);
+    CHECK(value == 7);
+    CHECK(cudaSetDevice(0) == cudaErrorInsufficientDriver);
+    CHECK(cudaGetLastError() == cudaErrorInsufficientDriver);
+    CHECK(cudaDriverGetVersion(&value) == cudaSuccess);
+    CHECK(value == driver);
+    CHECK(cudaRuntimeGetVersion(&value) == cudaSuccess);
+    CHECK(value == CUDART_VERSION);
+  }
+  machine.driver = CUDART_VERSION / 1000 * 1000;  // of the same major version
+  fake_cuda::restart(machine);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
 }
 
 TEST_CASE("calls fail when a test wants that") {

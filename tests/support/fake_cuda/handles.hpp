@@ -89,8 +89,12 @@ void put_on(CUstream_st& stream, OperationRef operation);
 void put_for_library(cudaStream_t stream, std::string_view name, std::function<void()> work,
                      std::function<bool()> ready);
 
-/// The GPU that the calling thread has chosen.
+/// The GPU that the calling thread has chosen, by its visible number.
 [[nodiscard]] int& chosen_device() noexcept;
+/// The GPUs of the machine that the process sees, in the order of their visible numbers.
+[[nodiscard]] std::vector<int> visible_devices();
+/// Notes that the GPU that the calling thread has chosen has a context from now on.
+void use_context();
 
 /// What a call that is not allowed during a capture returns: the error that it invalidates captures with, if there is one
 /// that forbids it in this thread.

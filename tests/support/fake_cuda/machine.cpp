@@ -1,5 +1,9 @@
 #include "machine.hpp"
 
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -23,9 +27,45 @@ std::optional<Options> chosen;
 Counts counted;
 std::map<std::string, Failure, std::less<>> failures;
 cudaError_t broken = cudaSuccess;
+std::set<int> used;  // GPUs that have a context
 thread_local cudaError_t last_error = cudaSuccess;
 
+/// The GPU of the machine that an entry of CUDA_VISIBLE_DEVICES names, or -1.
+int device_named(std::string_view entry, int devices) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  if (error == std::errc{} && end == entry.data() + entry.size()) return number >= 0 && number < devices ? number : -1;
+  for (int device = 0; device < devices; ++device)
+    if (entry == "GPU-" + std::to_string(device)) return device;
+  return -1;
+}
+
 }  // namespace
+
+std::vector<int> visible_devices() {
+  const Options& machine = options();
+  std::vector<int> visible;
+  if (!machine.visible) {
+    for (int device = 0; device < machine.devices; ++device) visible.push_back(device);
+    return visible;
+  }
+  std::istringstream entries{*machine.visible};
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    const int device = device_named(entry, machine.devices);
+    if (device < 0) break;
+    if (std::find(visible.begin(), visible.end(), device) != visible.end()) return {};
+    visible.push_back(device);
+  }
+  return visible;
+}
+
+void use_context() { used.insert(chosen_device()); }
+
+std::set<int> contexts() {
+  const UnseenCall unseen;
+  const std::lock_guard lock{machine_mutex()};
+  return used;
+}
 
 std::string to_string(const Options& options) {
   const std::string gpus = std::to_string(options.devices) + (options.devices == 1 ? " GPU, " : " GPUs, ");
@@ -69,6 +109,11 @@ void restart(const Options& options) {
   const std::lock_guard lock{machine_mutex()};
   reset_scheduler(options.seed);
   chosen = options;
+  if (options.visible)
+    setenv("CUDA_VISIBLE_DEVICES", options.visible->c_str(), 1);
+  else
+    unsetenv("CUDA_VISIBLE_DEVICES");
+  used.clear();
   counted = {};
   failures.clear();
   broken = last_error = cudaSuccess;
@@ -122,10 +167,15 @@ std::condition_variable_any& machine_changed() {
 cudaError_t error_of_call(std::string_view function) {
   if (broken != cudaSuccess) return broken;
   const auto found = failures.find(function);
-  if (found == failures.end() || --found->second.calls_until > 0) return cudaSuccess;
-  const cudaError_t error = found->second.error;
-  failures.erase(found);
-  return error;
+  if (found != failures.end() && --found->second.calls_until <= 0) {
+    const cudaError_t error = found->second.error;
+    failures.erase(found);
+    return error;
+  }
+  if (function == "cudaDriverGetVersion" || function == "cudaRuntimeGetVersion") return cudaSuccess;
+  // A driver runs programs of all runtimes with its major version.
+  if (options().driver.value_or(CUDART_VERSION) / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
+  return visible_devices().empty() ? cudaErrorNoDevice : cudaSuccess;
 }
 
 cudaError_t keep_error(cudaError_t error) {

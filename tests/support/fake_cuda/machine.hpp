@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -26,6 +28,11 @@ struct Options {
   /// Every CUDA thread is one to the thread sanitizer, which then sees races within a kernel. Else an operation is one.
   bool separate_threads = false;
   int patience_ms = 1000;  // after so long a wait in which nothing could run is a deadlock
+  /// The CUDA that the driver is for, as 13000; 0 where there is no driver. None: that of the runtime.
+  std::optional<int> driver = std::nullopt;
+  /// CUDA_VISIBLE_DEVICES, which `restart` sets, or without it takes out of the environment: numbers of GPUs, and UUIDs,
+  /// here of the form "GPU-1".
+  std::optional<std::string> visible = std::nullopt;
 };
 
 /// For the names of tests: "2 GPUs, random 3".
@@ -61,6 +68,9 @@ struct Live {
   friend bool operator==(const Live&, const Live&) = default;
 };
 [[nodiscard]] Live live();
+
+/// The GPUs on which the process has a context, by their visible numbers: those that a thread selected, or used.
+[[nodiscard]] std::set<int> contexts();
 
 /// The `nth` call of `function` from now on (the first is 1) returns `error` and does nothing.
 void fail_call(std::string_view function, cudaError_t error, int nth = 1);

@@ -13,7 +13,9 @@ namespace {
 
 constexpr int version = CUDART_VERSION;
 
-bool is_device(int device) { return device >= 0 && device < options().devices; }
+int visible_count() { return static_cast<int>(visible_devices().size()); }
+
+bool is_device(int device) { return device >= 0 && device < visible_count(); }
 
 int attribute_of(cudaDeviceAttr attribute) {
   switch (attribute) {
@@ -39,13 +41,12 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   return call("cudaGetDeviceCount", [&] {
-    if (options().devices == 0) return cudaErrorNoDevice;
-    *count = options().devices;
+    *count = visible_count();
     return cudaSuccess;
   });
 }
 cudaError_t cudaDriverGetVersion(int* answer) {
-  return call("cudaDriverGetVersion", [&] { return *answer = version, cudaSuccess; });
+  return call("cudaDriverGetVersion", [&] { return *answer = options().driver.value_or(version), cudaSuccess; });
 }
 cudaError_t cudaRuntimeGetVersion(int* answer) {
   return call("cudaRuntimeGetVersion", [&] { return *answer = version, cudaSuccess; });
@@ -54,6 +55,7 @@ cudaError_t cudaSetDevice(int device) {
   return call("cudaSetDevice", [&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
     chosen_device() = device;
+    use_context();  // since CUDA 12
     return cudaSuccess;
   });
 }
@@ -70,7 +72,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return call("cudaDeviceGetPCIBusId", [&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
-    std::snprintf(text, static_cast<std::size_t>(length), "FFFF:%02X:00.0", static_cast<unsigned>(device));
+    std::snprintf(text, static_cast<std::size_t>(length), "FFFF:%02X:00.0",
+                  static_cast<unsigned>(visible_devices()[static_cast<std::size_t>(device)]));
     return cudaSuccess;
   });
 }
@@ -86,6 +89,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     if (!is_device(peer) || peer == chosen_device()) return cudaErrorInvalidDevice;
     if (flags != 0) return cudaErrorInvalidValue;
     if (!options().peer_access) return cudaErrorPeerAccessUnsupported;
+    use_context();
     return give_access(chosen_device(), peer) ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
   });
 }
@@ -101,6 +105,12 @@ const char* cudaGetErrorName(cudaError_t error) {
     FAKE_CUDA_NAME(cudaSuccess);
     FAKE_CUDA_NAME(cudaErrorInvalidValue);
     FAKE_CUDA_NAME(cudaErrorMemoryAllocation);
+    FAKE_CUDA_NAME(cudaErrorStubLibrary);
+    FAKE_CUDA_NAME(cudaErrorInsufficientDriver);
+    FAKE_CUDA_NAME(cudaErrorSystemNotReady);
+    FAKE_CUDA_NAME(cudaErrorSystemDriverMismatch);
+    FAKE_CUDA_NAME(cudaErrorNoKernelImageForDevice);
+    FAKE_CUDA_NAME(cudaErrorUnsupportedPtxVersion);
     FAKE_CUDA_NAME(cudaErrorInvalidConfiguration);
     FAKE_CUDA_NAME(cudaErrorNoDevice);
     FAKE_CUDA_NAME(cudaErrorInvalidDevice);

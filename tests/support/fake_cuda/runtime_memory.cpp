@@ -62,6 +62,7 @@ extern "C" {
 cudaError_t cudaMalloc(void** first, std::size_t bytes) {
   return call("cudaMalloc", [&] {
     if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
+    use_context();
     *first = nullptr;
     if (bytes == 0) return cudaSuccess;
     *first = allocate_on(chosen_device(), bytes);
@@ -81,6 +82,7 @@ cudaError_t cudaFree(void* first) {
 cudaError_t cudaMallocHost(void** first, std::size_t bytes) {
   return call("cudaMallocHost", [&] {
     if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
+    use_context();
     *first = bytes == 0 ? nullptr : allocate_pinned(bytes);
     return cudaSuccess;
   });
@@ -95,6 +97,7 @@ cudaError_t cudaFreeHost(void* first) {
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call("cudaMemGetInfo", [&] {
+    use_context();
     *total = options().memory;
     *free = *total - memory_in_use(chosen_device());
     return cudaSuccess;

@@ -26,6 +26,7 @@ extern "C" {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return call("cudaStreamCreateWithFlags", [&] {
     if (flags != cudaStreamNonBlocking) refuse("a stream that waits for the legacy stream: use cudaStreamNonBlocking");
+    use_context();
     *stream = handles().make_stream(chosen_device());
     return cudaSuccess;
   });
@@ -94,6 +95,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return call("cudaEventCreateWithFlags", [&] {
+    use_context();
     *event = handles().make_event(chosen_device(), (flags & cudaEventDisableTiming) == 0);
     return cudaSuccess;
   });
