@@ -103,7 +103,7 @@ TEST_CASE("CUDA_VISIBLE_DEVICES orders and hides GPUs; what is none hides the re
     if (cudaGetDeviceCount(&count) == cudaErrorNoDevice) CHECK(cudaSetDevice(0) == cudaErrorNoDevice);
     for (int device = 0; device < count; ++device) {
       REQUIRE(cudaDeviceGetPCIBusId(bus, 32, device) == cudaSuccess);
-      seen += bus[6];  // of "ffff:03:00.0"
+      seen += bus[6];  // of "FFFF:03:00.0"
     }
     return seen;
   };

@@ -66,6 +66,15 @@ struct FourDevices {
     devices.resize(std::min(replicas, devices.size()));
     return devices;
   }
+  static void refuse(std::string_view name) { throw dist::InvalidArgument(name, "there are four", "Name one of them"); }
+};
+/// None, and why.
+struct NoDevices : FourDevices {
+  static std::size_t count() { return 0; }
+  static std::vector<std::size_t> placement(std::size_t replicas) {
+    if (replicas > 0) throw dist::InvalidArgument("none", "of none", "None");
+    return {};
+  }
 };
 
 }  // namespace
@@ -82,6 +91,13 @@ TEST_CASE("without devices the device's type places the replicas; named devices 
   CHECK(places({.replicas = 9}).replicas == 9);
   CHECK(places({.replicas = 9}).devices == Numbers{3, 1, 2, 0});
   CHECK(places({.devices = {"/cpu:0", "/cpu:2", "/cpu:1"}}).devices == Numbers{0, 2, 1});
+}
+
+TEST_CASE("the device's type says which devices there are, and why there are none") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_places<FourDevices>({.devices = {"/cpu:4"}})),
+                       "/cpu:4 (there are four). Name one of them.", dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::replica_places<NoDevices>({})), "none (of none). None.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("more replicas than devices, asked for by number, are warned of once") {

@@ -50,6 +50,9 @@ class GuardedDevice {
   }
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t>) { return {}; }
   [[nodiscard]] static std::string device_name(std::size_t device) { return "/guarded:" + std::to_string(device); }
+  [[noreturn]] static void refuse(std::string_view device) {
+    throw dist::InvalidArgument("Device '" + std::string(device) + "' is not there", "there are 3", "Name one of them");
+  }
 
  private:
   /// All that is done on these devices, one thing at a time.

@@ -113,6 +113,9 @@ struct Cpu {
 
   /// "/cpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device);
+
+  /// Throws the InvalidArgument of `device`, which names no processor that this process may use.
+  [[noreturn]] static void refuse(std::string_view device);
 };
 
 }  // namespace dist

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
@@ -35,5 +36,11 @@ DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t
 }
 
 DIST_INLINE std::string Cpu::device_name(std::size_t device) { return text("/", type, ":", device); }
+
+DIST_INLINE void Cpu::refuse(std::string_view device) {
+  throw InvalidArgument(text("Device '", device, "' is not there"),
+                        text("this process may use ", count(), " of that type, from /", type, ":0 on"),
+                        "Name a device that is there, or widen the processors that the process may use");
+}
 
 }  // namespace dist

@@ -113,6 +113,7 @@ template <class D>
 ///
 /// - `name` ("Cpu"), and `type` as it stands in device names ("cpu" in "/cpu:0", which is `device_name(0)`).
 /// - `count()`: how many this process may use.
+/// - `refuse(name)`: throws the error of a name that names none of these: it says which there are, and what to do.
 /// - `placement(replicas)`: the devices of so many replicas when nobody names them; fewer when these share them all.
 /// - `processors(devices)`: the processor of the host on which the thread of each replica stays, given the replicas'
 ///   devices; none when the system is to place the threads.
@@ -133,6 +134,7 @@ concept Device = Place<typename D::Place> && Queue<typename D::Queue> && Replica
   { D::placement(number) } -> std::same_as<std::vector<std::size_t>>;
   { D::processors(devices) } -> std::same_as<std::vector<std::size_t>>;
   { D::device_name(number) } -> std::same_as<std::string>;
+  D::refuse(std::string_view{});
   { queues[number] } -> std::same_as<typename D::Queue>;
 };
 

@@ -26,9 +26,10 @@ struct DeviceName {
 [[nodiscard]] DeviceName parse_device_name(std::string_view name);
 
 /// The numbers of the devices that `names` name, in their order, which is that of the replicas (spec A02). Throws
-/// InvalidArgument for no name, for a device named twice, of another type than `type`, or not among the first `count`.
+/// InvalidArgument for no name, for a device named twice, or of another type than `type`. One that is not among the first
+/// `count` it gives to `refuse`, which throws.
 [[nodiscard]] std::vector<std::size_t> devices_named(std::span<const std::string> names, std::string_view type,
-                                                     std::size_t count);
+                                                     std::size_t count, void (*refuse)(std::string_view name));
 
 }  // namespace dist
 

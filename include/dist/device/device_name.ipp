@@ -11,7 +11,7 @@ DIST_INLINE std::string to_string(const DeviceName& device) { return text("/", d
 DIST_INLINE DeviceName parse_device_name(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
     throw InvalidArgument(text(quoted(name), " does not name a device of this process"), why,
-                          "Write /cpu:0, /cpu:1 and so on");
+                          "Write /cpu:0, /gpu:1 and so on");
   };
   DeviceName device{"", 0};
   std::string_view rest = name;
@@ -45,7 +45,7 @@ DIST_INLINE DeviceName parse_device_name(std::string_view name) {
 }
 
 DIST_INLINE std::vector<std::size_t> devices_named(std::span<const std::string> names, std::string_view type,
-                                                   std::size_t count) {
+                                                   std::size_t count, void (*refuse)(std::string_view name)) {
   if (names.empty())
     throw InvalidArgument("A strategy was given no device", "the list of devices is empty",
                           "Name one or more devices, or leave the list out to get all of them");
@@ -56,10 +56,7 @@ DIST_INLINE std::vector<std::size_t> devices_named(std::span<const std::string> 
       throw InvalidArgument(text("Device '", name, "' is of another type than the strategy's"),
                             text("the strategy computes on devices of type '", type, "'"),
                             text("Name devices such as /", type, ":0, or use a strategy for that type"));
-    if (device.index >= count)
-      throw InvalidArgument(text("Device '", name, "' is not there"),
-                            text("this process may use ", count, " of that type, from /", type, ":0 on"),
-                            "Name a device that is there, or widen the processors that the process may use");
+    if (device.index >= count) refuse(name);
     if (std::find(devices.begin(), devices.end(), device.index) != devices.end())
       throw InvalidArgument(text("Device '", name, "' is named twice"), "a device takes one replica",
                             "Name each device once, or give a number of replicas to let them share devices");

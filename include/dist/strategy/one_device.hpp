@@ -18,9 +18,14 @@ template <class DeviceType>
 class OneDevice : public StrategyOf<OneDevice<DeviceType>, OneReplica<DeviceType>, OneProcess, MirroredStore> {
  public:
   OneDevice() : OneDevice::StrategyOf(typename OneDevice::ReplicaOptions{}) {}
+  /// On the device with this name, in any form that parse_device_name reads: "/gpu:1". The caller is a replica on the
+  /// host, which stays where it is. Throws InvalidArgument for a device that cannot be.
+  explicit OneDevice(std::string device) requires(!DeviceType::Place::host_accessible)
+      : OneDevice::StrategyOf({std::move(device)}) {}
 
-  [[nodiscard]] static std::string describe() {
-    return text("OneDevice<", DeviceType::name, ">: 1 replica on ", DeviceType::device_name(0));
+  [[nodiscard]] std::string describe() const {
+    return text("OneDevice<", DeviceType::name, ">: 1 replica on ",
+                DeviceType::device_name(this->replicas_part().devices().front()));
   }
 
   /// The dataset, with the next elements made ready in the background (spec I15), and its batches on the device. Needs

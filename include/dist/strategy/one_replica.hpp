@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,8 +16,31 @@
 #include <dist/core/config.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/device/device_name.hpp>
 
 namespace dist {
+
+namespace detail {
+
+/// The place of a replica that is the caller: on the host, which has no other, or on a device.
+template <class Device, bool is_host = Device::Place::host_accessible>
+struct OnePlace {
+  struct Options {};
+  static constexpr std::size_t devices[1] = {0};
+  explicit constexpr OnePlace(const Options&) noexcept {}
+};
+template <class Device>
+struct OnePlace<Device, false> {
+  struct Options {
+    std::optional<std::string> device = {};  ///< "/gpu:1"; none for the first that the device's type places
+  };
+  std::vector<std::size_t> devices;
+  explicit OnePlace(const Options& options)
+      : devices(options.device ? devices_named({&*options.device, 1}, Device::type, Device::count(), &Device::refuse)
+                               : Device::placement(1)) {}
+};
+
+}  // namespace detail
 
 /// The one replica of a strategy, which is the caller: replica functions are called directly, in the caller's thread.
 template <class DeviceType>
@@ -24,13 +49,13 @@ class OneReplica {
   using Device = DeviceType;
   using Queue = typename Device::Queue;
   using Collectives = std::conditional_t<Device::Place::host_accessible, SelfCollectives, SelfOnQueue<Queue>>;
-  struct Options {};
+  using Options = typename detail::OnePlace<Device>::Options;
   static constexpr bool are_threads = false;
 
-  explicit OneReplica(const Options&) { detail::warn_of_lone_process(); }
+  explicit OneReplica(const Options& options) : place_(options) { detail::warn_of_lone_process(); }
 
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }
-  [[nodiscard]] static std::span<const std::size_t> devices() noexcept { return devices_; }
+  [[nodiscard]] std::span<const std::size_t> devices() const noexcept { return place_.devices; }
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
   /// There is nothing to choose.
   [[nodiscard]] static CommunicationOptions communication() noexcept { return {}; }
@@ -57,9 +82,8 @@ class OneReplica {
   }
 
  private:
-  static constexpr std::size_t devices_[1] = {0};
-
-  [[no_unique_address]] typename Device::Queues queues_{devices_};
+  [[no_unique_address]] detail::OnePlace<Device> place_;
+  [[no_unique_address]] typename Device::Queues queues_{place_.devices};
 };
 
 }  // namespace dist

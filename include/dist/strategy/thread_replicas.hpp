@@ -15,6 +15,7 @@
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/run_here.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace_file.hpp>
@@ -54,14 +55,15 @@ template <class Device>
 [[nodiscard]] ReplicaPlaces replica_places(const ThreadedOptions& options) {
   const std::size_t count = Device::count();
   if (!options.devices.empty()) {
-    std::vector<std::size_t> devices = devices_named(options.devices, Device::type, count);
+    std::vector<std::size_t> devices = devices_named(options.devices, Device::type, count, &Device::refuse);
     if (options.replicas && *options.replicas != devices.size())
       throw InvalidArgument("A strategy was given devices and another number of replicas",
                             text(devices.size(), " devices, ", *options.replicas, " replicas"),
                             "Give one of the two: each device takes one replica");
     return {devices.size(), std::move(devices)};
   }
-  std::vector<std::size_t> devices = Device::placement(options.replicas.value_or(count));
+  // At least one is asked for, so that the device says why there is none.
+  std::vector<std::size_t> devices = Device::placement(options.replicas.value_or(std::max<std::size_t>(count, 1)));
   const std::size_t replicas = options.replicas.value_or(devices.size());
   if (replicas > devices.size() && !shared_devices.was_given())
     shared_devices.give(text(replicas, " replicas share ", devices.size(), devices.size() == 1 ? " device" : " devices",
@@ -99,7 +101,7 @@ class ThreadReplicas {
 
   /// The options for one replica on each of `devices`. Throws InvalidArgument when there is none.
   [[nodiscard]] static ThreadedOptions on_devices(std::vector<std::string> devices) {
-    static_cast<void>(devices_named(devices, Device::type, Device::count()));
+    static_cast<void>(devices_named(devices, Device::type, Device::count(), &Device::refuse));
     ThreadedOptions options;
     options.devices = std::move(devices);
     return options;

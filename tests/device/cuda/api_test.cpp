@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 #include <support/fake_cuda/machine.hpp>
 #include <support/what_throws.hpp>
@@ -18,6 +19,102 @@ TEST_CASE("a call that fails throws what it was, why, and where") {
   CHECK(said.find("api_test.cpp:" + std::to_string(line)) != std::string::npos);
   CHECK(said.find("nvidia-smi") != std::string::npos);
   CHECK(cudaPeekAtLastError() == cudaSuccess);  // the error is told once
+}
+
+TEST_CASE("an error says for which GPU the call was") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  const auto said_for = [](auto... device) {
+    return support::what_throws<CudaError>([&] { dist::cuda::check(cudaErrorInvalidValue, "cudaCall()", device...); });
+  };
+  CHECK(said_for().find(", on GPU 1 in ") != std::string::npos);  // that of the thread
+  CHECK(said_for(0).find(", on GPU 0 in ") != std::string::npos);
+}
+
+TEST_CASE("a number that no visible GPU has says which are visible, and why") {
+  fake_cuda::Options four;
+  four.devices = 4;
+  four.visible = "3,1,9,0";
+  fake_cuda::restart(four);
+  const std::string said = support::what_throws<CudaError>([] { DIST_CUDA_CHECK(cudaSetDevice(2)); });
+  CHECK(said.find("sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); CUDA_VISIBLE_DEVICES='3,1,9,0', where CUDA can use "
+                  "nothing from '9' on") != std::string::npos);
+}
+
+TEST_CASE("a process that can use no GPU is told why, what to do, and how to compute on the host") {
+  const auto said = [](const fake_cuda::Options& machine) {
+    fake_cuda::restart(machine);
+    return support::what_throws<dist::NoGpu>([] { DIST_CUDA_CHECK(cudaSetDevice(0)); });
+  };
+  fake_cuda::Options machine;
+  machine.driver = 0;
+  const std::string no_driver = said(machine);
+  CHECK(no_driver.find("No replica can run on a GPU (no NVIDIA driver was found; cudaErrorInsufficientDriver of "
+                       "'cudaSetDevice(0)' in ") == 0);
+  CHECK(no_driver.find("Install it") != std::string::npos);
+  machine.driver = 11080;
+  const std::string old = said(machine);
+  CHECK(old.find("it is for CUDA 11.8, the program's runtime is " + std::to_string(CUDART_VERSION / 1000) + ".") !=
+        std::string::npos);
+  CHECK(old.find("Update the driver, or build with a toolkit for CUDA 11") != std::string::npos);
+  machine.driver.reset();
+  machine.visible = "-1";
+  const std::string hidden = said(machine);
+  CHECK(hidden.find("CUDA_VISIBLE_DEVICES='-1'") != std::string::npos);
+  CHECK(hidden.find("unset it") != std::string::npos);
+  machine.visible.reset();
+  machine.devices = 0;
+  const std::string none = said(machine);
+  CHECK(none.find("CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
+  CHECK(none.find("Look at nvidia-smi") != std::string::npos);
+  for (const std::string& each : {no_driver, old, hidden, none}) {
+    CHECK(each.find("OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce>") != std::string::npos);
+    CHECK(each.find("api_test.cpp:") != std::string::npos);
+  }
+  fake_cuda::restart({});
+  for (const auto& [code, fix] : {std::pair{cudaErrorStubLibrary, "LD_LIBRARY_PATH"},
+                                  {cudaErrorSystemNotReady, "nvidia-fabricmanager"},
+                                  {cudaErrorSystemDriverMismatch, "Restart the machine"},
+                                  {cudaErrorCompatNotSupportedOnDevice, "cuda-compat"}}) {
+    fake_cuda::fail_call("cudaSetDevice", code);
+    CHECK(support::what_throws<dist::NoGpu>([] { DIST_CUDA_CHECK(cudaSetDevice(0)); }).find(fix) != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel that was not compiled for the GPU names its architecture") {
+  fake_cuda::restart({});
+  for (const cudaError_t code : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion}) {
+    const std::string said = support::what_throws<dist::NoKernelImage>([&] { dist::cuda::check(code, "launch", 0); });
+    CHECK(said.find("on GPU 0 in ") != std::string::npos);
+    CHECK(said.find("which is sm_90") != std::string::npos);
+    CHECK(said.find("nvcc -arch=sm_90") != std::string::npos);
+    CHECK(said.find("OneDevice<Cpu>") != std::string::npos);
+  }
+}
+
+TEST_CASE("any call without memory is OutOfMemory, and says how much is free") {
+  fake_cuda::Options small;
+  small.memory = 1000;
+  fake_cuda::restart(small);
+  const std::string said = support::what_throws<dist::OutOfMemory>(
+      [] { dist::cuda::check(cudaErrorMemoryAllocation, "cudaStreamCreateWithFlags", 0); });
+  CHECK(said.find("CUDA refuses 'cudaStreamCreateWithFlags' (cudaErrorMemoryAllocation: ") == 0);
+  CHECK(said.find("on GPU 0 in ") != std::string::npos);
+  CHECK(said.find("where 1000 of 1000 bytes are free") != std::string::npos);
+}
+
+TEST_CASE("a GPU that is lost names the work that was put there last") {
+  fake_cuda::restart({});
+  dist::cuda::note_work(0, dist::cuda::kernel_work<int, float>);
+  fake_cuda::break_context(cudaErrorIllegalAddress);
+  const std::string said =
+      support::what_throws<dist::GpuLost>([] { dist::cuda::check(cudaErrorIllegalAddress, "cudaStreamQuery", 0); });
+  CHECK(said.find("on GPU 0 in ") != std::string::npos);
+  CHECK(said.find("the last work put there is a kernel (int, float)") != std::string::npos);
+  CHECK(said.find("Start the process again") != std::string::npos);
+  fake_cuda::restart({});
 }
 
 TEST_CASE("faults of kernels are fatal, other errors are not") {

@@ -42,7 +42,10 @@ TEST_CASE("too little memory is OutOfMemory, anything else what CUDA says") {
   fake_cuda::restart(small);
   CHECK(support::what_throws<dist::OutOfMemory>([] {
           DeviceBuffer{0, 1001};
-        }).find("No memory on GPU 0 of 1001 bytes") == 0);
+        })
+            .find("No memory on GPU 0 of 1001 bytes (the CUDA runtime refuses 'cudaMalloc(&first, bytes)', where 1000 "
+                  "of 1000 "
+                  "bytes are free)") == 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   fake_cuda::fail_call("cudaMallocHost", cudaErrorMemoryAllocation);
   CHECK(support::what_throws<dist::OutOfMemory>([] {

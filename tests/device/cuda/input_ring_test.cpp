@@ -8,6 +8,7 @@
 #include <span>
 
 #include <dist/device/cuda/device.cuh>
+#include <dist/device/cuda/last_work.hpp>
 #include <support/fake_cuda/machines.hpp>
 
 using dist::Cuda;
@@ -26,7 +27,9 @@ TEST_CASE("batches of growing size go through the slots of a ring, in order") {
         std::byte* const host = ring.prepare(sizeof(int) * static_cast<std::size_t>(batch + 1));
         std::memcpy(host, &batch, sizeof(int));
         const Cuda::Span<const int> there{reinterpret_cast<const int*>(ring.destination()), 1};
+        dist::cuda::note_work(0, dist::cuda::fill_work);
         ring.upload(queues[0]);
+        CHECK(dist::cuda::last_work(0) == &dist::cuda::copy_work);
         queues[0].copy(there, std::span<int>{received}.subspan(static_cast<std::size_t>(batch), 1));
         ring.retire(queues[0]);
       }

@@ -66,7 +66,7 @@ std::pair<std::vector<float>, float> train(Strategy& strategy) {
 TEST_CASE("steps on a GPU give the bits of steps on the host") {
   dist::OneDevice<dist::Cpu> cpu;
   dist::OneDevice<dist::Cuda> gpu;
-  CHECK(dist::OneDevice<dist::Cuda>::describe() == "OneDevice<Cuda>: 1 replica on /gpu:0");
+  CHECK(gpu.describe() == "OneDevice<Cuda>: 1 replica on /gpu:0");
   const auto [expected, expected_largest] = train(cpu);
   const auto [weights, largest] = train(gpu);
   CHECK(std::memcmp(weights.data(), expected.data(), count * sizeof(float)) == 0);

@@ -95,7 +95,7 @@ TEST_CASE("where there is no GPU, none is placed") {
   CHECK(Cuda::count() == 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   CHECK(Cuda::placement(0).empty());
-  CHECK_THROWS_AS(static_cast<void>(Cuda::placement(1)), dist::InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(Cuda::placement(1)), dist::NoGpu);
   for (const cudaError_t error : {cudaErrorInsufficientDriver, cudaErrorStubLibrary}) {
     fake_cuda::fail_call("cudaGetDeviceCount", error);
     CHECK(Cuda::count() == 0);

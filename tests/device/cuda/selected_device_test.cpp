@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include <support/fake_cuda/machine.hpp>
+#include <support/what_throws.hpp>
 
 namespace {
 
@@ -27,5 +30,7 @@ TEST_CASE("a device is selected for a scope") {
   }
   CHECK(selected() == 1);
   CHECK_THROWS_AS(dist::cuda::SelectedDevice{3}, dist::CudaError);
+  CHECK(support::what_throws<dist::CudaError>([] { dist::cuda::select_device(3); }).find("'cudaSetDevice(3)'") !=
+        std::string::npos);
   CHECK(selected() == 1);
 }

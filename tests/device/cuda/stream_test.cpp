@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <support/fake_cuda/machine.hpp>
+#include <support/what_throws.hpp>
 
 using dist::cuda::Stream;
 using dist::cuda::StreamRef;
@@ -55,10 +57,23 @@ TEST_CASE("a stream says when all that was put there is done") {
   CHECK_THROWS_AS(static_cast<void>(stream.ref().is_done()), dist::CudaError);
 }
 
+TEST_CASE("the error of a stream names its GPU, not that of the thread") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  const Stream stream{1};
+  const auto refused = [&](auto call) {
+    fake_cuda::fail_call("cudaStreamQuery", cudaErrorInvalidValue);
+    return support::what_throws<dist::CudaError>(call).find(", on GPU 1 in ") != std::string::npos;
+  };
+  CHECK(refused([&] { static_cast<void>(stream.ref().is_done()); }));
+  CHECK(refused([&] { static_cast<void>(stream.ref().is_over()); }));
+}
+
 TEST_CASE("a stream that cannot be made or waited for is an error, one that cannot be destroyed is not") {
   fake_cuda::restart({});
   fake_cuda::fail_call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);
-  CHECK_THROWS_AS(Stream{0}, dist::CudaError);
+  CHECK_THROWS_AS(Stream{0}, dist::OutOfMemory);
   const Stream stream{0};
   fake_cuda::fail_call("cudaStreamQuery", cudaErrorLaunchFailure);
   CHECK_THROWS_AS(stream.ref().wait(), dist::CudaError);

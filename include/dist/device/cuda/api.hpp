@@ -3,22 +3,22 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
+#include <dist/device/cuda/last_work.hpp>
+#include <dist/device/cuda/visible.hpp>
 
 namespace dist {
 
 /// A call of the CUDA runtime that failed, maybe because of work that was put on a GPU before.
 class CudaError : public Error {
  public:
-  CudaError(cudaError_t code, std::string_view call, std::string_view file, int line)
-      : Error(text("CUDA refuses '", call, "'"),
-              text(cudaGetErrorName(code), ": ", cudaGetErrorString(code), ", in ", file, ":", line),
-              is_fatal(code) ? "Start the process again: it has lost its GPUs. compute-sanitizer finds the kernel"
-                             : "Look at devices, driver and memory with nvidia-smi"),
-        code_(code) {}
+  CudaError(cudaError_t code, std::string_view problem, std::string_view why, std::string_view fix)
+      : Error(problem, why, fix), code_(code) {}
 
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
   /// Every later call of this process fails as well: a kernel went wrong, or the hardware.
@@ -48,20 +48,161 @@ class CudaError : public Error {
   cudaError_t code_;
 };
 
+/// The process can use no GPU: there is no driver, or one that does not fit, or every GPU is hidden. Strategies of the
+/// host work all the same.
+class NoGpu : public CudaError {
+ public:
+  using CudaError::CudaError;
+
+  [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
+    switch (code) {
+      case cudaErrorNoDevice:
+      case cudaErrorInsufficientDriver:
+      case cudaErrorStubLibrary:
+      case cudaErrorSystemNotReady:
+      case cudaErrorSystemDriverMismatch:
+      case cudaErrorCompatNotSupportedOnDevice:
+        return true;
+      default:
+        return false;
+    }
+  }
+};
+
+/// The program was not compiled for the architecture of the GPU.
+class NoKernelImage : public CudaError {
+ public:
+  using CudaError::CudaError;
+
+  [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
+    return code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidKernelImage ||
+           code == cudaErrorUnsupportedPtxVersion;
+  }
+};
+
+/// A kernel or the hardware went wrong: see CudaError::is_fatal. The process has lost its GPUs; strategies of the host
+/// work all the same.
+class GpuLost : public CudaError {
+ public:
+  using CudaError::CudaError;
+};
+
 namespace cuda {
 
-/// Throws a CudaError unless `code` is success.
-inline void check(cudaError_t code, std::string_view call, const char* file = __builtin_FILE(),
-                  int line = __builtin_LINE()) {
-  if (code == cudaSuccess) [[likely]]
-    return;
-  static_cast<void>(cudaGetLastError());  // the runtime keeps it for whoever asks next
-  throw CudaError(code, call, file, line);
-}
+/// Instead of a GPU's number: the one that the calling thread selected.
+inline constexpr int selected_by_thread = -1;
 
 /// For destructors, which have nobody to tell.
 inline void forget(cudaError_t code) noexcept {
   if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
+namespace detail {
+
+inline constexpr std::string_view use_the_host =
+    "or compute on the host: name OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce> or CentralStorage<Cpu>";
+
+/// A version of CUDA from its number: "13.0" of 13000.
+[[nodiscard]] inline std::string version_text(int version) { return text(version / 1000, ".", version % 1000 / 10); }
+
+/// Why a code of NoGpu stands, and what helps.
+struct Remedy {
+  std::string why, fix;
+};
+[[nodiscard]] inline Remedy remedy_without_gpu(cudaError_t code) {
+  switch (code) {
+    case cudaErrorInsufficientDriver: {
+      int driver = 0, runtime = 0;
+      forget(cudaDriverGetVersion(&driver));
+      forget(cudaRuntimeGetVersion(&runtime));
+      if (driver == 0)
+        return {"no NVIDIA driver was found",
+                "Install it, or give it to the container, until nvidia-smi lists the GPUs"};
+      return {text("the driver is too old: it is for CUDA ", version_text(driver), ", the program's runtime is ",
+                   version_text(runtime)),
+              text("Update the driver, or build with a toolkit for CUDA ", driver / 1000)};
+    }
+    case cudaErrorStubLibrary:
+      return {"libcuda.so.1 is the toolkit's stub, which is for linking only",
+              "Take its folder out of LD_LIBRARY_PATH"};
+    case cudaErrorSystemNotReady:
+      return {"the GPUs are not ready", "Start the service nvidia-fabricmanager"};
+    case cudaErrorSystemDriverMismatch:
+      return {"libcuda.so.1 and the driver in the kernel are of different versions", "Restart the machine"};
+    case cudaErrorCompatNotSupportedOnDevice:
+      return {"these GPUs do not take the package cuda-compat", "Take its folder out of LD_LIBRARY_PATH"};
+    default:
+      return {visible_devices(0, visible_variable()),
+              visible_variable() == nullptr
+                  ? "Look at nvidia-smi"
+                  : "Name GPUs of nvidia-smi in CUDA_VISIBLE_DEVICES before the program starts, or unset it"};
+  }
+}
+
+/// ", where 12 of 1000 bytes are free", as far as the runtime says it of the GPU that the thread selected.
+[[nodiscard]] inline std::string free_memory() {
+  std::size_t free = 0, total = 0;
+  const cudaError_t answer = cudaMemGetInfo(&free, &total);
+  forget(answer);
+  return answer == cudaSuccess ? text(", where ", free, " of ", total, " bytes are free") : std::string{};
+}
+
+[[nodiscard]] inline std::string architecture_of(int device) {
+  int major = 0, minor = 0;
+  forget(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  forget(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return text("sm_", major, minor);
+}
+
+/// Throws what `code` means: OutOfMemory, or a CudaError of the type that fits.
+[[noreturn]] inline void throw_error(cudaError_t code, std::string_view call, int device, const char* file, int line) {
+  if (device == selected_by_thread) forget(cudaGetDevice(&device));
+  static_cast<void>(cudaGetLastError());  // the runtime keeps it for whoever asks next
+  const std::string place = text("in ", file, ":", line);
+  const std::string refused = text("CUDA refuses '", call, "'");
+  const std::string said = text(cudaGetErrorName(code), ": ", cudaGetErrorString(code), ", ");
+  const std::string why = device < 0 ? said + place : text(said, "on GPU ", device, " ", place);
+  if (NoGpu::is_code(code)) {
+    const Remedy remedy = remedy_without_gpu(code);
+    throw NoGpu(code, "No replica can run on a GPU",
+                text(remedy.why, "; ", cudaGetErrorName(code), " of '", call, "' ", place),
+                text(remedy.fix, ", ", use_the_host));
+  }
+  if (NoKernelImage::is_code(code))
+    throw NoKernelImage(code, refused, text(why, ", which is ", architecture_of(device)),
+                        text("Compile with nvcc -arch=", architecture_of(device),
+                             " or, for several, CMAKE_CUDA_ARCHITECTURES, by a toolkit that is no newer than the "
+                             "driver, ",
+                             use_the_host));
+  if (CudaError::is_fatal(code)) {
+    const WorkName* const last = device < 0 ? nullptr : last_work(device);
+    throw GpuLost(code, refused,
+                  last == nullptr ? why : text(why, "; the last work put there is a ", last->kind, last->parameters),
+                  "Start the process again: it has lost its GPUs, and all calls for them fail from now on; strategies "
+                  "of the host go on. compute-sanitizer finds the kernel");
+  }
+  if (code == cudaErrorMemoryAllocation)
+    throw OutOfMemory(refused, text(why, free_memory()),
+                      "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU");
+  if (code == cudaErrorInvalidDevice) {
+    int count = 0;
+    forget(cudaGetDeviceCount(&count));
+    throw CudaError(code, refused,
+                    text(said, place, "; ", visible_devices(static_cast<std::size_t>(count), visible_variable())),
+                    "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: nvidia-smi "
+                    "lists the GPUs of the machine");
+  }
+  throw CudaError(code, refused, why, "Look at devices, driver and memory with nvidia-smi");
+}
+
+}  // namespace detail
+
+/// Throws unless `code`, of a call for `device`, is success: NoGpu, NoKernelImage, GpuLost or another CudaError, or
+/// OutOfMemory.
+inline void check(cudaError_t code, std::string_view call, int device = selected_by_thread,
+                  const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (code != cudaSuccess) [[unlikely]]
+    detail::throw_error(code, call, device, file, line);
 }
 
 }  // namespace cuda

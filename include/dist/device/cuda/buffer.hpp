@@ -16,7 +16,8 @@ namespace detail {
 inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_view where, std::string_view call) {
   if (code != cudaErrorMemoryAllocation) return check(code, call);
   forget(code);
-  throw OutOfMemory(text("No memory ", where, " of ", bytes, " bytes"), "the CUDA runtime has none left",
+  throw OutOfMemory(text("No memory ", where, " of ", bytes, " bytes"),
+                    text("the CUDA runtime refuses '", call, "'", free_memory()),
                     "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU");
 }
 }  // namespace detail

@@ -17,8 +17,11 @@
 #include <dist/device/cuda/peers.hpp>
 #include <dist/device/cuda/processors.hpp>
 #include <dist/device/cuda/queue.cuh>
+#include <dist/device/cuda/selected_device.hpp>
+#include <dist/device/cuda/visible.hpp>
 #include <dist/device/cuda/wait.hpp>
 #include <dist/device/device.hpp>
+#include <dist/device/processor_share.hpp>
 
 namespace dist {
 
@@ -35,10 +38,12 @@ struct Cuda {
   using Span = DeviceSpan<T, Place>;
 
   /// Of replicas on these GPUs, which may use each other's memory where the machine lets them. The host waits so long for
-  /// work there, or with 0 as long as it takes.
+  /// work there, or with 0 as long as it takes. The thread that makes them works with the first GPU from then on, so that
+  /// none gets a context but these: a thread that selected none would go back to /gpu:0.
   class Queues {
    public:
     explicit Queues(std::span<const std::size_t> devices, std::chrono::nanoseconds timeout = cuda::longest_wait) {
+      if (!devices.empty()) cuda::select_device(static_cast<int>(devices.front()));
       cuda::enable_peer_access(devices);
       for (const std::size_t device : devices)
         states_.push_back(std::make_unique<cuda::QueueState>(static_cast<int>(device), states_.size(), timeout));
@@ -49,11 +54,11 @@ struct Cuda {
     std::vector<std::unique_ptr<cuda::QueueState>> states_;
   };
 
-  /// 0 where there is no GPU, or no driver.
+  /// The GPUs that CUDA_VISIBLE_DEVICES leaves to this process; 0 where there is none, or no driver. No GPU gets a context.
   [[nodiscard]] static std::size_t count() {
     int devices = 0;
     const cudaError_t answer = cudaGetDeviceCount(&devices);
-    if (answer == cudaErrorNoDevice || answer == cudaErrorInsufficientDriver || answer == cudaErrorStubLibrary) {
+    if (NoGpu::is_code(answer)) {
       cuda::forget(answer);
       return 0;
     }
@@ -61,16 +66,30 @@ struct Cuda {
     return static_cast<std::size_t>(devices);
   }
 
-  /// The first GPUs, one for each replica; all of them where there are more replicas. Throws InvalidArgument where there
-  /// is no GPU.
+  /// The first GPUs of this process's share, one for each replica; all of that share where there are more replicas. The
+  /// processes that a launcher started on this machine, by their local ranks, share the GPUs that each of them sees: in
+  /// parts of the same size, or in turn where there are fewer GPUs than processes. Throws NoGpu.
   [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
     const std::size_t devices = count();
-    if (devices == 0 && replicas > 0)
-      throw InvalidArgument("No replica can run on a GPU", "this process sees none",
-                            "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use Cpu");
+    if (replicas == 0) return {};
+    if (devices == 0) refuse_all();
+    const LocalProcesses here = ::dist::detail::local_processes();
+    const std::size_t share = std::max<std::size_t>(devices / here.count, 1);
+    const std::size_t first = here.number * share % devices;
     std::vector<std::size_t> placed;
-    for (std::size_t device = 0; device < std::min(replicas, devices); ++device) placed.push_back(device);
+    for (std::size_t device = 0; device < std::min(replicas, share); ++device) placed.push_back(first + device);
     return placed;
+  }
+
+  /// Throws the error of `device`, which names no visible GPU: NoGpu, or InvalidArgument, which says what
+  /// CUDA_VISIBLE_DEVICES makes of the machine's GPUs.
+  [[noreturn]] static void refuse(std::string_view device) {
+    const std::size_t devices = count();
+    if (devices == 0) refuse_all();
+    throw InvalidArgument(text("Device '", device, "' is not there"),
+                          cuda::visible_devices(devices, cuda::visible_variable()),
+                          "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: the "
+                          "numbers of names count the visible GPUs, not those of the machine");
   }
 
   /// Near the replicas' GPUs, see cuda::processors_near.
@@ -80,6 +99,14 @@ struct Cuda {
 
   /// "/gpu:0"
   [[nodiscard]] static std::string device_name(std::size_t device) { return text("/", type, ":", device); }
+
+ private:
+  [[noreturn]] static void refuse_all() {
+    int devices = 0;
+    const cudaError_t answer = cudaGetDeviceCount(&devices);
+    cuda::check(answer == cudaSuccess ? cudaErrorNoDevice : answer, "cudaGetDeviceCount(&devices)");
+    __builtin_unreachable();
+  }
 };
 
 }  // namespace dist

@@ -13,6 +13,7 @@
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
+#include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/cuda/stream.hpp>
@@ -65,9 +66,12 @@ class InputRing {
   /// What was written to the prepared memory goes to the GPU; work that is put on `queue` from now on comes after that.
   void upload(const Queue& queue) {
     Slot& slot = slots_[next_];
-    if (slot.bytes > 0)
-      DIST_CUDA_CHECK(cudaMemcpyAsync(slot.device.data(), slot.host.data(), slot.bytes, cudaMemcpyHostToDevice,
-                                      copies_.ref().get()));
+    if (slot.bytes > 0) {
+      const StreamRef stream = copies_.ref();
+      check(cudaMemcpyAsync(slot.device.data(), slot.host.data(), slot.bytes, cudaMemcpyHostToDevice, stream.get()),
+            "cudaMemcpyAsync to the GPU", stream.device());
+      note_work(stream.device(), copy_work);
+    }
     slot.copied.record(copies_.ref());
     slot.copied.precede(queue.stream());
     is_lent_ = true;

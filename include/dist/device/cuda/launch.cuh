@@ -11,7 +11,9 @@
 #include <dist/core/contract.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/shared.cuh>
 #include <dist/device/cuda/stream.hpp>
 
@@ -28,7 +30,11 @@ void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected
   config.gridDim = blocks;
   config.blockDim = threads;
   config.stream = stream.get();
-  DIST_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, std::forward<Given>(arguments)...));
+  constexpr const WorkName& work = kernel_work<Expected...>;
+  const cudaError_t answer = cudaLaunchKernelEx(&config, kernel, std::forward<Given>(arguments)...);
+  if (answer != cudaSuccess) [[unlikely]]
+    check(answer, text("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());
+  note_work(stream.device(), work);
 }
 
 inline constexpr unsigned block_threads = 256;

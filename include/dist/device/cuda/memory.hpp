@@ -11,6 +11,7 @@
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
 
@@ -50,8 +51,11 @@ class Memory {
     const std::size_t least = std::max<std::size_t>(bytes, 1);  // an address of its own
     std::vector<DeviceBuffer> slice;
     for (const Stream& stream : streams_) slice.emplace_back(stream.ref().device(), least);
-    for (std::size_t replica = 0; replica < replicas(); ++replica)
-      DIST_CUDA_CHECK(cudaMemsetAsync(slice[replica].data(), 0, least, streams_[replica].ref().get()));
+    for (std::size_t replica = 0; replica < replicas(); ++replica) {
+      const StreamRef stream = streams_[replica].ref();
+      check(cudaMemsetAsync(slice[replica].data(), 0, least, stream.get()), "cudaMemsetAsync", stream.device());
+      note_work(stream.device(), fill_work);
+    }
     for (const Stream& stream : streams_) stream.ref().wait();
     const std::lock_guard lock{mutex_};
     const auto free = std::find_if(slices_.begin(), slices_.end(), [](const auto& each) { return each.empty(); });

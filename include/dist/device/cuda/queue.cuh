@@ -18,8 +18,10 @@
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
+#include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/launch.cuh>
 #include <dist/device/cuda/memory.hpp>
+#include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/staging.hpp>
 #include <dist/device/cuda/stream.hpp>
 #include <dist/device/cuda/wait.hpp>
@@ -53,7 +55,7 @@ class QueueState {
     } catch (const DeadlineExceeded&) {
       static_cast<void>(new DeviceBuffer{std::move(scratch_)});
       static_cast<void>(new Staging{std::move(staging_)});
-    } catch (const CudaError&) {
+    } catch (const Error&) {
     }
   }
 
@@ -103,7 +105,7 @@ class Queue {
   /// How long the host waits for it.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
 
-  void enter() const { DIST_CUDA_CHECK(cudaSetDevice(stream().device())); }
+  void enter() const { select_device(stream().device()); }
 
   template <class Body>
   void for_each(IndexRange range, const Body& body) const {
@@ -140,7 +142,9 @@ class Queue {
   void copy(std::type_identity_t<Span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
     if (from.empty() || from.data() == to.data()) return;
-    DIST_CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()));
+    check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()),
+          "cudaMemcpyAsync within GPUs", stream().device());
+    note_work(stream().device(), copy_work);
   }
   /// `from` may change when this returns.
   template <class T>

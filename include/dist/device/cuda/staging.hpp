@@ -8,6 +8,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/stream.hpp>
 
 namespace dist::cuda {
@@ -26,11 +27,15 @@ class Staging {
   void upload(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
     std::byte* const part = take(bytes);
     std::memcpy(part, from, bytes);
-    DIST_CUDA_CHECK(cudaMemcpyAsync(to, part, bytes, cudaMemcpyHostToDevice, stream.get()));
+    check(cudaMemcpyAsync(to, part, bytes, cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync to the GPU",
+          stream.device());
+    note_work(stream.device(), copy_work);
   }
   void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
     std::byte* const part = take(bytes);
-    DIST_CUDA_CHECK(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()));
+    check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
+          stream.device());
+    note_work(stream.device(), copy_work);
     downloads_.push_back({part, to, bytes});
   }
 

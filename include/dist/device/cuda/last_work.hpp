@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/type_name.hpp>
+
+namespace dist::cuda {
+
+/// What messages call an operation, in two parts: "copy", or "kernel (Step, dist::IndexRange)".
+struct WorkName {
+  std::string_view kind, parameters;
+};
+inline constexpr WorkName copy_work{"copy", ""}, fill_work{"fill", ""};
+/// Of a kernel with these parameters.
+template <class... Parameters>
+inline constexpr WorkName kernel_work = [] {
+  std::string_view type = ::dist::detail::type_name<void(Parameters...)>();
+  type.remove_prefix(type.find('('));
+  return WorkName{"kernel ", type};
+}();
+
+namespace detail {
+/// By the number of the GPU.
+inline constinit std::array<std::atomic<const WorkName*>, 64> last_works{};
+[[nodiscard]] inline std::atomic<const WorkName*>& last_work_of(int device) noexcept {
+  return last_works[static_cast<std::size_t>(device) % last_works.size()];
+}
+}  // namespace detail
+
+/// Notes what was put on a GPU, for the message when that GPU is lost. `work` lives as long as the process. Any thread.
+inline void note_work(int device, const WorkName& work) noexcept {
+  detail::last_work_of(device).store(&work, std::memory_order_relaxed);
+}
+
+/// What was put on a GPU last; null where nothing was.
+[[nodiscard]] inline const WorkName* last_work(int device) noexcept {
+  return detail::last_work_of(device).load(std::memory_order_relaxed);
+}
+
+}  // namespace dist::cuda

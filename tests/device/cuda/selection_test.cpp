@@ -1,0 +1,233 @@
+// Which GPUs a program gets, by name, by CUDA_VISIBLE_DEVICES and by its launcher; what it hears where it gets none, or
+// loses them; and that its strategies of the host work all the same.
+#include <dist/device/cuda/device.cuh>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cpu.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+#include <dist/variable/policies.hpp>
+#include <support/fake_cuda/machine.hpp>
+#include <support/what_throws.hpp>
+
+using dist::Cuda;
+using support::what_throws;
+using Names = std::vector<std::string>;
+using OnGpus = dist::Mirrored<dist::DirectAllReduce, Cuda>;
+using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+fake_cuda::Options machine_of(int devices) {
+  fake_cuda::Options options;
+  options.devices = devices;
+  return options;
+}
+
+/// The process is one of several that a launcher started on this machine.
+class Launched {
+ public:
+  Launched(const char* rank, const char* size) {
+    setenv("LOCAL_RANK", rank, 1);
+    setenv("LOCAL_WORLD_SIZE", size, 1);
+  }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+  ~Launched() {
+    unsetenv("LOCAL_RANK");
+    unsetenv("LOCAL_WORLD_SIZE");
+  }
+};
+
+struct AddOne {
+  float* values;
+  DIST_HD void operator()(std::size_t i) const { values[i] += 1; }
+};
+
+/// Two steps of all replicas.
+template <class Strategy>
+float train(Strategy& strategy) {
+  auto total = strategy.template variable<float, dist::OnRead, dist::Sum>({4}, 0.0F, "total");
+  for (int step = 0; step < 2; ++step)
+    strategy.run([&](auto& replica) { replica.for_each(4, AddOne{total.component(replica).data()}); });
+  return total.read(strategy.scope())[0];
+}
+
+/// What a program does that computes on the host.
+void check_host() {
+  dist::OneDevice<dist::Cpu> one;
+  CHECK(train(one) == 2);
+  OnHost two{2};
+  CHECK(train(two) == 4);
+}
+
+}  // namespace
+
+TEST_CASE("GPUs are named in all the forms that processors are (spec A01, A02)") {
+  fake_cuda::restart(machine_of(4));
+  for (const Names& names : {Names{"/gpu:2", "/gpu:0"}, Names{"GPU:2", "gpu:0"}, Names{"/device:GPU:2", "device:gpu:0"},
+                             Names{"/job:localhost/replica:0/task:0/device:GPU:2", "/job:localhost/gpu:0"}}) {
+    OnGpus strategy{names};
+    CHECK(strategy.worker_devices() == Names{"/gpu:2", "/gpu:0"});
+    CHECK(strategy.describe() == "Mirrored<DirectAllReduce, Cuda>: 2 replicas on /gpu:2 /gpu:0");
+    CHECK(train(strategy) == 4);
+  }
+  CHECK(dist::OneDevice<Cuda>{"GPU:3"}.describe() == "OneDevice<Cuda>: 1 replica on /gpu:3");
+  CHECK_THROWS_AS((OnGpus{Names{"/gpu:1", "GPU:1"}}), dist::InvalidArgument);
+  CHECK_THROWS_AS((OnGpus{Names{"/cpu:0"}}), dist::InvalidArgument);
+  CHECK_THROWS_AS((dist::OneDevice<Cuda>{"/cpu:0"}), dist::InvalidArgument);
+  CHECK_THROWS_AS((dist::OneDevice<Cuda>{""}), dist::InvalidArgument);
+  CHECK_THROWS_AS((OnHost{Names{"/gpu:0"}}), dist::InvalidArgument);
+}
+
+TEST_CASE("a GPU that is hidden, or is none, says which are visible") {
+  fake_cuda::Options machine = machine_of(4);
+  machine.visible = "3,1";
+  fake_cuda::restart(machine);
+  CHECK(Cuda::count() == 2);
+  const std::string expected =
+      "Device '/gpu:3' is not there (this process sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); "
+      "CUDA_VISIBLE_DEVICES='3,1'). Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program "
+      "starts: the numbers of names count the visible GPUs, not those of the machine.";
+  CHECK(what_throws<dist::InvalidArgument>([] { OnGpus{Names{"/gpu:3"}}; }) == expected);
+  CHECK(what_throws<dist::InvalidArgument>([] { dist::OneDevice<Cuda>{"/gpu:3"}; }) == expected);
+  check_host();
+  fake_cuda::restart(machine_of(1));
+  CHECK(what_throws<dist::InvalidArgument>([] {
+          OnGpus{Names{"/gpu:1"}};
+        }).find("this process sees /gpu:0; CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
+}
+
+TEST_CASE("processes of a launcher share the GPUs that they see, by their local ranks") {
+  fake_cuda::restart(machine_of(4));
+  CHECK(Cuda::placement(8) == std::vector<std::size_t>{0, 1, 2, 3});
+  {
+    const Launched second{"1", "2"};
+    CHECK(Cuda::placement(8) == std::vector<std::size_t>{2, 3});
+    CHECK(Cuda::placement(1) == std::vector<std::size_t>{2});
+    CHECK(OnGpus{}.worker_devices() == Names{"/gpu:2", "/gpu:3"});
+    CHECK(dist::OneDevice<Cuda>{}.worker_devices() == Names{"/gpu:2"});
+    CHECK(OnGpus{Names{"/gpu:0"}}.worker_devices() == Names{"/gpu:0"});  // names count all that are visible
+  }
+  {
+    const Launched third{"2", "3"};
+    CHECK(Cuda::placement(8) == std::vector<std::size_t>{2});
+  }
+  {
+    const Launched sixth{"5", "6"};
+    CHECK(Cuda::placement(8) == std::vector<std::size_t>{1});
+  }
+  fake_cuda::Options own = machine_of(4);
+  own.visible = "3";  // as scripts between a launcher and its processes set it
+  fake_cuda::restart(own);
+  const Launched last{"3", "4"};
+  CHECK(Cuda::placement(8) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("a process has no context on the GPUs of others") {
+  for (const int rank : {0, 1, 2}) {
+    fake_cuda::restart(machine_of(3));
+    const Launched launched{std::to_string(rank).c_str(), "3"};
+    static_cast<void>(Cuda::count());
+    static_cast<void>(Cuda::placement(1));
+    CHECK(fake_cuda::contexts().empty());
+    // In a thread that has not selected a GPU.
+    std::thread{[] {
+      OnGpus strategy;
+      CHECK(train(strategy) == 2);
+      dist::OneDevice<Cuda> one;
+      CHECK(train(one) == 2);
+    }}.join();
+    CHECK(fake_cuda::contexts() == std::set<int>{rank});
+  }
+}
+
+TEST_CASE("a program without a GPU hears why from every strategy, and computes on the host") {
+  fake_cuda::Options no_driver = machine_of(2), old_driver = machine_of(2), hidden = machine_of(2);
+  no_driver.driver = 0;
+  old_driver.driver = 11040;
+  hidden.visible = "";
+  for (const auto& [machine, why] : {std::pair{no_driver, "no NVIDIA driver was found"},
+                                     {old_driver, "the driver is too old: it is for CUDA 11.4"},
+                                     {hidden, "this process sees no GPU; CUDA_VISIBLE_DEVICES='' hides all"},
+                                     {machine_of(0), "this process sees no GPU; CUDA_VISIBLE_DEVICES is not set"}}) {
+    fake_cuda::restart(machine);
+    CHECK(Cuda::count() == 0);
+    for (const std::string& said :
+         {what_throws<dist::NoGpu>([] { dist::OneDevice<Cuda>{}; }), what_throws<dist::NoGpu>([] { OnGpus{}; }),
+          what_throws<dist::NoGpu>([] { OnGpus{2}; }), what_throws<dist::NoGpu>([] { OnGpus{Names{"/gpu:0"}}; }),
+          what_throws<dist::NoGpu>([] { dist::OneDevice<Cuda>{"/gpu:0"}; }),
+          what_throws<dist::NoGpu>([] { Cuda::Memory{std::array<std::size_t, 1>{0}}; })}) {
+      CHECK(said.find(dist::text("No replica can run on a GPU (", why)) == 0);
+      CHECK(said.find("name OneDevice<Cpu>, Mirrored<SharedMemoryAllReduce> or CentralStorage<Cpu>") !=
+            std::string::npos);
+    }
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    check_host();
+  }
+  fake_cuda::restart({});
+}
+
+TEST_CASE("a program that was not compiled for the GPU hears it at the first kernel, and computes on the host") {
+  fake_cuda::restart(machine_of(1));
+  dist::OneDevice<Cuda> strategy;
+  fake_cuda::fail_call("cudaLaunchKernelEx", cudaErrorNoKernelImageForDevice);
+  const std::string said = what_throws<dist::NoKernelImage>([&] { train(strategy); });
+  CHECK(said.find("CUDA refuses 'cudaLaunchKernelEx of a kernel (") == 0);
+  CHECK(said.find("on GPU 0 in ") != std::string::npos);
+  check_host();
+  CHECK(train(strategy) == 2);
+}
+
+TEST_CASE("a program without memory hears how much is free, and computes on, there and on the host") {
+  fake_cuda::Options small = machine_of(1);
+  small.memory = 100'000;
+  fake_cuda::restart(small);
+  dist::OneDevice<Cuda> strategy;
+  const std::string said =
+      what_throws<dist::OutOfMemory>([&] { static_cast<void>(strategy.variable<float>({1'000'000})); });
+  CHECK(said.find("No memory on GPU 0 of 4000000 bytes") == 0);
+  CHECK(said.find(" of 100000 bytes are free") != std::string::npos);
+  CHECK(train(strategy) == 2);
+  check_host();
+}
+
+TEST_CASE("a program that lost its GPUs hears after what, ends their strategies, and computes on the host") {
+  fake_cuda::restart(machine_of(2));
+  {
+    OnGpus strategy;
+    dist::OneDevice<Cuda> one;
+    CHECK(train(strategy) == 4);
+    auto values = one.variable<float>({4}, 0.0F, "values");
+    one.run([&](auto& replica) { replica.for_each(4, AddOne{values.component(replica).data()}); });
+    fake_cuda::break_context(cudaErrorIllegalAddress);
+    const std::string said = what_throws<dist::GpuLost>([&] { static_cast<void>(values.read(one.scope())); });
+    CHECK(said.find("on GPU 0 in ") != std::string::npos);
+    CHECK(said.find("the last work put there is a kernel (") != std::string::npos);
+    CHECK(said.find("AddOne") != std::string::npos);
+    CHECK(said.find("Start the process again") != std::string::npos);
+    check_host();
+    CHECK(what_throws<dist::ReplicaError>([&] {
+            strategy.run([&](auto& replica) {
+              auto queue = replica.queue();
+              queue.wait();
+            });
+          }).find("Start the process again") != std::string::npos);
+  }
+  check_host();
+  fake_cuda::restart({});
+}
