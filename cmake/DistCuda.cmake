@@ -1,3 +1,13 @@
+function(dist_find_nvcc)
+  include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/DistCudaPlaces.cmake")
+  find_program(CMAKE_CUDA_COMPILER nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(FATAL_ERROR "nvcc was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
+                        "is active: pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
+                        "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; or set CMAKE_CUDA_COMPILER.")
+  endif()
+endfunction()
+
 # dist_enable_cuda(): enables the language CUDA for programs that name dist::Cuda. CMake alone does not find the compiler
 # that PyPI's wheels bring, links nothing with it, and before 3.26 knows no C++20 for it. The compiler is, in this order,
 # CMAKE_CUDA_COMPILER, CUDACXX, nvcc under CMAKE_PREFIX_PATH, CUDA_HOME or CUDA_PATH, in the wheels of the active Python
@@ -7,14 +17,7 @@
 # A macro, since a language is enabled for the folder that asks.
 macro(dist_enable_cuda)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    file(GLOB dist_wheels "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cu13")
-    find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH ${dist_wheels} PATHS /usr/local/cuda
-                 PATH_SUFFIXES bin)
-    if(NOT CMAKE_CUDA_COMPILER)
-      message(FATAL_ERROR "nvcc was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
-                          "is active: pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
-                          "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; or set CMAKE_CUDA_COMPILER.")
-    endif()
+    dist_find_nvcc()
   endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     if(EXISTS /proc/driver/nvidia/gpus)
@@ -37,5 +40,4 @@ macro(dist_enable_cuda)
   endif()
   enable_language(CUDA)
   unset(dist_toolkit)
-  unset(dist_wheels)
 endmacro()

@@ -65,7 +65,7 @@ dist_found(MPI MPI "${DistMPI_FOUND}" "${DistMPI_VERSION}"
 
 dist_look_for(CUDA CUDAHeaders 12)
 dist_found(CUDA "CUDA runtime" "${CUDAHeaders_FOUND}" "${CUDAHeaders_VERSION}"
-           "cmake -DFOLDER=<folder> -P cmake/fetch_cuda_headers.cmake, and CUDAHeaders_ROOT=<folder>" "no code for GPUs")
+           "cmake -DPART=headers -DFOLDER=<folder> -P cmake/fetch_cuda.cmake, and CUDAHeaders_ROOT=<folder>" "no code for GPUs")
 
 dist_look_for(THRUST DistThrust)
 dist_found(THRUST Thrust "${DistThrust_FOUND}" "${DistThrust_VERSION}"
@@ -76,7 +76,8 @@ dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERS
            "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
 
 if(DIST_NVCC)
-  find_program(NVCC_PROGRAM nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  include(DistCudaPlaces)
+  find_program(NVCC_PROGRAM nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin)
   mark_as_advanced(NVCC_PROGRAM)
 endif()
 set(nvcc_found FALSE)

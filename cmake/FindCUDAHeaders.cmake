@@ -1,10 +1,9 @@
 # Finds the headers of the CUDA runtime, of a toolkit or of PyPI's wheels in the active Python environment, as
 # CUDAHeaders::CUDAHeaders, and sets CUDAHeaders_FOUND and CUDAHeaders_VERSION. nvcc links the runtime itself; nothing here
 # does.
-file(GLOB CUDAHeaders_WHEELS "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/cu13")
-find_path(CUDAHeaders_INCLUDE_DIR cuda_runtime_api.h HINTS ENV CUDA_HOME ENV CUDA_PATH ${CUDAHeaders_WHEELS}
-          PATHS /usr/local/cuda PATH_SUFFIXES include)
-unset(CUDAHeaders_WHEELS)
+include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
+find_path(CUDAHeaders_INCLUDE_DIR cuda_runtime_api.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
+          PATH_SUFFIXES include)
 mark_as_advanced(CUDAHeaders_INCLUDE_DIR)
 if(CUDAHeaders_INCLUDE_DIR)
   file(STRINGS "${CUDAHeaders_INCLUDE_DIR}/cuda_runtime_api.h" line REGEX "^#define CUDART_VERSION +[0-9]+")

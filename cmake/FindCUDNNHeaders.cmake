@@ -1,7 +1,9 @@
 # Finds the headers of cuBLAS and cuDNN as CUDNNHeaders::CUDNNHeaders, and sets CUDNNHeaders_FOUND and
 # CUDNNHeaders_VERSION, that of cuDNN. Programs link the libraries; nothing here does.
-find_path(CUDNNHeaders_CUBLAS_DIR cublas_v2.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
-find_path(CUDNNHeaders_INCLUDE_DIR cudnn_version.h HINTS ENV CUDNN_HOME ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
+find_path(CUDNNHeaders_CUBLAS_DIR cublas_v2.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
+          PATH_SUFFIXES include)
+find_path(CUDNNHeaders_INCLUDE_DIR cudnn_version.h HINTS ENV CUDNN_HOME ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)
 mark_as_advanced(CUDNNHeaders_CUBLAS_DIR CUDNNHeaders_INCLUDE_DIR)
 if(CUDNNHeaders_INCLUDE_DIR)

@@ -1,6 +1,7 @@
 # Finds Thrust in CCCL, of a CUDA toolkit or of PyPI's wheels, as DistThrust::DistThrust, and sets DistThrust_FOUND and
 # DistThrust_VERSION. Where the host's compiler reads it, algorithms without a policy run on the host, too.
-find_path(DistThrust_INCLUDE_DIR thrust/version.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
+find_path(DistThrust_INCLUDE_DIR thrust/version.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include/cccl include)
 mark_as_advanced(DistThrust_INCLUDE_DIR)
 if(DistThrust_INCLUDE_DIR)

@@ -4,13 +4,10 @@
 
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
-
-#include <stdlib.h>
+#include <support/system_files.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -22,26 +19,13 @@ using Numbers = std::vector<std::size_t>;
 
 namespace {
 
-/// The files of a machine, in a folder that is removed at the end.
-class Machine {
+/// The files of a machine.
+class Machine : public SystemFiles {
  public:
-  Machine() {
-    std::string pattern = std::filesystem::temp_directory_path() / "dist-machine-XXXXXX";
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    root_ = pattern;
-  }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
-  ~Machine() { std::filesystem::remove_all(root_); }
+  using SystemFiles::write;
 
-  [[nodiscard]] std::string root() const { return root_.string(); }
   [[nodiscard]] Topology read(const Numbers& processors) const { return dist::read_topology(processors, root()); }
 
-  void write(const std::string& file, const std::string& content) const {
-    const std::filesystem::path path = root_ / file;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream{path, std::ios::binary} << content;
-  }
   void write(std::size_t processor, const std::string& file, const std::string& content) const {
     write(dist::text("cpu/cpu", processor, "/", file), content + "\n");
   }
@@ -61,9 +45,6 @@ class Machine {
     write(processor, "topology/core_cpus_list", threads);
     write(processor, "topology/package_cpus_list", package);
   }
-
- private:
-  std::filesystem::path root_;
 };
 
 Numbers first(std::size_t count) {

@@ -1,6 +1,6 @@
 # The kernels of nvcc/machine_code.cu, compiled for three generations of GPUs, need no more registers, instructions and
 # accesses than they must. cuobjdump and nvdisasm, which not every toolkit has, read the machine code:
-# cmake/fetch_cuda_disassembler.cmake fetches them into a folder that CUDA_DISASSEMBLER_ROOT names. Without them PTX is
+# cmake/fetch_cuda.cmake fetches them into a folder that CUDA_DISASSEMBLER_ROOT names. Without them PTX is
 # read, which says less.
 if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
   get_filename_component(toolkit "${NVCC_PROGRAM}" DIRECTORY)

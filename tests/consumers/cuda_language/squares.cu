@@ -1,6 +1,5 @@
 // Replicas on GPUs; where there is no GPU, the error says what to do.
 #include <cstdio>
-#include <string_view>
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/device/cuda/device.cuh>
@@ -22,8 +21,8 @@ int main() {
     const float squares = values.read(strategy.scope())[999];
     std::printf("%g\n", static_cast<double>(squares));
     return squares == 18 ? 0 : 1;
-  } catch (const dist::Error& error) {
+  } catch (const dist::NoGpu& error) {
     std::puts(error.what());
-    return std::string_view{error.what()}.find("GPU") == std::string_view::npos ? 1 : 0;
+    return 0;
   }
 }

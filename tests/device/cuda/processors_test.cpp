@@ -2,47 +2,33 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include <stdlib.h>
-
 #include <support/fake_cuda/machine.hpp>
+#include <support/system_files.hpp>
 
 using Numbers = std::vector<std::size_t>;
 
 namespace {
 
-/// The system's folder of GPUs, which is removed at the end.
-class Machine {
+/// 11 GPUs, and what the system says of where they are.
+class Machine : SystemFiles {
  public:
   Machine() {
-    std::string pattern = std::filesystem::temp_directory_path() / "dist-gpus-XXXXXX";
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    root_ = pattern;
     fake_cuda::Options options;
     options.devices = 11;
     fake_cuda::restart(options);
   }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
-  ~Machine() { std::filesystem::remove_all(root_); }
 
   void near(const std::string& address, const std::string& processors) const {
-    std::filesystem::create_directories(root_ / address);
-    std::ofstream{root_ / address / "local_cpulist"} << processors << "\n";
+    write(address + "/local_cpulist", processors + "\n");
   }
   [[nodiscard]] Numbers processors(const Numbers& devices) const {
-    return dist::cuda::processors_near(devices, root_.string());
+    return dist::cuda::processors_near(devices, root());
   }
-
- private:
-  std::filesystem::path root_;
 };
 
 /// What this process may use, the best first.

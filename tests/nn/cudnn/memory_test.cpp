@@ -40,3 +40,18 @@ TEST_CASE("memory goes when the work that was put before is done, and is replace
   CHECK(fake_cuda::live().device_allocations == before);
   CHECK_THROWS_AS((cudnn::Memory<float>{queue, std::size_t{1} << 40}), dist::OutOfMemory);
 }
+
+TEST_CASE("memory goes, whatever the wait for its work throws") {
+  fake_cuda::restart({});
+  const std::size_t device = 0;
+  const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
+  const std::size_t before = fake_cuda::live().device_allocations;
+  for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorInvalidValue}) {
+    CAPTURE(error);
+    {
+      const cudnn::Memory<float> memory{queues[0], 100};
+      fake_cuda::fail_call("cudaStreamQuery", error);
+    }
+    CHECK(fake_cuda::live().device_allocations == before);
+  }
+}

@@ -89,6 +89,10 @@ class GpuLost : public CudaError {
 
 namespace cuda {
 
+/// What helps where a GPU has too little memory.
+inline constexpr std::string_view use_less_memory =
+    "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU";
+
 /// Instead of a GPU's number: the one that the calling thread selected.
 inline constexpr int selected_by_thread = -1;
 
@@ -181,9 +185,7 @@ struct Remedy {
                   "Start the process again: it has lost its GPUs, and all calls for them fail from now on; strategies "
                   "of the host go on. compute-sanitizer finds the kernel");
   }
-  if (code == cudaErrorMemoryAllocation)
-    throw OutOfMemory(refused, text(why, free_memory()),
-                      "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU");
+  if (code == cudaErrorMemoryAllocation) throw OutOfMemory(refused, text(why, free_memory()), use_less_memory);
   if (code == cudaErrorInvalidDevice) {
     int count = 0;
     forget(cudaGetDeviceCount(&count));

@@ -17,8 +17,7 @@ inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_vi
   if (code != cudaErrorMemoryAllocation) return check(code, call);
   forget(code);
   throw OutOfMemory(text("No memory ", where, " of ", bytes, " bytes"),
-                    text("the CUDA runtime refuses '", call, "'", free_memory()),
-                    "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU");
+                    text("the CUDA runtime refuses '", call, "'", free_memory()), use_less_memory);
 }
 }  // namespace detail
 

@@ -7,6 +7,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
 
 namespace dist::nn {
 
@@ -17,7 +18,7 @@ class CuBlasError : public Error {
       : Error(text("cuBLAS refuses '", call, "'"),
               text(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
               status == CUBLAS_STATUS_ALLOC_FAILED
-                  ? "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU"
+                  ? cuda::use_less_memory
                   : "Check that this cuBLAS is made for this GPU and driver, or use a back end on the host"),
         status_(status) {}
 

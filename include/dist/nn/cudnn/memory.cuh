@@ -31,7 +31,7 @@ class Memory {
       held_->queue.wait();
     } catch (const DeadlineExceeded&) {
       static_cast<void>(new cuda::DeviceBuffer{std::move(held_->buffer)});
-    } catch (const CudaError&) {
+    } catch (const Error&) {
     }
   }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <dist/core/error.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
@@ -29,7 +30,7 @@ class Blas {
     try {
       const cuda::SelectedDevice selected{device_};
       static_cast<void>(cublasDestroy(handle_));
-    } catch (const CudaError&) {  // the GPU is lost, and the handle with it
+    } catch (const Error&) {  // the GPU is lost, and the handle with it
     }
   }
 
