@@ -23,12 +23,12 @@ std::size_t explore(const System& system) {
   };
   add(system);
   while (!open.empty()) {
-    const System next = std::move(open.back());
+    System next = std::move(open.back());
     open.pop_back();
     const std::size_t steps = next.steps();
     if (steps == 0) next.check();
     for (std::size_t step = 0; step < steps; ++step) {
-      System after = next;
+      System after = step + 1 < steps ? next : std::move(next);
       after.take(step);
       add(std::move(after));
     }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,23 +37,25 @@ struct Part {
 };
 
 /// Members that run a program, and the messages between them, which arrive in the order of sending from one member to
-/// another; nothing else is known of when they do. A member takes messages only while it waits for an answer: in `meet`
+/// another; nothing else is known of when they do. It is copied at every step that is explored, so that it refers to the
+/// program and its parts, which outlive it, and has its channels in one array. A member takes messages only while it waits for an answer: in `meet`
 /// members wait for each other, as in shared memory, and take none.
 class Group {
  public:
-  Group(Program program, std::vector<Part> parts, std::size_t radix)
-      : program_(std::move(program)), parts_(std::move(parts)) {
-    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
-      members_.push_back({Polls{rank, Dissemination{rank, parts_.size(), radix}}});
+  Group(const Program& program, const std::vector<Part>& parts, std::size_t radix)
+      : program_(&program), parts_(&parts), channels_(parts.size() * parts.size()) {
+    for (std::size_t rank = 0; rank < parts.size(); ++rank)
+      members_.push_back({Polls{rank, Dissemination{rank, parts.size(), radix}}});
+    for (Member& member : members_) member.answers.resize(questions(program));
     run_all();
   }
 
   [[nodiscard]] std::size_t steps() const { return list().size(); }
   void take(std::size_t number) {
-    const auto [to, from] = list()[number];
-    Channel& channel = channels_[{to, from}];
-    members_[to].polls.hear(channel.queue.front());
-    channel.queue.pop_front();
+    const std::size_t at = list()[number];
+    Channel& channel = channels_[at];
+    members_[at / members_.size()].polls.hear(channel.queue.front());
+    channel.queue.erase(channel.queue.begin());
     run_all();
   }
   /// Members do nothing at random, and do the same in whatever order they took the same messages: what was sent and how
@@ -62,26 +63,24 @@ class Group {
   [[nodiscard]] std::string key() const {
     std::string key;
     for (const Member& member : members_) key += static_cast<char>('0' + 2 * member.at + (member.asked ? 1 : 0));
-    for (const auto& [pair, channel] : channels_)
-      key += channel.sent + static_cast<char>('0' + channel.queue.size()) + '|';
+    for (const Channel& channel : channels_) key += channel.sent + static_cast<char>('0' + channel.queue.size()) + '|';
     return key;
   }
   void check() const {
     bool right = true;
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
       const Member& member = members_[rank];
-      right = right && !member.goes_wrong && member.at == program_.size();
+      right = right && !member.goes_wrong && member.at == program_->size();
       std::size_t question = 0;
-      for (std::size_t act = 0; act < program_.size(); ++act) {
-        if (program_[act].what != What::ask) continue;
-        const auto answer = member.answers.find(question);
-        if (answer != member.answers.end())
-          right = right && answer->second == holds_on_any(question, act) && (answer->second || all_come_to(act));
+      for (std::size_t act = 0; act < program_->size(); ++act) {
+        if ((*program_)[act].what != What::ask) continue;
+        if (const std::optional<bool> answer = member.answers[question])
+          right = right && *answer == holds_on_any(question, act) && (*answer || all_come_to(act));
         else
-          right = right && !all_come_to(act) && (member.stopped_by || act >= parts_[rank].fails_at);
+          right = right && !all_come_to(act) && (member.stopped_by || act >= (*parts_)[rank].fails_at);
         ++question;
       }
-      if (member.stopped_by) right = right && parts_[*member.stopped_by].fails_at < program_.size();
+      if (member.stopped_by) right = right && (*parts_)[*member.stopped_by].fails_at < program_->size();
     }
     if (!right) FAIL_CHECK(describe());
   }
@@ -96,23 +95,23 @@ class Group {
     std::size_t at = 0;  // of the program
     bool asked = false;
     std::vector<std::uint64_t> passes{};
-    std::size_t question = 0;  // how many it has come to, of all passes
-    std::map<std::size_t, bool> answers{};
+    std::size_t question = 0;                    // how many it has come to, of all passes
+    std::vector<std::optional<bool>> answers{};  // by question
     std::optional<std::size_t> stopped_by{};
     bool goes_wrong = false;
   };
   struct Channel {
-    std::deque<Polls::Message> queue{};
+    std::vector<Polls::Message> queue{};
     std::string sent{};
   };
-  using Pair = std::pair<std::size_t, std::size_t>;  // receiver, sender
 
-  [[nodiscard]] std::vector<Pair> list() const {
-    std::vector<Pair> steps;
-    for (const auto& [pair, channel] : channels_) {
-      const Member& member = members_[pair.first];
-      const bool waits = member.at < program_.size() && program_[member.at].what == What::ask;
-      if (waits && !channel.queue.empty()) steps.push_back(pair);
+  /// The channels from which a member may take a message.
+  [[nodiscard]] std::vector<std::size_t> list() const {
+    std::vector<std::size_t> steps;
+    for (std::size_t at = 0; at < channels_.size(); ++at) {
+      const Member& member = members_[at / members_.size()];
+      const bool waits = member.at < program_->size() && (*program_)[member.at].what == What::ask;
+      if (waits && !channels_[at].queue.empty()) steps.push_back(at);
     }
     return steps;
   }
@@ -128,12 +127,12 @@ class Group {
   bool run(std::size_t rank) {
     Member& member = members_[rank];
     const std::size_t before = member.at;
-    while (member.at < program_.size()) {
-      if (member.at == parts_[rank].fails_at) {
+    while (member.at < program_->size()) {
+      if (member.at == (*parts_)[rank].fails_at) {
         fail(rank);
         continue;
       }
-      const Act act = program_[member.at];
+      const Act act = (*program_)[member.at];
       if (act.what == What::begin) member.passes.push_back(member.polls.begin());
       if (act.what == What::end) member.polls.end(member.passes[act.pass]);
       if (act.what == What::meet && !all_are_at(member.at)) break;
@@ -155,7 +154,7 @@ class Group {
     member.polls.advance(pass, send);
     if (!member.asked) {
       if (!member.polls.is_settled(pass)) return false;
-      const bool holds = (parts_[rank].holds >> member.question & 1U) != 0;
+      const bool holds = ((*parts_)[rank].holds >> member.question & 1U) != 0;
       member.polls.ask(pass, holds, send);
       member.asked = true;
       // A member that knows the answer waits for nobody.
@@ -176,11 +175,11 @@ class Group {
         if (peer != rank) post(rank, peer, *message);
     member.polls.end(pass);
     member.asked = false;
-    while (program_[member.at].what != What::recover)
-      if (program_[member.at++].what == What::ask) ++member.question;
+    while ((*program_)[member.at].what != What::recover)
+      if ((*program_)[member.at++].what == What::ask) ++member.question;
   }
   void post(std::size_t from, std::size_t to, const Polls::Message& message) {
-    Channel& channel = channels_[{to, from}];
+    Channel& channel = channels_[to * members_.size() + from];
     channel.queue.push_back(message);
     channel.sent += std::to_string(message.pass) + std::to_string(message.question);
     channel.sent += static_cast<char>('a' + static_cast<int>(message.kind));
@@ -191,39 +190,39 @@ class Group {
 
   [[nodiscard]] bool comes_to(std::size_t rank, std::size_t act) const {
     const auto recovers =
-        std::find_if(program_.begin(), program_.end(), [](const Act& each) { return each.what == What::recover; });
-    return act < parts_[rank].fails_at || act > static_cast<std::size_t>(recovers - program_.begin());
+        std::find_if(program_->begin(), program_->end(), [](const Act& each) { return each.what == What::recover; });
+    return act < (*parts_)[rank].fails_at || act > static_cast<std::size_t>(recovers - program_->begin());
   }
   [[nodiscard]] bool all_come_to(std::size_t act) const {
-    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
+    for (std::size_t rank = 0; rank < parts_->size(); ++rank)
       if (!comes_to(rank, act)) return false;
     return true;
   }
   [[nodiscard]] bool holds_on_any(std::size_t question, std::size_t act) const {
-    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
-      if ((parts_[rank].holds >> question & 1U) != 0 && comes_to(rank, act)) return true;
+    for (std::size_t rank = 0; rank < parts_->size(); ++rank)
+      if (((*parts_)[rank].holds >> question & 1U) != 0 && comes_to(rank, act)) return true;
     return false;
   }
   [[nodiscard]] std::string describe() const {
     std::string text;
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
       const Member& member = members_[rank];
-      text += "member " + std::to_string(rank) + " holds " + std::to_string(parts_[rank].holds) + ", is at " +
+      text += "member " + std::to_string(rank) + " holds " + std::to_string((*parts_)[rank].holds) + ", is at " +
               std::to_string(member.at) + (member.goes_wrong ? ", waited in vain" : "") + " and got";
-      for (const auto& [question, answer] : member.answers)
-        text += " " + std::to_string(question) + (answer ? ":yes" : ":no");
+      for (const std::optional<bool> answer : member.answers) text += !answer ? " none" : *answer ? " yes" : " no";
       if (member.stopped_by) text += ", stopped by " + std::to_string(*member.stopped_by);
       text += "; ";
     }
-    for (const auto& [pair, channel] : channels_)
-      text += std::to_string(pair.second) + " to " + std::to_string(pair.first) + ": " + channel.sent + "; ";
+    for (std::size_t at = 0; at < channels_.size(); ++at)
+      text += std::to_string(at % members_.size()) + " to " + std::to_string(at / members_.size()) + ": " +
+              channels_[at].sent + "; ";
     return text;
   }
 
-  Program program_;
-  std::vector<Part> parts_;
+  const Program* program_;
+  const std::vector<Part>* parts_;
   std::vector<Member> members_;
-  std::map<Pair, Channel> channels_;
+  std::vector<Channel> channels_;  // by receiver, then by sender
 };
 
 /// Explores the program with all that members can hold, at most so often together; except for what turns into another
