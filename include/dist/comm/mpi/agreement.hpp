@@ -227,7 +227,8 @@ class AgreementGroup {
 ///
 /// Waits end by DeadlineExceeded, which names the missing members; by Unavailable, where PeerHealth knows that a member
 /// is gone; by CollectiveMismatch, where a member's last copy went; by PeerError, where an exception ended a member's
-/// pass. A member that failed in a step and told the group may go on with its data, and is waited for. The thread that waits must be one that may call MPI.
+/// pass. A member that failed in a step and told the group may go on with its data, and is waited for. The thread that
+/// waits must be one that may call MPI.
 class Agreement {
  public:
   class Pass {
