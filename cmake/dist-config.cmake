@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -31,13 +31,16 @@ set(dist_package_thrust DistThrust)
 set(dist_needs_thrust "Thrust (NVIDIA's package cuda-cccl-13-0)")
 set(dist_package_cuda CUDAHeaders 12)
 set(dist_needs_cuda "the headers of the CUDA runtime (NVIDIA's package cuda-cudart-dev-13-0)")
+set(dist_package_nccl NCCLHeaders 2.18)
+set(dist_needs_nccl "the header of NCCL (NVIDIA's package libnccl-dev, or PyPI's nvidia-nccl-cu13)")
 set(dist_package_cudnn CUDNNHeaders 9)
 set(dist_needs_cudnn "the headers of cuBLAS and cuDNN 9 (NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13)")
 
-# Headers of mpi and of cudnn reach those packages where they were found.
+# Headers of mpi, nccl and cudnn reach those packages where they were found.
 set(dist_with_mpi pmix crypto json)
+set(dist_with_nccl cuda)
 set(dist_with_cudnn cuda)
-foreach(dist_component IN ITEMS mpi cudnn)
+foreach(dist_component IN ITEMS mpi nccl cudnn)
   if(dist_component IN_LIST dist_FIND_COMPONENTS)
     foreach(dist_other IN LISTS dist_with_${dist_component})
       if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_other}-targets.cmake")

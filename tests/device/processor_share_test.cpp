@@ -48,15 +48,42 @@ dist::Topology two_packages() {
 
 TEST_CASE("the launcher's variables say which of how many processes of the machine this is") {
   CHECK(local_processes().count == 1);
-  for (const auto& [rank, size] :
-       {std::pair{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-        std::pair{"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}, std::pair{"LOCAL_RANK", "LOCAL_WORLD_SIZE"}}) {
+  for (const auto& [rank, size] : {std::pair{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                                   std::pair{"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                                   std::pair{"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+                                   std::pair{"LOCAL_RANK", "LOCAL_WORLD_SIZE"}}) {
     const Variables variables{{{rank, "2"}, {size, "3"}}};
     CHECK(local_processes().number == 2);
     CHECK(local_processes().count == 3);
   }
   const Variables nonsense{{{"LOCAL_RANK", "3"}, {"LOCAL_WORLD_SIZE", "3"}}};
   CHECK(local_processes().count == 1);
+}
+
+TEST_CASE("Slurm's variables say how many tasks of the step this node has") {
+  using dist::detail::tasks_of_node;
+  constexpr const char* list = "3(x2),2,1";
+  constexpr std::size_t of_nodes[] = {3, 3, 2, 1, 0};
+  for (std::size_t node = 0; node < 5; ++node) CHECK(tasks_of_node(list, node) == of_nodes[node]);
+  CHECK(tasks_of_node("8", 0) == 8);
+  CHECK(tasks_of_node("12(x3)", 2) == 12);
+  for (const char* nonsense : {"", "x", "2(y3)", "2(x3", "2(x0)", "2;1", "-"}) CHECK(tasks_of_node(nonsense, 1) == 0);
+
+  const Variables step{{{"SLURM_LOCALID", "1"}, {"SLURM_NODEID", "2"}, {"SLURM_STEP_TASKS_PER_NODE", list}}};
+  CHECK(local_processes().number == 1);
+  CHECK(local_processes().count == 2);
+  {
+    const Variables another_node{{{"SLURM_NODEID", "3"}}};  // which has one task, and so no number 1
+    CHECK(local_processes().count == 1);
+  }
+  CHECK(local_processes().count == 1);  // no node
+}
+
+TEST_CASE("a launcher that srun started is asked before Slurm") {
+  const Variables step{{{"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "1"}}};
+  const Variables torchrun{{{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "4"}}};
+  CHECK(local_processes().number == 2);
+  CHECK(local_processes().count == 4);
 }
 
 TEST_CASE("processes take parts of the same size, each of processors near each other") {

@@ -2,7 +2,7 @@
 # The CONTROL branches of all of them are compiled together; see compile_fail_controls.cmake.
 
 set(compile_fail_compilers "${CMAKE_CXX_COMPILER}")
-if(DIST_CLANG)  # looked for in headers.cmake
+if(DIST_CLANG AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # looked for in headers.cmake
   list(APPEND compile_fail_compilers "${DIST_CLANG}")
 elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   dist_add_skipped(compile_fail.with_clang "clang++ was not found")
@@ -10,7 +10,7 @@ endif()
 list(JOIN compile_fail_compilers "," compile_fail_compilers_joined)
 
 set(compile_fail_includes "${PROJECT_SOURCE_DIR}/include")
-foreach(component IN ITEMS MPI PMIX)  # packages that compilers do not find by themselves
+foreach(component IN ITEMS MPI PMIX CUDA NCCL)  # packages that compilers do not find by themselves
   if(DIST_HAVE_${component})
     string(TOLOWER ${component} component)
     string(APPEND compile_fail_includes

@@ -13,7 +13,9 @@ static_assert(dist::CollectivesOfOne<dist::OneProcess::Between>);
 
 TEST_CASE("what the replicas of the one process have, all have") {
   const int of_process = 3;
-  CHECK(&dist::OneProcess::join(of_process) == &of_process);
+  const int queue = 0;
+  const dist::OneProcess::Joint joint{dist::OneProcess{}, of_process};
+  CHECK(&dist::OneProcess::join(of_process, queue, joint) == &of_process);
   CHECK(&dist::OneProcess::adjusted(of_process) == &of_process);
 }
 

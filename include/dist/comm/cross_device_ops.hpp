@@ -77,6 +77,13 @@ concept FusesUpdate = requires(const B ops, std::span<T> values, detail::KeepWei
   ops.reduce_and_apply(Op{}, values, values, update);
 };
 
+/// `meet(call)`: no member goes on before it is known that all are about to make this call. For groups on several levels,
+/// where members that meet on one of them do not know of the others.
+template <class B>
+concept MeetsForCalls = requires(const B ops, const CollectiveCall& call) {
+  ops.meet(call);
+};
+
 /// Tells which elements are each member's: `for_each_shard(elements, rank, members, visit)` calls `visit(range)` for
 /// those that `reduce_scatter` and `update_shards` of so many elements give to member `rank`. Two collective calls, which
 /// name the `operation` that they are a part of: `reduce_shards(operation, op, values, use)` is a `reduce_scatter`;
@@ -99,6 +106,13 @@ concept ReducesMemoryIn = Where::host_accessible ||
   ops.reduce_and_apply(Op{}, values, values, update);
   { ops.reduce_scatter(Op{}, values, values) } -> std::same_as<IndexRange>;
   ops.update_shards(DeviceSpan<const T, Where>{values}, values, update);
+};
+
+/// Collectives that order the queues of their members: what all put there before `order_queues()` is done before what they
+/// put there next.
+template <class B>
+concept OrdersQueues = requires(const B ops) {
+  ops.order_queues();
 };
 
 /// What the members of a group do together. All members make the same calls in the same order, of as many elements each:

@@ -141,6 +141,16 @@ class Hierarchical {
     });
   }
 
+  /// The same, and no member goes on before it is known that all make this call.
+  void meet(const CollectiveCall& call) const {
+    telling_failures([&] {
+      lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
+      if (one_group()) return;
+      if (leads()) upper_->communicator().announce(call);
+      patient_.communicator().barrier();
+    });
+  }
+
   /// Returns once every member has called it. A collective call.
   void barrier() const {
     if (alone() && !one_group()) return upper_->communicator().barrier();

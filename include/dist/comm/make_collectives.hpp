@@ -30,7 +30,32 @@ concept OpsOfDevices = !D::Place::host_accessible && requires {
   typename Ops::template OnDevices<D>;
 };
 
+/// A policy for memory of devices that joins the replicas of all workers of a strategy by itself. The collectives of a
+/// replica, `OfWorkers<Host>`, are made of `Host`, those of the host, through which replicas agree on what they do, of the
+/// replica's queue, and of a `StateOfWorkers`. A strategy keeps that, made of the replicas' queues, their number here, and
+/// its workers: a collective call of these.
+template <class Ops>
+concept OpsOfWorkers = Device<typename Ops::DefaultDevice> && requires {
+  typename Ops::StateOfWorkers;
+};
+
+/// A policy for memory of one type of devices, on which its strategies' replicas run where nobody names another.
+template <class Ops>
+concept NamesDevice = Device<typename Ops::DefaultDevice>;
+
 namespace detail {
+
+/// The devices of a policy that names none are `Otherwise`.
+template <class Ops, class Otherwise>
+struct DefaultDeviceOf {
+  using Type = Otherwise;
+};
+template <NamesDevice Ops, class Otherwise>
+struct DefaultDeviceOf<Ops, Otherwise> {
+  using Type = typename Ops::DefaultDevice;
+};
+template <class Ops, class Otherwise>
+using DefaultDevice = typename DefaultDeviceOf<Ops, Otherwise>::Type;
 
 /// The policy that `Ops` is on `Device`.
 template <class Ops, class Device>
@@ -69,6 +94,21 @@ struct StateOf<Ops, Device> {
 /// What a strategy keeps for its policy.
 template <class Ops, class Device>
 using PolicyState = typename StateOf<Ops, Device>::Type;
+
+/// What a strategy of several workers keeps for a policy that joins their replicas, and the collectives of these, where
+/// those of the host are `Host`; nothing, and `Host`, for other policies.
+template <class Ops, class Host>
+struct OfWorkers {
+  struct State {
+    constexpr State(const auto&, const auto&) noexcept {}
+  };
+  using Collectives = Host;
+};
+template <OpsOfWorkers Ops, class Host>
+struct OfWorkers<Ops, Host> {
+  using State = typename Ops::StateOfWorkers;
+  using Collectives = typename Ops::template OfWorkers<Host>;
+};
 
 /// The collectives of one replica on `Device`, made of as much as the policy takes.
 template <class Ops, Device D, class C>

@@ -42,23 +42,27 @@ inline constexpr bool is_shard_dataset = false;
 template <class D>
 inline constexpr bool is_shard_dataset<ShardDataset<D>> = true;
 
-/// Whether `is_wanted.operator()<Step>()` of `D` or of a step that it was made of. A step says what it was made of by a
+/// Whether `IsWanted::of<Step>` of `D` or of a step that it was made of. A step says what it was made of by a
 /// member `upstream()`, or `upstreams()` that gives a tuple of references where these are several.
 template <class D, class IsWanted>
-[[nodiscard]] constexpr bool has_step(IsWanted is_wanted) {
-  if constexpr (is_wanted.template operator()<D>())
+[[nodiscard]] constexpr bool has_step() {
+  if constexpr (IsWanted::template of<D>)
     return true;
   else if constexpr (HasUpstreams<D>)
-    return [is_wanted]<class... Ds>(const std::tuple<Ds&...>*) {
-      return (has_step<Ds>(is_wanted) || ...);
+    return []<class... Ds>(const std::tuple<Ds&...>*) {
+      return (has_step<Ds, IsWanted>() || ...);
     }(static_cast<const decltype(std::declval<D&>().upstreams())*>(nullptr));
   else if constexpr (HasUpstream<D>)
-    return has_step<std::remove_reference_t<decltype(std::declval<D&>().upstream())>>(is_wanted);
+    return has_step<std::remove_reference_t<decltype(std::declval<D&>().upstream())>, IsWanted>();
   else
     return false;
 }
+struct IsShard {
+  template <class Step>
+  static constexpr bool of = is_shard_dataset<Step>;
+};
 template <class D>
-inline constexpr bool has_shard = has_step<D>([]<class Step>() { return is_shard_dataset<Step>; });
+inline constexpr bool has_shard = has_step<D, IsShard>();
 
 template <Dataset D>
 void shard_by_file(D& dataset, std::size_t num_workers, std::size_t index) {

@@ -41,8 +41,12 @@ template <class T>
 inline constexpr bool is_shuffle_dataset = false;
 template <class D>
 inline constexpr bool is_shuffle_dataset<ShuffleDataset<D>> = true;
+struct IsShuffle {
+  template <class Step>
+  static constexpr bool of = is_shuffle_dataset<Step>;
+};
 template <class D>
-inline constexpr bool has_shuffle = has_step<D>([]<class Step>() { return is_shuffle_dataset<Step>; });
+inline constexpr bool has_shuffle = has_step<D, IsShuffle>();
 
 inline constinit dist::detail::Warning same_order_again{};
 

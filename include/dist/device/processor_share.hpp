@@ -4,20 +4,19 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
+#include <dist/device/device.hpp>
 #include <dist/device/topology.hpp>
 
 namespace dist {
 
-/// This process among those that one launcher started on this machine.
-struct LocalProcesses {
-  std::size_t number = 0;
-  std::size_t count = 1;
-};
-
 namespace detail {
 
-/// What the launcher's variables say (Open MPI, MPICH and Intel MPI, torchrun); alone where they say nothing, or
-/// nothing sensible.
+/// How many tasks a node has in Slurm's shorthand for the tasks of all nodes, such as "3(x2),2,1"; 0 where it is none.
+/// Throws nothing: <dist/cluster/host_list.hpp> reads all of it, and says what is wrong.
+[[nodiscard]] std::size_t tasks_of_node(const char* list, std::size_t node) noexcept;
+
+/// What the launcher's variables say (Open MPI, MPICH and Intel MPI, MVAPICH, torchrun, Slurm's srun); alone where they say
+/// nothing, or nothing sensible.
 [[nodiscard]] LocalProcesses local_processes() noexcept;
 
 /// The part of `places`, by position, that process `here.number` of `here.count` takes: parts of the same size whose

@@ -54,7 +54,8 @@ struct MirroredPolicy {
                                  OpsOnQueue<OnThese, ThreadCommunicator, typename Device::Queue> ||
                                  OpsWithState<OnThese, Device>;
         static_assert(is_made,
-                      "this policy works with queues of other devices than those that Mirrored<Ops, Device> names");
+                      "this policy works with queues of other devices than those that Mirrored<Ops, Device> names: "
+                      "leave the device out where the policy is for one type, or use Mirrored<SharedMemoryAllReduce>");
         constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Place>;
         static_assert(
             reaches,
@@ -72,8 +73,9 @@ struct MirroredPolicy {
 }  // namespace detail
 
 /// Synchronous training on several devices of one process (spec A01): one replica per device, every variable mirrored
-/// on each, gradients reduced by `Ops`.
-template <class Ops, class DeviceType = Cpu>
+/// on each, gradients reduced by `Ops`. The devices are those that the policy is for: GPUs where it is NcclAllReduce,
+/// otherwise processors, unless others are named.
+template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>>
 class Mirrored
     : public StrategyOf<Mirrored<Ops, DeviceType>,
                         ThreadReplicas<typename detail::MirroredPolicy<Ops, DeviceType>::Checked, DeviceType>,

@@ -13,6 +13,7 @@
 #include <dist/cluster/task.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/make_collectives.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
@@ -59,11 +60,30 @@ struct DefaultResolver {
 
 [[nodiscard]] inline ThreadedOptions threaded_options(const MultiWorkerOptions& options) {
   ThreadedOptions threaded;
+  threaded.devices = options.devices;
   threaded.replicas = replicas_of(options);
   threaded.pinned = options.pinned;
   threaded.communication = options.communication;
   return threaded;
 }
+
+/// The devices of the replicas of `Ops`. Refuses, in a sentence, those that the policy does not join: `Checked` are then
+/// others.
+template <class Ops, class DeviceType>
+struct DevicesOfWorkers {
+  using OfPolicy = DefaultDevice<Ops, Cpu>;
+  static constexpr bool are_reached = DeviceType::Place::host_accessible || OpsOfWorkers<Ops>;
+  static_assert(
+      are_reached,
+      "this policy does not join these devices of several processes: use MultiWorker<NcclAllReduce> for GPUs, "
+      "or MultiWorker<RingAllReduce> for Cpu");
+  static constexpr bool are_of_policy = !OpsOfWorkers<Ops> || std::same_as<DeviceType, OfPolicy>;
+  static_assert(
+      are_of_policy,
+      "this policy joins devices of another type than MultiWorker<Ops, Device> names: leave the device out, or "
+      "use MultiWorker<RingAllReduce> for Cpu");
+  using Checked = std::conditional_t<are_reached && are_of_policy, DeviceType, OfPolicy>;
+};
 }  // namespace detail
 
 /// Synchronous training on several processes, each with one or more replicas, on one machine or many (spec A07): every
@@ -72,16 +92,19 @@ struct DefaultResolver {
 ///
 /// `Ops` says how processes reduce: RingAllReduce (between nodes; the processes of a node meet in its memory),
 /// MpiAllReduce (all processes, as MPI does it), NodeAllReduce (one node only), AutoAllReduce. The replicas of
-/// a process are threads that meet in its memory. `Net` joins the processes (detail::WorkersNetwork). Sums are made in a fixed order, which is not that of the ranks.
+/// a process are threads that meet in its memory. Sums are made in a fixed order, which is not that of the ranks.
+///
+/// With NcclAllReduce each replica has a GPU, and NCCL reduces between the GPUs of all processes; what lies in the host's
+/// memory goes the way of RingAllReduce. `Net` joins the processes (detail::WorkersNetwork).
 ///
 /// Only the thread that makes the strategy may call `run` and others: it uses the network. Make it before the
 /// program starts threads, because the start of MPI may fork.
-template <class Ops, class DeviceType = Cpu, class Net = MpiNetwork>
+template <class Ops, class DeviceType = detail::DefaultDevice<Ops, Cpu>, class Net = MpiNetwork>
 class MultiWorker
-    : public StrategyOf<MultiWorker<Ops, DeviceType, Net>, ThreadReplicas<SharedMemoryAllReduce, DeviceType>,
-                        Workers<Ops, Net>, MirroredStore> {
-  static_assert(std::same_as<DeviceType, Cpu>, "MultiWorker has replicas on Cpu; on other devices it comes later");
-
+    : public StrategyOf<
+          MultiWorker<Ops, DeviceType, Net>,
+          ThreadReplicas<SharedMemoryAllReduce, typename detail::DevicesOfWorkers<Ops, DeviceType>::Checked>,
+          Workers<Ops, Net>, MirroredStore> {
   using World = typename Net::World;
 
  public:
@@ -128,7 +151,9 @@ class MultiWorker
     this->workers().agree({.operation = "split"});
     const auto& processes = this->workers_part();
     const typename World::Part part{processes.world(), processes.membership(), color, key};
-    return MultiWorker{part.world(), options_};
+    MultiWorkerOptions options = options_;
+    if constexpr (!DeviceType::Place::host_accessible) options.devices = this->worker_devices();
+    return MultiWorker{part.world(), options};
   }
 
   /// "MultiWorker<RingAllReduce, Cpu>: 4 replicas, 2 of them here, worker 0 of 2 on 1 node (TF_CONFIG)"
@@ -156,7 +181,8 @@ class MultiWorker
   /// A10).
   template <class R>
   static MultiWorkerOptions with_accelerators(const R& resolver, MultiWorkerOptions options) {
-    if (!options.replicas) options.replicas = std::max<std::size_t>(resolver.num_accelerators().value_or(1), 1);
+    if (!options.replicas && options.devices.empty())
+      options.replicas = std::max<std::size_t>(resolver.num_accelerators().value_or(1), 1);
     return options;
   }
 

@@ -19,8 +19,13 @@ struct OneProcess {
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }
   [[nodiscard]] static constexpr std::size_t rank() noexcept { return 0; }
   [[nodiscard]] static constexpr Between between() noexcept { return {}; }
-  template <class OfProcess>
-  [[nodiscard]] static constexpr const OfProcess& join(const OfProcess& of_process) noexcept {
+  /// What it keeps for that, beside the replicas: nothing.
+  struct Joint {
+    constexpr Joint(const OneProcess&, const auto&) noexcept {}
+  };
+  template <class OfProcess, class Queue>
+  [[nodiscard]] static constexpr const OfProcess& join(const OfProcess& of_process, const Queue&,
+                                                       const Joint&) noexcept {
     return of_process;
   }
   /// The memory of variables, with a region on each of `devices`.

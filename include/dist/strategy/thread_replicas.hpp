@@ -22,6 +22,7 @@
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/device/device.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/replica_threads.hpp>
 
@@ -36,6 +37,9 @@ struct ThreadedOptions {
   std::optional<std::size_t> replicas = std::nullopt;
   /// Whether each replica's thread stays on its device's processor, where there are enough of them.
   bool pinned = true;
+  /// This process among those of its host, which share devices out where nobody names them: for strategies of several
+  /// processes. Without a count: what a launcher says.
+  LocalProcesses on_host = {0, 0};
   /// How collectives are done. The timeout is also the longest that a thread waits for another's run to end; 10 minutes
   /// where none is chosen.
   CommunicationOptions communication = {};
@@ -63,7 +67,11 @@ template <class Device>
     return {devices.size(), std::move(devices)};
   }
   // At least one is asked for, so that the device says why there is none.
-  std::vector<std::size_t> devices = Device::placement(options.replicas.value_or(std::max<std::size_t>(count, 1)));
+  const std::size_t wanted = options.replicas.value_or(std::max<std::size_t>(count, 1));
+  std::vector<std::size_t> devices;
+  if constexpr (SharedOutOnHost<Device>)
+    if (options.on_host.count != 0) devices = Device::placement(wanted, options.on_host);
+  if (devices.empty()) devices = Device::placement(wanted);
   const std::size_t replicas = options.replicas.value_or(devices.size());
   if (replicas > devices.size() && !shared_devices.was_given())
     shared_devices.give(text(replicas, " replicas share ", devices.size(), devices.size() == 1 ? " device" : " devices",

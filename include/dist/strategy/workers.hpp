@@ -16,6 +16,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/group_layout.hpp>
 #include <dist/comm/hierarchical.hpp>
+#include <dist/comm/make_collectives.hpp>
 #include <dist/comm/messages/algorithm_thresholds.hpp>
 #include <dist/comm/messages/measured_thresholds.hpp>
 #include <dist/comm/network.hpp>
@@ -25,11 +26,13 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/comm/thread/communicator.hpp>
 #include <dist/comm/thread_level.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/device/arena.hpp>
+#include <dist/device/device.hpp>
 #include <dist/strategy/thread_replicas.hpp>
 #include <dist/strategy/worker_agreement.hpp>
 
@@ -43,6 +46,9 @@ struct MultiWorkerOptions {
   /// The replicas of each process, the same number in all (spec A10). Left out: the devices that the resolver gives a
   /// process, or 1.
   std::optional<std::size_t> replicas = std::nullopt;
+  /// One replica on each of these, in this order: {"/gpu:2", "/gpu:3"}. None: those that the devices' type places them on;
+  /// the processes of a host share out its GPUs, each process the first ones of its part.
+  std::vector<std::string> devices = {};
   /// Whether the processes of a node share its processors out among them, where nobody bound them and there are enough.
   bool pinned = true;
   /// Whether the processes of a node meet in its memory and one of them goes to the other nodes. Left out: unless the
@@ -69,7 +75,7 @@ struct MultiWorkerOptions {
 namespace detail {
 
 [[nodiscard]] inline std::size_t replicas_of(const MultiWorkerOptions& options) noexcept {
-  return options.replicas.value_or(1);
+  return options.replicas.value_or(std::max<std::size_t>(options.devices.size(), 1));
 }
 
 /// What a strategy needs of the network that joins its processes. A network is an empty type that names:
@@ -116,11 +122,11 @@ struct BetweenNodes {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
                 "MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>, or with "
-                "MpiAllReduce, NodeAllReduce or AutoAllReduce");
-  static constexpr bool joins_processes = fits<Ops, Membership>;
+                "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs with NcclAllReduce");
+  static constexpr bool joins_processes = fits<Ops, Membership> || OpsOfWorkers<Ops>;
   static_assert(joins_processes,
                 "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
-                "MpiAllReduce, NodeAllReduce or AutoAllReduce, or Mirrored with this policy");
+                "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs NcclAllReduce, or Mirrored with this policy");
 
   static constexpr bool hierarchical = !JoinsAllProcesses<Ops>;
   static constexpr bool one_node_only = false;
@@ -164,6 +170,10 @@ class WorkerProcesses {
   [[nodiscard]] const std::shared_ptr<Arena>& memory() const noexcept { return arena_; }
   /// Whether every replica of this host has a processor of its own.
   [[nodiscard]] bool owns_cores() const noexcept { return owns_cores_; }
+  /// Which of the processes on its host this one is.
+  [[nodiscard]] LocalProcesses on_host() const;
+  /// What this process knows about the others; outlives every use of the strategy.
+  [[nodiscard]] PeerHealth& health() const noexcept { return *health_; }
 
  protected:
   /// Where the processes meet for collectives: once for each thread that calls them.
@@ -239,13 +249,16 @@ class Workers : public detail::WorkerProcesses<Net> {
       typename detail::OpsBetweenNodes<Ops, typename Net::Membership>::template On<typename Net::Membership>;
   using NodeOps = NodeAllReduce::On<NodeCommunicator>;
   using ReplicaOps = NodeAllReduce::On<NodeReplicaCommunicator>;
+  using OnHost = Hierarchical<ReplicaOps, WireOps>;
 
  public:
   /// The collectives between the processes.
   using Between = Hierarchical<NodeOps, WireOps>;
-  /// Those of all replicas of all processes: the replicas of a node are one group.
+  /// Those of all replicas of all processes: the replicas of a node are one group. Memory of devices is the policy's own.
   template <class OfProcess>
-  using Joined = Hierarchical<ReplicaOps, WireOps>;
+  using Joined = typename detail::OfWorkers<Ops, OnHost>::Collectives;
+  /// What a strategy keeps for that, beside its replicas, of which it is made.
+  using Joint = typename detail::OfWorkers<Ops, OnHost>::State;
 
   Workers(typename Net::World world, const MultiWorkerOptions& options)
       : Processes(std::move(world), options, policy()), thresholds_(options.thresholds) {
@@ -275,6 +288,7 @@ class Workers : public detail::WorkerProcesses<Net> {
   /// The options of the replicas, as these fit into the host that the processes share.
   [[nodiscard]] ThreadedOptions adjusted(ThreadedOptions options) const {
     options.pinned = options.pinned && this->owns_cores();
+    options.on_host = this->on_host();
     options.communication.timeout = this->timeout();
     return options;
   }
@@ -285,17 +299,27 @@ class Workers : public detail::WorkerProcesses<Net> {
       layouts_.push_back(this->layout().divided(replicas, replica));
   }
   /// The collectives of all replicas for one that has these among those of its process.
-  template <class OfProcess>
-  [[nodiscard]] Joined<OfProcess> join(const OfProcess& of_process) const {
+  template <class OfProcess, class Queue>
+  [[nodiscard]] Joined<OfProcess> join(const OfProcess& of_process, [[maybe_unused]] const Queue& queue,
+                                       [[maybe_unused]] const Joint& joint) const {
     const ThreadCommunicator& here = of_process.communicator();
-    return {layouts_[here.rank()], ReplicaOps{NodeReplicaCommunicator{*replicas_, here, this->timeout()}},
-            here.rank() == 0 ? between().upper() : std::nullopt, this->timeout()};
+    const auto on_host = [&]() -> OnHost {
+      return {layouts_[here.rank()], ReplicaOps{NodeReplicaCommunicator{*replicas_, here, this->timeout()}},
+              here.rank() == 0 ? between().upper() : std::nullopt, this->timeout()};
+    };
+    if constexpr (OpsOfWorkers<Ops>)
+      return {on_host(), queue, joint, this->timeout()};
+    else
+      return on_host();
   }
-  /// The memory of variables, which the other processes of the node reach.
+  /// The memory of variables: on the host what the other processes of the node reach, else on `devices`.
   using Processes::memory;
   template <class Memory, class Devices>
-  [[nodiscard]] const std::shared_ptr<Memory>& memory(const Devices&) const {
-    return Processes::memory();
+  [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices) const {
+    if constexpr (std::same_as<Memory, Arena>)
+      return Processes::memory();
+    else
+      return std::make_shared<Memory>(devices);
   }
   /// Collectives that run in a thread of their own where that may communicate, else while a caller waits for them. A
   /// collective call.

@@ -259,25 +259,32 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
 }
 
 template <WorkersNetwork Net>
+LocalProcesses WorkerProcesses<Net>::on_host() const {
+  LocalProcesses here;
+  for (std::size_t rank = 0; all_ && rank < all_->size(); ++rank) {
+    if (rank == all_->rank() || all_->host(rank) != all_->host(all_->rank())) continue;
+    ++here.count;
+    if (rank < all_->rank()) ++here.number;
+  }
+  return here;
+}
+
+template <WorkersNetwork Net>
 bool WorkerProcesses<Net>::share_processors(const MultiWorkerOptions& options) const {
   const Membership& all = *all_;
   const std::vector<std::size_t> mine = allowed_processors();
   std::vector<std::uint64_t> checksums(all.size());
   HalvingDoublingAllReduce::On<Membership>{all}.exchange("processors", checksum_of(mine), std::span{checksums});
-  std::size_t members = 0;
-  std::size_t member = 0;
+  const LocalProcesses here = on_host();
   bool bound_by_launcher = false;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all.host(rank) != all.host(all.rank())) continue;
-    if (rank == all.rank()) member = members;
-    bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
-    ++members;
-  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all.host(rank) == all.host(all.rank()))
+      bound_by_launcher = bound_by_launcher || checksums[rank] != checksums[all.rank()];
   if (bound_by_launcher) return mine.size() >= replicas_of(options);
-  if (mine.size() < members * replicas_of(options)) return false;
-  if (!options.pinned || members == 1) return true;
+  if (mine.size() < here.count * replicas_of(options)) return false;
+  if (!options.pinned || here.count == 1) return true;
   std::vector<std::size_t> share;
-  for (const std::size_t position : share_of(read_topology(mine), {member, members})) share.push_back(mine[position]);
+  for (const std::size_t position : share_of(read_topology(mine), here)) share.push_back(mine[position]);
   bind_this_thread(share);
   return true;
 }

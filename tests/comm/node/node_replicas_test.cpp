@@ -185,3 +185,32 @@ TEST_CASE("after an exception of an update, operands elsewhere get other places 
     return kept && after != before ? 0 : 1;
   }));
 }
+
+TEST_CASE("replicas still read what others brought when replica 0 of their process fails, and peers go on") {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{240}}) {  // also of more than a mailbox holds
+    CAPTURE(bytes);
+    std::atomic<bool> failed{false};
+    CHECK(all_right(2, 3, [&](const Ops& ops, support::NodeMember& member) -> std::size_t {
+      const auto& comm = ops.communicator();
+      for (std::size_t round = 0; round < 3; ++round) {
+        const std::vector<std::size_t> mine(bytes / sizeof(std::size_t), 100 * round + comm.rank());
+        comm.exchange({.operation = "numbers"}, std::span{mine});
+      }
+      if (comm.local().rank() == 0) {
+        comm.abandon(dist::FailureNotice{"replica 0 fails"});
+        const std::size_t later = 7;  // both processes fail, and are at the next call
+        member.comm.begin_attempt();
+        member.comm.exchange({.operation = "later"}, std::span{&later, 1});
+        member.comm.exchange({.operation = "later"}, std::span{&later, 1});
+        failed = true;
+        failed.notify_all();
+      } else {
+        failed.wait(false);
+      }
+      std::size_t wrong = 0;
+      for (std::size_t rank = 0; rank < comm.size(); ++rank)
+        wrong += comm.received<std::size_t>(rank)[bytes / sizeof(std::size_t) - 1] != 200 + rank;
+      return wrong;
+    }));
+  }
+}

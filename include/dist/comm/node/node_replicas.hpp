@@ -68,19 +68,29 @@ class NodeReplicas {
     members_[replica].retired.clear();
   }
 
-  /// Replica 0 gives the other processes `bytes`, as many as they give. There are two blocks for what no mailbox holds,
-  /// because peers read one until all have come to the next collective.
+  /// Replica 0 gives the other processes `bytes`, as many as they give, and copies what they give: where replica 0 fails,
+  /// mailboxes are used again while the other replicas of its process still read. There are two blocks for what no mailbox
+  /// holds, because peers read one until all have come to the next collective.
   void send(const NodeCommunicator& node, const CollectiveCall& call, std::span<const std::byte> bytes) {
-    if (bytes.size() <= NodeCommunicator::exchange_capacity) return node.exchange(call, bytes);
-    last_ = 1 - last_;
-    std::byte* const block = at(blocks_[last_], bytes.size());
-    std::memcpy(block, bytes.data(), bytes.size());
-    node.publish(call, block);
+    const bool fits = bytes.size() <= NodeCommunicator::exchange_capacity;
+    if (fits) {
+      node.exchange(call, bytes);
+    } else {
+      last_ = 1 - last_;
+      std::byte* const block = at(blocks_[last_], bytes.size());
+      std::memcpy(block, bytes.data(), bytes.size());
+      node.publish(call, block);
+    }
+    incoming_.clear();
+    for (std::size_t rank = 0; rank < node.size(); ++rank) {
+      const std::byte* const brought =
+          fits ? node.template received<std::byte>(rank) : node.template peer<std::byte>(rank, 0);
+      incoming_.insert(incoming_.end(), brought, brought + bytes.size());
+    }
   }
   /// What process `rank` gave, `bytes` bytes. For every replica, until its next call.
   [[nodiscard]] const std::byte* received(std::size_t rank, std::size_t bytes) const noexcept {
-    if (bytes <= NodeCommunicator::exchange_capacity) return node_.template received<std::byte>(rank);
-    return node_.template peer<std::byte>(rank, 0);
+    return incoming_.data() + rank * bytes;
   }
 
   NodeCommunicator node_;
@@ -89,6 +99,7 @@ class NodeReplicas {
   Stage blocks_[2];
   std::size_t last_ = 0;
   std::vector<std::byte> outgoing_;  // what replica 0 gathers from those of this process
+  std::vector<std::byte> incoming_;  // what the processes gave last, one after another
 };
 
 /// All replicas of all processes of one node as one group, which works in place on the memory of all of them: the

@@ -1,0 +1,87 @@
+/// NCCL, and what its errors become. The one header that includes it.
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+/// A call of NCCL that failed, here or because of another replica. The strategy's replicas reduce nothing on GPUs any more:
+/// it is made anew, or another policy is named. Strategies of the host go on.
+class NcclError : public Error {
+ public:
+  NcclError(ncclResult_t code, std::string_view problem, std::string_view why, std::string_view fix)
+      : Error(problem, why, fix), code_(code) {}
+
+  [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
+
+ private:
+  ncclResult_t code_;
+};
+
+namespace nccl {
+
+/// "2.28.9" of 22809.
+[[nodiscard]] inline std::string version_text(int version) {
+  const int major = version / 10000, minor = version / 100 % 100, patch = version % 100;
+  return text(major, ".", minor, ".", patch);
+}
+
+namespace detail {
+/// What helps where a call answers `code`.
+[[nodiscard]] constexpr std::string_view remedy(ncclResult_t code) {
+  switch (code) {
+    case ncclUnhandledCudaError:
+      return "Look at devices, driver and memory with nvidia-smi; NCCL_DEBUG=WARN makes NCCL print which call of CUDA "
+             "it was. Then make the strategy anew, or use Mirrored<DirectAllReduce, Cuda>";
+    case ncclSystemError:
+      return "Look whether /dev/shm is full and whether NCCL_SOCKET_IFNAME names an interface that is there; "
+             "NCCL_DEBUG=WARN makes NCCL print which call of the system it was. Then make the strategy anew";
+    case ncclRemoteError:
+      return "See what the other replicas' processes printed last, then start all of them again";
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+      return "Give each replica a GPU of its own, or use Mirrored<DirectAllReduce, Cuda>, whose replicas may share "
+             "GPUs; NCCL_DEBUG=WARN makes NCCL print what it refuses";
+    default:
+      return "Run again with NCCL_DEBUG=WARN, which prints more, and make the strategy anew";
+  }
+}
+}  // namespace detail
+
+/// The error of `call`, which answered `code`; `who` made it: "replica 1 on GPU 1". Asks NCCL for its last words.
+[[nodiscard]] inline NcclError error_of(ncclResult_t code, std::string_view call, std::string_view who,
+                                        ncclComm_t communicator = nullptr) {
+  const char* const last = ncclGetLastError(communicator);
+  std::string why{ncclGetErrorString(code)};
+  if (last != nullptr && *last != '\0') why += text(": ", last);
+  return {code, text("NCCL refuses '", call, "' of ", who), why, detail::remedy(code)};
+}
+
+/// Of the library that runs. Throws NcclError.
+[[nodiscard]] inline int library_version() {
+  int version = 0;
+  if (const ncclResult_t answer = ncclGetVersion(&version); answer != ncclSuccess)
+    throw error_of(answer, "ncclGetVersion(&version)", "this process");
+  return version;
+}
+
+/// Throws NcclError unless the library that runs is the one of the header: what they pass each other has changed within a
+/// major version.
+inline void require_version() {
+  const int version = library_version();
+  if (version != NCCL_VERSION_CODE)
+    throw NcclError(
+        ncclInvalidUsage, "The library of NCCL is not that of the header",
+        text("libnccl is ", version_text(version), ", the program was compiled with nccl.h of ",
+             version_text(NCCL_VERSION_CODE)),
+        "Compile and run with the same NCCL: LD_LIBRARY_PATH, or the wheel nvidia-nccl-cu13 of that version");
+}
+
+}  // namespace nccl
+}  // namespace dist

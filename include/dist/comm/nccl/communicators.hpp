@@ -1,0 +1,210 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/nccl/api.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/selected_device.hpp>
+#include <dist/device/cuda/wait.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist::nccl {
+
+/// Calls of one thread that NCCL does together, which it needs where they are for several ranks, or would wait for each
+/// other. Ends however its scope does.
+class Group {
+ public:
+  Group() : answer_(ncclGroupStart()), is_open_(answer_ == ncclSuccess) {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() { static_cast<void>(end()); }
+
+  /// Whether calls may go on: the one that answered `answer` did not fail, nor any before.
+  bool add(ncclResult_t answer) noexcept {
+    if (answer_ == ncclSuccess && answer != ncclInProgress) answer_ = answer;
+    return answer_ == ncclSuccess;
+  }
+  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  /// The first answer that is a failure, else that of the group.
+  ncclResult_t end() noexcept {
+    if (!std::exchange(is_open_, false)) return answer_;
+    const ncclResult_t answer = ncclGroupEnd();
+    if (answer_ == ncclSuccess) answer_ = answer;
+    return answer_;
+  }
+
+ private:
+  ncclResult_t answer_;
+  bool is_open_;
+};
+
+/// The ranks that this process's replicas have in one NCCL communicator. No call blocks: NCCL is asked until it is done, the
+/// time is up, or something failed: a call, or a process with other ranks, which NCCL itself may not notice. The first
+/// failure, of whichever replica, ends the work of all of them on the GPUs (ncclCommAbort), and is what every later call
+/// throws. Replicas call at the same time.
+class Communicators {
+ public:
+  /// One rank for each replica on these GPUs, from rank `first` on, of `ranks` that know the same `id`. Returns when all of
+  /// them have come. `health` knows the processes that have the others; null where there are none. Throws NcclError,
+  /// DeadlineExceeded, Unavailable.
+  Communicators(std::span<const int> devices, const ncclUniqueId& id, std::size_t first, std::size_t ranks,
+                std::chrono::nanoseconds timeout, PeerHealth* health = nullptr)
+      : size_(devices.size()), members_(new Member[devices.size()]), timeout_(timeout), health_(health) {
+    for (std::size_t replica = 0; replica < size_; ++replica) {
+      members_[replica].device = devices[replica];
+      members_[replica].rank = first + replica;
+    }
+    try {
+      join(id, ranks);
+    } catch (...) {
+      give_up(std::current_exception());
+      throw;
+    }
+  }
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+  /// What was put on the GPUs is done before, unless that takes longer than the timeout.
+  ~Communicators() {
+    if (failed_.load()) return;
+    try {
+      for (std::size_t replica = 0; replica < size_; ++replica)
+        start(replica, "ncclCommFinalize", [](ncclComm_t communicator) { return ncclCommFinalize(communicator); });
+      for (std::size_t replica = 0; replica < size_; ++replica) settle(replica, "ncclCommFinalize", timeout_);
+      for (std::size_t replica = 0; replica < size_; ++replica)
+        static_cast<void>(ncclCommDestroy(std::exchange(members_[replica].communicator, nullptr)));
+    } catch (...) {
+      give_up(std::current_exception());
+    }
+  }
+
+  /// `call(communicator)` is made for a replica's rank; `name` is what errors call it. Returns when NCCL has put on the GPU
+  /// what it puts there. Throws NcclError, DeadlineExceeded.
+  template <class Call>
+  void call(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
+    try {
+      if (start(replica, name, call) == ncclInProgress) settle(replica, name, timeout);
+    } catch (...) {
+      give_up(std::current_exception());
+      throw;
+    }
+  }
+
+  /// Throws where something failed since, of this replica or of another one, of this process or another.
+  void look(std::size_t replica) {
+    try {
+      static_cast<void>(is_settled(replica, "what was started before"));
+    } catch (...) {
+      give_up(std::current_exception());
+      throw;
+    }
+  }
+
+  /// Ends what the replicas' GPUs do and wait for; every later call throws `why`, or what failed before.
+  void give_up(const std::exception_ptr& why) noexcept {
+    {
+      const std::lock_guard lock{failing_};
+      if (failed_.load()) return;
+      failure_ = why;
+      failed_.store(true);
+    }
+    for (std::size_t replica = 0; replica < size_; ++replica) {
+      Member& member = members_[replica];
+      const std::lock_guard lock{member.using_it};
+      if (member.communicator != nullptr) static_cast<void>(ncclCommAbort(std::exchange(member.communicator, nullptr)));
+    }
+  }
+
+ private:
+  struct Member {
+    std::mutex using_it;  // NCCL's communicators are for one thread at a time
+    ncclComm_t communicator = nullptr;
+    int device = 0;
+    std::size_t rank = 0;
+  };
+
+  /// All ranks of this process in one group: one alone would wait for the others.
+  void join(const ncclUniqueId& id, std::size_t ranks) {
+    Group group;
+    for (std::size_t replica = 0; group.is_open() && replica < size_; ++replica) {
+      Member& member = members_[replica];
+      const cuda::SelectedDevice selected{member.device};
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      if (!group.add(ncclCommInitRankConfig(&member.communicator, static_cast<int>(ranks), id,
+                                            static_cast<int>(member.rank), &config)))
+        break;
+    }
+    const ncclResult_t answer = group.end();
+    if (answer != ncclSuccess && answer != ncclInProgress)
+      throw error_of(answer, "ncclCommInitRankConfig", describe(0));
+    for (std::size_t replica = 0; replica < size_; ++replica) settle(replica, "ncclCommInitRankConfig", timeout_);
+  }
+
+  [[nodiscard]] std::string describe(std::size_t replica) const {
+    return text("replica ", members_[replica].rank, " on GPU ", members_[replica].device);
+  }
+
+  /// Within the lock of a member.
+  void require_success() const {
+    if (failed_.load()) std::rethrow_exception(failure_);
+  }
+
+  /// Returns ncclSuccess or ncclInProgress.
+  template <class Call>
+  ncclResult_t start(std::size_t replica, std::string_view name, Call&& call) {
+    Member& member = members_[replica];
+    const std::lock_guard lock{member.using_it};
+    require_success();
+    const ncclResult_t answer = call(member.communicator);
+    if (answer != ncclSuccess && answer != ncclInProgress)
+      throw error_of(answer, name, describe(replica), member.communicator);
+    return answer;
+  }
+  [[nodiscard]] bool is_settled(std::size_t replica, std::string_view name) {
+    Member& member = members_[replica];
+    look_at_processes();
+    const std::lock_guard lock{member.using_it};
+    require_success();
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t answer = ncclCommGetAsyncError(member.communicator, &state);
+    if (answer != ncclSuccess) throw error_of(answer, "ncclCommGetAsyncError", describe(replica), member.communicator);
+    if (state == ncclInProgress) return false;
+    if (state != ncclSuccess) throw error_of(state, name, describe(replica), member.communicator);
+    return true;
+  }
+  /// About every millisecond.
+  void look_at_processes() {
+    if (health_ == nullptr) return;
+    constexpr std::int64_t pause = 1'000'000;
+    const std::int64_t now = ::dist::detail::monotonic_nanoseconds();
+    std::int64_t due = next_look_.load();
+    if (now >= due && next_look_.compare_exchange_strong(due, now + pause)) health_->look();
+  }
+  void settle(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout) {
+    cuda::await([&] { return is_settled(replica, name); }, [&] { return text("'", name, "' of ", describe(replica)); },
+                timeout);
+  }
+
+  std::size_t size_;
+  std::unique_ptr<Member[]> members_;
+  std::chrono::nanoseconds timeout_;
+  PeerHealth* health_;
+  std::atomic<std::int64_t> next_look_{0};
+  std::mutex failing_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace dist::nccl

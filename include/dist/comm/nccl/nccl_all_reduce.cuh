@@ -1,0 +1,536 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/collective_call.hpp>
+#include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
+#include <dist/comm/direct/direct_collectives.hpp>
+#include <dist/comm/direct/reduce_directly.hpp>
+#include <dist/comm/element_update.hpp>
+#include <dist/comm/even_shards.hpp>
+#include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/nccl/api.hpp>
+#include <dist/comm/nccl/communicators.hpp>
+#include <dist/comm/nccl/gpus_of_workers.hpp>
+#include <dist/comm/nccl/reduction.hpp>
+#include <dist/core/checksum.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/device.cuh>
+#include <dist/device/cuda/processors.hpp>
+
+namespace dist {
+
+namespace nccl {
+
+namespace detail {
+
+/// Numbers to keys, and back: see Key.
+template <class T, class Op>
+struct ToKeys {
+  const T* numbers;
+  typename Key<T, Op>::Type* keys;
+  DIST_HD void operator()(std::size_t i) const { keys[i] = Key<T, Op>::of(numbers[i]); }
+};
+template <class T, class Op>
+struct FromKeys {
+  const typename Key<T, Op>::Type* keys;
+  T* numbers;
+  DIST_HD void operator()(std::size_t i) const { numbers[i] = Key<T, Op>::number(keys[i]); }
+};
+
+/// What NCCL combined of so many members, as the reduction leaves it.
+template <class Op, class T>
+[[nodiscard]] DIST_HD T finished(T combined, std::size_t members) {
+  return static_cast<T>(Op::finish(static_cast<Accumulator<T>>(combined), members));
+}
+template <class Op, class T>
+struct Finish {
+  T* values;
+  std::size_t members;
+  DIST_HD void operator()(std::size_t i) const { values[i] = finished<Op>(values[i], members); }
+};
+
+/// The update of a shard that begins at element `first` of all, by what NCCL combined.
+template <class Op, class Update>
+struct FinishAndUpdate {
+  Update update;
+  std::size_t first;
+  std::size_t members;
+
+  template <class T>
+  DIST_HD T operator()(std::size_t i, T weight, T combined) const {
+    return update(first + i, weight, finished<Op>(combined, members));
+  }
+  template <class T>
+  DIST_HD Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> combined) const {
+    for (std::size_t lane = 0; lane < pack_elements<T>; ++lane)
+      combined.element[lane] = finished<Op>(combined.element[lane], members);
+    return updated_pack(update, first + i, weights, combined);
+  }
+};
+
+}  // namespace detail
+
+/// What a strategy keeps for NcclAllReduce: a rank of one NCCL communicator for each replica, and memory of its GPU for what
+/// is reduced there. Waits for the replicas' queues look after them.
+class State {
+ public:
+  /// Of a strategy of this process. Throws InvalidArgument where replicas share a GPU, NcclError, DeadlineExceeded.
+  State(const Cuda::Queues& queues, std::size_t replicas) : State(queues, alone(queues, replicas)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// Memory that the queues still use goes when they are done.
+  ~State() {
+    ranks_.reset();
+    for (const auto& member : members_) {
+      member->queue.set_watch({});
+      try {
+        member->queue.wait();
+      } catch (const Error&) {  // it is lost, and its memory with it
+        static_cast<void>(new cuda::DeviceBuffer{std::move(member->scratch)});
+      }
+    }
+  }
+
+  [[nodiscard]] Communicators& ranks() const noexcept { return *ranks_; }
+  /// Memory of the replica's GPU for its next collective, of no certain value. Throws OutOfMemory.
+  [[nodiscard]] std::byte* scratch(std::size_t replica, std::size_t bytes) const {
+    Member& member = *members_[replica];
+    if (bytes > member.scratch_bytes) {
+      member.queue.wait();  // for what uses the memory that goes
+      member.scratch_bytes = 0;
+      member.scratch = cuda::DeviceBuffer{};
+      member.scratch = cuda::DeviceBuffer{devices_[replica], bytes};
+      member.scratch_bytes = bytes;
+    }
+    return member.scratch.data();
+  }
+
+ protected:
+  /// Which ranks the replicas of this process are, and in what.
+  struct Place {
+    std::vector<int> devices;
+    ncclUniqueId id;
+    std::size_t first;
+    std::size_t ranks;
+    PeerHealth* health;
+  };
+
+  State(const Cuda::Queues& queues, const Place& place) : devices_(place.devices) {
+    ranks_ = std::make_unique<Communicators>(devices_, place.id, place.first, place.ranks, queues[0].timeout(),
+                                             place.health);
+    for (std::size_t replica = 0; replica < devices_.size(); ++replica)
+      members_.push_back(std::unique_ptr<Member>(new Member{*ranks_, replica, queues[replica], {}, 0}));
+    for (const auto& member : members_) member->queue.set_watch({member.get(), &look, &give_up});
+  }
+
+  [[nodiscard]] static std::vector<int> devices_of(const Cuda::Queues& queues, std::size_t replicas) {
+    std::vector<int> devices;
+    for (std::size_t replica = 0; replica < replicas; ++replica) devices.push_back(queues[replica].stream().device());
+    return devices;
+  }
+  [[nodiscard]] static ncclUniqueId unique_id() {
+    ncclUniqueId id{};
+    if (const ncclResult_t answer = ncclGetUniqueId(&id); answer != ncclSuccess)
+      throw error_of(answer, "ncclGetUniqueId(&id)", "this process");
+    return id;
+  }
+
+ private:
+  struct Member {
+    Communicators& ranks;
+    std::size_t replica;
+    Cuda::Queue queue;
+    cuda::DeviceBuffer scratch;
+    std::size_t scratch_bytes;
+  };
+
+  [[nodiscard]] static Place alone(const Cuda::Queues& queues, std::size_t replicas) {
+    const std::vector<int> devices = devices_of(queues, replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      for (std::size_t other = 0; other < replica; ++other)
+        if (devices[other] == devices[replica])
+          throw InvalidArgument(
+              text("Replicas ", other, " and ", replica, " share ",
+                   Cuda::device_name(static_cast<std::size_t>(devices[replica]))),
+              "NCCL takes one replica on each GPU",
+              "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name as many GPUs "
+              "as there are replicas");
+    require_version();
+    return {devices, unique_id(), 0, replicas, nullptr};
+  }
+
+  static void look(void* self) {
+    const auto* const member = static_cast<Member*>(self);
+    member->ranks.look(member->replica);
+  }
+  static void give_up(void* self) noexcept { static_cast<Member*>(self)->ranks.give_up(std::current_exception()); }
+
+  std::vector<int> devices_;
+  std::unique_ptr<Communicators> ranks_;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+/// The same of a strategy of several processes: the replicas of all of them are the ranks of one communicator, in rank
+/// order. Its id, which lets anybody join who knows it, goes from worker 0 to the others by their own collectives.
+class StateOfWorkers : public State {
+ public:
+  /// A collective call of the workers. Throws, on all of them, InvalidArgument where replicas share a GPU, NcclError where
+  /// their libraries differ; PeerError where another one could not begin, NcclError, DeadlineExceeded, Unavailable.
+  template <class Workers, class Replicas>
+  StateOfWorkers(const Workers& workers, const Replicas& replicas)
+      : State(replicas.queues(), place_among(workers, replicas)) {}
+
+ private:
+  template <class Workers, class Replicas>
+  [[nodiscard]] static Place place_among(const Workers& workers, const Replicas& replicas) {
+    const auto& between = workers.between();
+    const std::vector<int> devices = devices_of(replicas.queues(), replicas.size());
+    std::vector<int> versions(workers.size());
+    between.exchange("version of NCCL", library_version(), std::span{versions});
+    require_one_version(versions);
+    require_version();
+
+    const std::string host = host_key();
+    std::vector<GpuOfReplica> gpus(workers.size() * devices.size());
+    std::vector<GpuOfReplica> of_workers(workers.size());
+    for (std::size_t replica = 0; replica < devices.size(); ++replica) {
+      between.exchange("GPUs of the replicas", GpuOfReplica{host, cuda::pci_address(devices[replica])},
+                       std::span{of_workers});
+      for (std::size_t worker = 0; worker < workers.size(); ++worker)
+        gpus[worker * devices.size() + replica] = of_workers[worker];
+    }
+    require_gpus_of_their_own(gpus, devices.size());
+
+    ncclUniqueId id{};
+    if (workers.rank() == 0) id = unique_id();
+    between.broadcast(0, std::span{reinterpret_cast<std::uint8_t*>(id.internal), sizeof(id.internal)});
+    return {devices, id, workers.rank() * devices.size(), gpus.size(), &workers.health()};
+  }
+};
+
+/// Collectives of memory of GPUs by NCCL, beside those of the host's memory, `Host`, which let replicas agree on every call
+/// before NCCL is called.
+template <class Host>
+class Collectives : public Host {
+  template <class T>
+  using Span = Cuda::Span<T>;
+
+ public:
+  Collectives(Host host, const Cuda::Queue& queue, const State& state, std::chrono::nanoseconds timeout)
+      : Host(std::move(host)), queue_(queue), state_(&state), timeout_(timeout) {}
+  template <class C>
+  Collectives(C comm, const Cuda::Queue& queue, const State& state)
+      : Collectives(Host{comm}, queue, state, queue.timeout()) {}
+
+  [[nodiscard]] Collectives with_timeout(std::chrono::nanoseconds timeout) const {
+    return {Host::with_timeout(timeout), queue_, *state_, timeout};
+  }
+
+  /// Whether memory of GPUs is reduced so: what else there is does not compile.
+  template <class T, class Op>
+  static constexpr bool reduces = nccl::reduces<T, Op>;
+
+  using Host::all_gather;
+  using Host::all_reduce;
+  using Host::broadcast;
+  using Host::reduce_and_apply;
+  using Host::reduce_scatter;
+  using Host::update_shards;
+
+  template <class T, ReduceOp<T> Op>
+  void all_reduce(Op, Span<T> values) const {
+    if constexpr (require_reduction<T, Op>())
+      together(call_of<T, Op>("all_reduce", values.size()), [&] {
+        if (values.empty()) return;
+        if constexpr (has_keys<T, Op>) {
+          const auto keys = keys_of<Op>(values, 0);
+          put_all_reduce<Op>(keys);
+          queue_.for_each({0, values.size()}, detail::FromKeys<T, Op>{keys.data(), values.data()});
+        } else {
+          put_all_reduce<Op>(values);
+          finish<Op>(values);
+        }
+      });
+  }
+
+  /// Reduces the shards into memory of its own, updates this replica's, and gives all to all in place.
+  template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
+  void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
+    if constexpr (require_reduction<T, Op>())
+      together(call_of<T, Op>("reduce_and_apply", mirror.size()), [&] {
+        const IndexRange shard = shard_of<T>(mirror.size(), rank());
+        const std::size_t bytes = shard.size() * sizeof(T);
+        const std::size_t keys_at = (bytes + 255) / 256 * 256;
+        T* const reduced = reinterpret_cast<T*>(scratch<T, Op>(keys_at, mirror.size()));
+        put_reduce_scatter<Op>(gradient, reduced, keys_at);
+        put_update<Op>(Span<const T>{reduced, shard.size()}, mirror, update);
+        put_gather(mirror);
+      });
+  }
+  template <class T, ReduceOp<T> Op>
+  IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
+    const IndexRange shard = shard_of<T>(kept.size(), rank());
+    if constexpr (require_reduction<T, Op>())
+      together(call_of<T, Op>("reduce_scatter", kept.size()), [&] {
+        static_cast<void>(scratch<T, Op>(0, values.size()));
+        put_reduce_scatter<Op>(values, kept.data() + shard.begin, 0);
+        finish<Op>(kept.subspan(shard.begin, shard.size()));
+      });
+    return shard;
+  }
+  template <class T, ElementUpdate<T> Update>
+  void update_shards(Span<const T> gradients, Span<T> mirror, const Update& update) const {
+    together(call_of<T>("update_shards", mirror.size()), [&] {
+      const IndexRange shard = shard_of<T>(mirror.size(), rank());
+      put_update<Sum>(gradients.subspan(shard.begin, shard.size()), mirror, update);
+      put_gather(mirror);
+    });
+  }
+  template <class T>
+  void broadcast(std::size_t root, Span<T> values) const {
+    CollectiveCall call = call_of<T>("broadcast", values.size());
+    call.root = root;
+    together(call, [&] {
+      if (!values.empty()) put_broadcast(root, values.data(), values.data(), values.size_bytes());
+    });
+  }
+  template <class T>
+  void all_gather(Span<const T> mine, std::span<const std::size_t> counts, Span<T> all) const {
+    DIST_EXPECT(counts.size() == size() && mine.size() == counts[rank()]);
+    CollectiveCall call = call_of<T>("all_gather", all.size());
+    call.counts = ::dist::detail::checksum_of(counts);
+    together(call, [&] {
+      put("ncclBroadcast", [&](ncclComm_t comm) {
+        return in_group([&](Group& group) {
+          T* to = all.data();
+          for (std::size_t root = 0; root < size(); to += counts[root++])
+            if (counts[root] != 0 && !group.add(ncclBroadcast(mine.data(), to, counts[root] * sizeof(T), ncclUint8,
+                                                              static_cast<int>(root), comm, stream())))
+              return;
+        });
+      });
+    });
+  }
+
+ private:
+  template <class T, class Op>
+  static constexpr bool has_keys = Floating<T>&& detail::is_extremum<Op>;
+
+  [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
+  [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
+  [[nodiscard]] cudaStream_t stream() const noexcept { return queue_.stream().get(); }
+  /// As operands in the host's memory are divided.
+  template <class T>
+  [[nodiscard]] IndexRange shard_of(std::size_t elements, std::size_t replica) const noexcept {
+    return dist::shard_of(elements, replica, size(), cache_line / sizeof(T));
+  }
+  template <class T>
+  [[nodiscard]] bool has_equal_shards(std::size_t elements) const noexcept {
+    return elements != 0 && shard_of<T>(elements, 0).size() * size() == elements;
+  }
+
+  template <class T, class Op>
+  [[nodiscard]] static CollectiveCall call_of(std::string_view operation, std::size_t elements) noexcept {
+    return {.operation = operation,
+            .reduction = Op::name,
+            .elements = elements,
+            .dtype = ::dist::detail::dtype_on_device<T>};
+  }
+  template <class T>
+  [[nodiscard]] static CollectiveCall call_of(std::string_view operation, std::size_t elements) noexcept {
+    return {.operation = operation, .elements = elements, .dtype = ::dist::detail::dtype_on_device<T>};
+  }
+
+  /// Puts work into the queue once all replicas have said that they make the same call: with another one, NCCL would wait
+  /// for ever, or give wrong values. Replicas that have come all call NCCL; what keeps one from it ends it for all.
+  template <class Put>
+  void together(const CollectiveCall& call, Put&& put) const {
+    agree(call);
+    try {
+      queue_.enter();
+      put();
+    } catch (...) {
+      state_->ranks().give_up(std::current_exception());
+      throw;
+    }
+  }
+  void agree(const CollectiveCall& call) const {
+    try {
+      if constexpr (MeetsForCalls<Host>)
+        this->meet(call);
+      else
+        this->communicator().exchange(call, std::span<const std::byte>{});
+    } catch (...) {
+      // What was put before waits for others that do not come.
+      if (this->is_broken()) state_->ranks().give_up(std::current_exception());
+      throw;
+    }
+  }
+  /// This replica's number among those of its process.
+  [[nodiscard]] std::size_t here() const noexcept { return queue_.number(); }
+  template <class Call>
+  void put(std::string_view called, Call&& call) const {
+    state_->ranks().call(here(), called, timeout_, call);
+  }
+  template <class Calls>
+  [[nodiscard]] static ncclResult_t in_group(Calls&& calls) {
+    Group group;
+    if (group.is_open()) calls(group);
+    return group.end();
+  }
+
+  /// Memory for the keys of so many elements, where there are any, behind `bytes` more.
+  template <class T, class Op>
+  [[nodiscard]] std::byte* scratch(std::size_t bytes, std::size_t elements) const {
+    if constexpr (has_keys<T, Op>) bytes += elements * sizeof(typename Key<T, Op>::Type);
+    return bytes == 0 ? nullptr : state_->scratch(here(), bytes);
+  }
+  template <class Op, class T>
+  [[nodiscard]] auto keys_of(Span<T> values, std::size_t at) const {
+    using K = typename Key<T, Op>::Type;
+    const Span<K> keys{reinterpret_cast<K*>(scratch<T, Op>(at, values.size()) + at), values.size()};
+    queue_.for_each({0, values.size()}, detail::ToKeys<T, Op>{values.data(), keys.data()});
+    return keys;
+  }
+
+  template <class Op, class T>
+  void put_all_reduce(Span<T> values) const {
+    put("ncclAllReduce", [&](ncclComm_t comm) {
+      return ncclAllReduce(values.data(), values.data(), values.size(), detail::type_of<T>(),
+                           detail::operation_of<Op>(), comm, stream());
+    });
+  }
+  /// What NCCL combines of this replica's shard to `to`, which may be its place among the values. The shards are those of
+  /// elements of type T, for which `values` stand.
+  template <class T, class Op, class Value>
+  void put_combined(Span<Value> values, Value* to) const {
+    const ncclDataType_t type = detail::type_of<Value>();
+    const ncclRedOp_t operation = detail::operation_of<Op>();
+    if (values.empty()) return;
+    if (has_equal_shards<T>(values.size()))
+      put("ncclReduceScatter", [&](ncclComm_t comm) {
+        return ncclReduceScatter(values.data(), to, values.size() / size(), type, operation, comm, stream());
+      });
+    else
+      put("ncclReduce", [&](ncclComm_t comm) {
+        return in_group([&](Group& group) {
+          for (std::size_t root = 0; root < size(); ++root) {
+            const IndexRange shard = shard_of<T>(values.size(), root);
+            if (shard.size() != 0 && !group.add(ncclReduce(values.data() + shard.begin, to, shard.size(), type,
+                                                           operation, static_cast<int>(root), comm, stream())))
+              return;
+          }
+        });
+      });
+  }
+  /// The same, where extrema are those of keys, which have their place `at` so many bytes of the scratch memory.
+  template <class Op, class T>
+  void put_reduce_scatter(Span<T> values, T* to, std::size_t at) const {
+    if constexpr (has_keys<T, Op>) {
+      if (values.empty()) return;
+      const IndexRange shard = shard_of<T>(values.size(), rank());
+      const auto keys = keys_of<Op>(values, at);
+      put_combined<T, Op>(keys, keys.data() + shard.begin);
+      queue_.for_each({0, shard.size()}, detail::FromKeys<T, Op>{keys.data() + shard.begin, to});
+    } else {
+      put_combined<T, Op>(values, to);
+    }
+  }
+  template <class Op, class T>
+  void finish(Span<T> values) const {
+    if constexpr (std::same_as<Op, Mean>)
+      queue_.for_each({0, values.size()}, detail::Finish<Op, T>{values.data(), size()});
+  }
+  template <class Op, class T, class Update>
+  void put_update(Span<const T> reduced, Span<T> mirror, const Update& update) const {
+    using Change = detail::FinishAndUpdate<Op, Update>;
+    using Body = ::dist::detail::ReduceDirectly<T, Sum, Change, 1, true>;
+    const IndexRange shard = shard_of<T>(mirror.size(), rank());
+    if (shard.size() == 0) return;
+    const T* const from = reduced.data();
+    T* const to = mirror.data() + shard.begin;
+    const Change change{update, shard.begin, size()};
+    queue_.for_each(Body::packs_of({0, shard.size()}), Body{{&from, 1}, {&to, 1}, 0, shard.size(), change});
+  }
+  template <class T>
+  void put_gather(Span<T> mirror) const {
+    if (mirror.empty()) return;
+    const IndexRange mine = shard_of<T>(mirror.size(), rank());
+    if (has_equal_shards<T>(mirror.size()))
+      put("ncclAllGather", [&](ncclComm_t comm) {
+        return ncclAllGather(mirror.data() + mine.begin, mirror.data(), mine.size() * sizeof(T), ncclUint8, comm,
+                             stream());
+      });
+    else
+      put("ncclBroadcast", [&](ncclComm_t comm) {
+        return in_group([&](Group& group) {
+          for (std::size_t root = 0; root < size(); ++root) {
+            const IndexRange shard = shard_of<T>(mirror.size(), root);
+            T* const at = mirror.data() + shard.begin;
+            if (shard.size() != 0 && !group.add(ncclBroadcast(at, at, shard.size() * sizeof(T), ncclUint8,
+                                                              static_cast<int>(root), comm, stream())))
+              return;
+          }
+        });
+      });
+  }
+  void put_broadcast(std::size_t root, const void* from, void* to, std::size_t bytes) const {
+    put("ncclBroadcast", [&](ncclComm_t comm) {
+      return ncclBroadcast(from, to, bytes, ncclUint8, static_cast<int>(root), comm, stream());
+    });
+  }
+
+  Cuda::Queue queue_;
+  const State* state_;
+  std::chrono::nanoseconds timeout_;
+};
+
+}  // namespace nccl
+
+namespace detail {
+template <class Host>
+struct NeighborExchange<nccl::Collectives<Host>> : NeighborExchange<Host> {};
+}  // namespace detail
+
+/// Memory of GPUs is reduced by NCCL, one replica on each GPU (spec H05): those of a process under Mirrored, of all
+/// processes under MultiWorker. What replicas agree on, and operands in the host's memory, go the way of
+/// SharedMemoryAllReduce, or between workers of RingAllReduce; NCCL is called once all have said that they make the same
+/// call. NCCL adds in an order of its own, and rounds 16-bit numbers after each addition. A mean is the sum, divided.
+struct NcclAllReduce {
+  static constexpr std::string_view name = "NcclAllReduce";
+  static constexpr bool sums_in_rank_order = false;
+  using DefaultDevice = Cuda;
+
+  /// Whether it works between members like these.
+  template <class C>
+  static constexpr bool fits = SharedMemoryAllReduce::fits<C>;
+
+  template <class D>
+  using State = nccl::State;
+  template <class C>
+  using On = nccl::Collectives<SharedMemoryAllReduce::On<C>>;
+
+  using StateOfWorkers = nccl::StateOfWorkers;
+  template <class Host>
+  using OfWorkers = nccl::Collectives<EvenShards<Host>>;
+};
+
+}  // namespace dist

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <dist/comm/nccl/api.hpp>
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/float16.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist::nccl {
+
+namespace detail {
+/// What NCCL calls an element type; ncclNumTypes for one that it does not know.
+template <class T>
+[[nodiscard]] constexpr ncclDataType_t type_of() {
+  if constexpr (std::same_as<T, float>)
+    return ncclFloat32;
+  else if constexpr (std::same_as<T, double>)
+    return ncclFloat64;
+  else if constexpr (std::same_as<T, Float16>)
+    return ncclFloat16;
+  else if constexpr (std::same_as<T, BFloat16>)
+    return ncclBfloat16;
+  else if constexpr (std::same_as<T, bool> || !std::integral<T> || sizeof(T) == 2)
+    return ncclNumTypes;
+  else if constexpr (sizeof(T) == 1)
+    return std::is_signed_v<T> ? ncclInt8 : ncclUint8;
+  else if constexpr (sizeof(T) == 4)
+    return std::is_signed_v<T> ? ncclInt32 : ncclUint32;
+  else
+    return std::is_signed_v<T> ? ncclInt64 : ncclUint64;
+}
+
+/// What NCCL calls a reduction, before it is finished; ncclNumOps for one that it lacks. A mean is a sum that is divided:
+/// ncclAvg divides what it adds, which rounds in other places.
+template <class Op>
+[[nodiscard]] constexpr ncclRedOp_t operation_of() {
+  if constexpr (std::same_as<Op, Sum> || std::same_as<Op, Mean>)
+    return ncclSum;
+  else if constexpr (std::same_as<Op, Min>)
+    return ncclMin;
+  else if constexpr (std::same_as<Op, Max>)
+    return ncclMax;
+  else if constexpr (std::same_as<Op, Prod>)
+    return ncclProd;
+  else
+    return ncclNumOps;
+}
+template <class Op>
+inline constexpr bool is_extremum = std::same_as<Op, Min> || std::same_as<Op, Max>;
+}  // namespace detail
+
+/// Whether NCCL reduces elements of type T by `Op`.
+template <class T, class Op>
+inline constexpr bool reduces = detail::type_of<T>() != ncclNumTypes&& detail::operation_of<Op>() != ncclNumOps;
+
+/// Refuses, in a sentence, what NCCL does not reduce; says whether it does.
+template <class T, class Op>
+[[nodiscard]] constexpr bool require_reduction() {
+  constexpr bool has_type = detail::type_of<T>() != ncclNumTypes;
+  static_assert(
+      has_type,
+      "NCCL reduces no bool and no 16-bit integers: use Mirrored<DirectAllReduce, Cuda>, or another element type");
+  constexpr bool has_operation = detail::operation_of<Op>() != ncclNumOps;
+  static_assert(
+      !has_type || has_operation,
+      "NCCL reduces by dist::sum, dist::mean, dist::min, dist::max and dist::prod: for a bitwise reduction or "
+      "one of your own use Mirrored<DirectAllReduce, Cuda>");
+  return has_type && has_operation;
+}
+
+/// The order of floating-point numbers as one of integers, by which NCCL finds the extremum that dist::min and dist::max
+/// mean: NCCL's own leaves NaN out, and takes either zero. NaN is beyond all numbers, -0 below +0. 16-bit numbers have the
+/// keys of floats.
+template <Floating T, class Op>
+struct Key {
+  using Wide = Accumulator<T>;
+  using Type = std::conditional_t<sizeof(Wide) == 4, std::int32_t, std::int64_t>;
+
+  static constexpr Type highest = static_cast<Type>(~std::make_unsigned_t<Type>{0} >> 1);
+  static constexpr Type of_nan = std::same_as<Op, Max> ? highest : -highest - 1;
+
+  [[nodiscard]] DIST_HD static constexpr Type of(T number) {
+    const auto wide = static_cast<Wide>(number);
+    if (!(wide == wide)) return of_nan;
+    const Type bits = ::dist::detail::bits_as<Type>(wide);
+    return bits >= 0 ? bits : bits ^ highest;
+  }
+  [[nodiscard]] DIST_HD static constexpr T number(Type key) {
+    if (key == of_nan) return static_cast<T>(::dist::detail::quiet_nan<Wide>);
+    return static_cast<T>(::dist::detail::bits_as<Wide>(key >= 0 ? key : key ^ highest));
+  }
+};
+
+}  // namespace dist::nccl

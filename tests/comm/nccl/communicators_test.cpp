@@ -1,0 +1,202 @@
+// What replicas do where NCCL, a GPU or another replica fails: typed errors in time, and nothing is left or touched again.
+#include <dist/comm/nccl/communicators.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/comm/nccl/nccl_all_reduce.cuh>
+#include <dist/core/shape.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <support/fake_cuda/handles.hpp>
+#include <support/fake_cuda/machines.hpp>
+#include <support/fake_nccl/machine.hpp>
+#include <support/what_throws.hpp>
+
+using std::chrono::milliseconds;
+
+namespace {
+
+using Strategy = dist::Mirrored<dist::NcclAllReduce>;
+
+struct Descend {
+  DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
+};
+
+void start_gpus(int polls = 0, fake_cuda::Schedule schedule = fake_cuda::Schedule::eager) {
+  fake_cuda::Options gpus;
+  gpus.devices = 2;
+  gpus.schedule = schedule;
+  gpus.patience_ms = 20'000;
+  fake_cuda::restart(gpus);
+  fake_nccl::restart({.polls = polls});
+}
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// All that replicas call NCCL for. 64 elements are as many for each of two, 40 are not.
+void train(Strategy& strategy) {
+  const auto values = strategy.buffer<float>(dist::Shape{64});
+  const auto weights = strategy.buffer<float>(dist::Shape{64});
+  strategy.run([&](auto& replica) {
+    const auto mine = values.component(replica);
+    const auto weight = weights.component(replica);
+    replica.queue().fill(mine, 1.0F);
+    replica.queue().fill(weight, 8.0F);
+    for (const std::size_t count : {64U, 40U})
+      replica.reduce_and_apply(dist::sum, mine.first(count), weight.first(count), Descend{});
+    replica.all_reduce(dist::sum, mine);
+    replica.broadcast(weight, 1);
+    replica.queue().wait();
+  });
+}
+
+/// The error that stopped `use`, of whichever replica.
+template <class Use>
+std::optional<dist::NcclError> failure_of(Use&& use) {
+  try {
+    try {
+      use();
+    } catch (const dist::ReplicaError& error) {
+      std::rethrow_exception(error.cause());
+    }
+  } catch (const dist::NcclError& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("replicas train while NCCL is in progress for a while after every call") {
+  for (const int polls : {0, 1, 5})
+    for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random}) {
+      start_gpus(polls, schedule);
+      {
+        Strategy strategy{2};
+        train(strategy);
+        CHECK(fake_nccl::live_communicators() == 2);
+      }
+      CHECK(fake_nccl::live_communicators() == 0);
+      CHECK(fake_nccl::calls("ncclCommFinalize") == 2);
+      CHECK(fake_nccl::calls("ncclCommDestroy") == 2);
+      CHECK(fake_nccl::calls("ncclCommAbort") == 0);
+    }
+}
+
+TEST_CASE("every failure of every call is an NcclError that names it, and no communicator is left") {
+  constexpr std::array calls{"ncclGetVersion",         "ncclGetUniqueId",       "ncclGroupStart", "ncclGroupEnd",
+                             "ncclCommInitRankConfig", "ncclCommGetAsyncError", "ncclAllReduce",  "ncclReduce",
+                             "ncclReduceScatter",      "ncclAllGather",         "ncclBroadcast",  "ncclCommFinalize"};
+  constexpr std::array codes{ncclUnhandledCudaError, ncclSystemError,  ncclInternalError,
+                             ncclInvalidArgument,    ncclInvalidUsage, ncclRemoteError};
+  for (const int polls : {0, 2})
+    for (const std::string_view function : calls)
+      for (const int nth : {1, 2, 5}) {
+        const ncclResult_t code = codes[(static_cast<std::size_t>(nth) + function.size()) % codes.size()];
+        CAPTURE(function);
+        CAPTURE(nth);
+        CAPTURE(polls);
+        start_gpus(polls);
+        fake_nccl::fail_call(function, code, nth);
+        const auto failure = failure_of([] {
+          Strategy strategy{2};
+          train(strategy);
+          // The destructor has nobody to tell.
+          if (fake_nccl::calls("ncclCommAbort") != 0) throw std::logic_error("aborted without a failure");
+        });
+        const bool came = fake_nccl::calls(function) >= nth;
+        const bool in_destructor = function == "ncclCommFinalize" || (function == "ncclCommGetAsyncError" && !failure);
+        CHECK(failure.has_value() == (came && !in_destructor));
+        if (failure) {
+          CHECK(failure->code() == code);
+          const std::string text = failure->what();
+          CAPTURE(text);
+          CHECK(holds(text, "the test asked for it"));
+          const bool in_group = function.starts_with("ncclGroup");
+          CHECK((in_group || holds(text, function)));
+          if (function != "ncclGetVersion" && function != "ncclGetUniqueId") CHECK(holds(text, "on GPU "));
+        }
+        CHECK(fake_nccl::live_communicators() == 0);
+        CHECK(fake_nccl::open_groups() == 0);
+      }
+}
+
+TEST_CASE("a failure of which NCCL tells later ends the next wait, and the strategy works no more") {
+  for (const int nth : {1, 3}) {
+    start_gpus();
+    Strategy strategy{2};
+    fake_nccl::fail_later(ncclRemoteError, nth);
+    const auto failure = failure_of([&] { train(strategy); });
+    REQUIRE(failure);
+    CHECK(failure->code() == ncclRemoteError);
+    CHECK(holds(failure->what(), "then start all of them again"));
+    CHECK(fake_nccl::live_communicators() == 0);
+    const auto again = failure_of([&] { train(strategy); });
+    REQUIRE(again);
+    CHECK(std::string(again->what()) == failure->what());
+  }
+  start_gpus();
+  Strategy strategy{2};
+  train(strategy);
+}
+
+TEST_CASE("a GPU that does not come ends the wait of the others in time, and nothing waits for it afterwards") {
+  start_gpus();
+  bool may_end = false;
+  {
+    Strategy strategy{dist::MirroredOptions{.replicas = 2, .communication = {.timeout = milliseconds{200}}}};
+    const auto values = strategy.buffer<float>(dist::Shape{64});
+    const std::string late = support::what_throws<dist::ReplicaError>([&] {
+      strategy.run([&](auto& replica) {
+        if (replica.local_index() == 1)
+          fake_cuda::put_for_library(
+              replica.queue().stream().get(), "a kernel that waits", [] {}, [&] { return may_end; });
+        replica.all_reduce(dist::sum, values.component(replica));
+        if (replica.local_index() == 0) replica.queue().wait();
+      });
+    });
+    CHECK(holds(late, "queue 0 of GPU 0"));
+    CHECK(fake_nccl::live_communicators() == 0);
+    CHECK(fake_nccl::calls("ncclCommAbort") == 2);
+    may_end = true;
+  }
+}
+
+TEST_CASE("ranks that do not come to the communicator end the wait for it in time") {
+  start_gpus();
+  ncclUniqueId id{};
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const std::array<int, 1> here{1};
+  const std::string late = support::what_throws<dist::DeadlineExceeded>([&] {
+    const dist::nccl::Communicators alone{here, id, 1, 2, milliseconds{30}};
+  });
+  CHECK(holds(late, "'ncclCommInitRankConfig' of replica 1 on GPU 1"));
+  CHECK(fake_nccl::live_communicators() == 0);
+}
+
+TEST_CASE("the loss of a process with other ranks ends the wait for them at once, and is named") {
+  start_gpus();
+  ncclUniqueId id{};
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  dist::PeerHealth health;
+  health.lose({.rank = 1, .host = "there", .why = "its process 4711 ended"});
+  const std::array<int, 1> here{1};
+  const std::string lost = support::what_throws<dist::Unavailable>(
+      [&] { const dist::nccl::Communicators alone{here, id, 1, 2, milliseconds{20'000}, &health}; });
+  CHECK(holds(lost, "orker 1 on host there is gone (its process 4711 ended)"));
+  CHECK(fake_nccl::live_communicators() == 0);
+}
+
+TEST_CASE("replicas that share a GPU are refused, and the other policy is named (spec H05)") {
+  start_gpus();
+  const std::string shared = support::what_throws<dist::InvalidArgument>([] { Strategy strategy{3}; });
+  CHECK(holds(shared, "Replicas 0 and 2 share /gpu:0"));
+  CHECK(holds(shared, "Mirrored<DirectAllReduce, Cuda>"));
+  CHECK(fake_nccl::calls("ncclCommInitRankConfig") == 0);
+}

@@ -1,0 +1,10 @@
+// The suite of cross-device ops for NcclAllReduce, whose operands lie in memory of GPUs.
+// replicas on GPUs of their own: 1 2 3 4
+#include <dist/comm/nccl/nccl_all_reduce.cuh>
+
+#define DIST_TEST_FEW_ELEMENTS
+#include <conformance/cross_device_ops.hpp>
+
+using Gpus = conformance::OnDevices<dist::NcclAllReduce, dist::Cuda>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Gpus);

@@ -1,0 +1,204 @@
+// The NCCL of the tests itself: what it computes, and what it refuses.
+#include "../fake_cuda/gpu.hpp"
+
+#include <nccl.h>
+
+#include <cstddef>
+#include <string>
+
+#include <support/fake_nccl/machine.hpp>
+#include <support/stderr_of.hpp>
+
+using testing::stderr_of;
+
+namespace {
+
+/// Two ranks on two GPUs, with four numbers each: 1 2 3 4 and 10 20 30 40.
+struct Setting {
+  explicit Setting(int polls = 0, fake_cuda::Schedule schedule = fake_cuda::Schedule::lazy, bool joins = true) {
+    fake_cuda::Options gpus;
+    gpus.devices = 2;
+    gpus.schedule = schedule;
+    gpus.patience_ms = 50;
+    fake_cuda::restart(gpus);
+    fake_nccl::restart({.polls = polls});
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank) {
+      streams[rank] = gpu::stream(rank);
+      values[rank] = gpu::memory<float>(4, rank);
+      float* const host = gpu::pinned<float>(4);
+      for (int i = 0; i < 4; ++i) host[i] = static_cast<float>((i + 1) * (rank == 0 ? 1 : 10));
+      gpu::copy(values[rank], host, 4, streams[rank]);
+    }
+    if (!joins) return;
+    REQUIRE(ncclGroupStart() == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank) static_cast<void>(join(rank, rank));
+    REQUIRE(ncclGroupEnd() == ncclInProgress);
+    for (ncclComm_t comm : comms) settle(comm);
+  }
+
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() {
+    fake_nccl::restart();
+    fake_cuda::restart({});
+  }
+
+  ncclResult_t join(int rank, int device) {
+    static_cast<void>(cudaSetDevice(device));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return ncclCommInitRankConfig(&comms[rank], 2, id, rank, &config);
+  }
+  static ncclResult_t state(ncclComm_t comm) {
+    ncclResult_t now = ncclSuccess;
+    REQUIRE(ncclCommGetAsyncError(comm, &now) == ncclSuccess);
+    return now;
+  }
+  static void settle(ncclComm_t comm) {
+    while (state(comm) == ncclInProgress) {
+    }
+  }
+  ncclResult_t sum(int rank, std::size_t count = 4) const {
+    return ncclAllReduce(values[rank], values[rank], count, ncclFloat32, ncclSum, comms[rank], streams[rank]);
+  }
+  ncclResult_t sum_of_both() const {
+    static_cast<void>(ncclGroupStart());
+    static_cast<void>(sum(0));
+    static_cast<void>(sum(1));
+    return ncclGroupEnd();
+  }
+
+  ncclUniqueId id{};
+  ncclComm_t comms[2]{};
+  cudaStream_t streams[2]{};
+  float* values[2]{};
+};
+
+}  // namespace
+
+TEST_CASE("collectives of a group, in every schedule") {
+  for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random}) {
+    const Setting set{0, schedule};
+    REQUIRE(set.sum_of_both() == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank)
+      for (int i = 0; i < 4; ++i) CHECK(gpu::value(set.values[rank] + i, set.streams[rank]) == 11 * (i + 1));
+    // Each has two of four: the second halves, 33 and 44, doubled, come to rank 1.
+    REQUIRE(ncclGroupStart() == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank)
+      REQUIRE(ncclReduceScatter(set.values[rank], set.values[rank], 2, ncclFloat32, ncclSum, set.comms[rank],
+                                set.streams[rank]) == ncclSuccess);
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    CHECK(gpu::value(set.values[0] + 1, set.streams[0]) == 44);
+    CHECK(gpu::value(set.values[1], set.streams[1]) == 66);
+    REQUIRE(ncclGroupStart() == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank)
+      REQUIRE(ncclAllGather(set.values[rank] + rank, set.values[rank] + 2, 1, ncclFloat32, set.comms[rank],
+                            set.streams[rank]) == ncclSuccess);
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    CHECK(gpu::value(set.values[0] + 3, set.streams[0]) == 88);
+    CHECK(gpu::value(set.values[1] + 2, set.streams[1]) == 22);
+    REQUIRE(ncclGroupStart() == ncclSuccess);
+    for (int rank = 0; rank < 2; ++rank)
+      REQUIRE(ncclReduce(set.values[rank] + 3, set.values[rank], 1, ncclFloat32, ncclMax, 1, set.comms[rank],
+                         set.streams[rank]) == ncclSuccess);
+    REQUIRE(ncclGroupEnd() == ncclSuccess);
+    CHECK(gpu::value(set.values[0], set.streams[0]) == 22);
+    CHECK(gpu::value(set.values[1], set.streams[1]) == 88);
+    for (const ncclComm_t comm : set.comms) {
+      REQUIRE(ncclCommFinalize(comm) == ncclInProgress);
+      Setting::settle(comm);
+    }
+    for (const ncclComm_t comm : set.comms) REQUIRE(ncclCommDestroy(comm) == ncclSuccess);
+    CHECK(fake_nccl::live_communicators() == 0);
+  }
+}
+
+TEST_CASE("what a call in progress puts on a stream comes there when it has been asked often enough") {
+  const Setting set{2, fake_cuda::Schedule::eager};
+  CHECK(set.sum_of_both() == ncclInProgress);
+  CHECK(gpu::value(set.values[0], set.streams[0]) == 1);
+  for (const ncclComm_t comm : set.comms) {
+    CHECK(Setting::state(comm) == ncclInProgress);
+    CHECK(Setting::state(comm) == ncclSuccess);
+  }
+  CHECK(gpu::value(set.values[0], set.streams[0]) == 11);
+}
+
+TEST_CASE("an abort ends what waits, without a result") {
+  const Setting set;
+  REQUIRE(set.sum(0) == ncclSuccess);
+  for (const ncclComm_t comm : set.comms) REQUIRE(ncclCommAbort(comm) == ncclSuccess);
+  gpu::synchronize(set.streams[0]);
+  CHECK(gpu::value(set.values[0], set.streams[0]) != 11);
+}
+
+TEST_CASE("a GPU with two ranks is refused as NCCL refuses it, and failures come when they were asked for") {
+  Setting set{0, fake_cuda::Schedule::lazy, false};
+  CHECK(set.join(0, 1) == ncclInProgress);
+  CHECK(Setting::state(set.comms[0]) == ncclInProgress);
+  CHECK(set.join(1, 1) == ncclInProgress);
+  CHECK(Setting::state(set.comms[0]) == ncclInvalidUsage);
+  CHECK(std::string(ncclGetLastError(set.comms[0])) == "Duplicate GPU detected");
+  const Setting other;
+  fake_nccl::fail_call("ncclAllReduce", ncclSystemError, 2);
+  CHECK(other.sum(0) == ncclSuccess);
+  CHECK(other.sum(0) == ncclSystemError);
+  CHECK(fake_nccl::calls("ncclAllReduce") == 2);
+  CHECK(ncclGroupEnd() == ncclInvalidUsage);
+}
+
+TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
+  const Setting set;
+  const auto refuses = [](auto&& call, const char* sentence) {
+    CAPTURE(sentence);
+    const auto ending = stderr_of([&] { static_cast<void>(call()); });
+    CHECK(ending.says(sentence));
+    CHECK(ending.aborted);
+  };
+  refuses([&] { return set.sum(0), set.sum(1); }, "one thread calls for several ranks outside a group");
+  refuses([&] { return set.sum(0), cudaStreamSynchronize(set.streams[0]); }, "deadlock");
+  refuses(
+      [&] {
+        static_cast<void>(ncclGroupStart());
+        static_cast<void>(set.sum(0, 4));
+        static_cast<void>(set.sum(1, 3));
+        return ncclGroupEnd();
+      },
+      "ranks 0 and 1 make different calls: ncclAllReduce of 4, ncclAllReduce of 3");
+  refuses([&] { return set.sum(0, 5); }, "sends, 20 bytes, is not in one allocation of GPU 0");
+  refuses(
+      [&] {
+        return ncclAllReduce(set.values[1], set.values[0], 4, ncclFloat32, ncclSum, set.comms[0], set.streams[0]);
+      },
+      "is not in one allocation of GPU 0");
+  refuses(
+      [&] {
+        return ncclAllReduce(set.values[0], set.values[0], 4, ncclFloat32, ncclSum, set.comms[0], set.streams[1]);
+      },
+      "on a stream of another GPU");
+  refuses(
+      [&] {
+        return ncclAllReduce(set.values[0], set.values[0], 4, ncclFloat32, ncclAvg, set.comms[0], set.streams[0]);
+      },
+      "which divides what it adds");
+  refuses([&] { return ncclCommAbort(set.comms[0]), set.sum(0); }, "destroyed, or aborted");
+  refuses([&] { return ncclCommAbort(set.comms[0]), ncclCommAbort(set.comms[0]); }, "destroyed, or aborted");
+  refuses([&] { return ncclCommDestroy(set.comms[0]); }, "is not finalized");
+  refuses([&] { return ncclCommFinalize(set.comms[0]), set.sum(0); }, "is in progress");
+  refuses(
+      [&] {
+        fake_nccl::restart();
+        ncclComm_t made = nullptr;
+        return ncclCommInitRankConfig(&made, 1, {}, 0, nullptr);
+      },
+      "a communicator that blocks");
+  refuses(
+      [&] {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        ncclComm_t made = nullptr;
+        return ncclCommInitRankConfig(&made, 1, {}, 0, &config);
+      },
+      "an id that ncclGetUniqueId did not make");
+}

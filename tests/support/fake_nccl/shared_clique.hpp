@@ -1,0 +1,84 @@
+// Ranks of a communicator in several processes of this machine.
+#pragma once
+
+#include <nccl.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace fake_nccl {
+
+/// What a rank calls, as the others compare it.
+struct SharedCall {
+  std::int64_t kind = 0, count = 0, type = 0, op = 0, root = 0;
+  friend bool operator==(const SharedCall&, const SharedCall&) = default;
+};
+
+/// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives. It has no name
+/// that could stay behind, and no locks that a killed process could hold: each rank writes to its own part, which others
+/// read once its counter says so.
+class SharedClique {
+ public:
+  static constexpr std::size_t most_ranks = 16;
+  static constexpr std::size_t most_bytes = std::size_t{8} << 20;  // that a rank brings
+
+  SharedClique();
+  /// That of the process that made `id`.
+  explicit SharedClique(const ncclUniqueId& id);
+  SharedClique(const SharedClique&) = delete;
+  SharedClique& operator=(const SharedClique&) = delete;
+  ~SharedClique();
+
+  /// The id by which it is found: of process `maker(id)`.
+  [[nodiscard]] ncclUniqueId id() const;
+  [[nodiscard]] static std::uint64_t maker(const ncclUniqueId& id);
+  [[nodiscard]] static bool is_own(const ncclUniqueId& id);
+
+  /// A rank comes with a GPU: what NCCL tells GPUs apart by, in a number. Returns false where the rank has come before, or
+  /// another number of ranks.
+  [[nodiscard]] bool come(std::size_t rank, std::size_t ranks, std::uint64_t gpu);
+  [[nodiscard]] bool have_all_come() const;
+  [[nodiscard]] bool has_gpu_twice() const;
+
+  /// Whether the rank may bring something to collective `number`: all have taken what it brought to the last but one.
+  [[nodiscard]] bool may_bring(std::uint64_t number) const;
+  void bring(std::size_t rank, std::uint64_t number, const SharedCall& call, std::span<const std::byte> values);
+  [[nodiscard]] bool have_all_brought(std::uint64_t number) const;
+  [[nodiscard]] const SharedCall& call_of(std::size_t rank, std::uint64_t number) const;
+  [[nodiscard]] std::span<const std::byte> brought_by(std::size_t rank, std::uint64_t number) const;
+  /// The rank needs nothing more of collective `number`.
+  void take(std::size_t rank, std::uint64_t number);
+
+  void abort();
+  [[nodiscard]] bool is_aborted() const;
+
+ private:
+  struct Brought {
+    SharedCall call;
+    std::uint64_t bytes;
+  };
+  struct alignas(64) Rank {
+    std::atomic<std::uint64_t> gpu;  // and 1; 0 where it has not come
+    std::atomic<std::uint64_t> brought;
+    std::atomic<std::uint64_t> taken;
+    Brought last[2];
+  };
+  struct Header {
+    std::atomic<std::uint64_t> ranks;
+    std::atomic<std::uint64_t> is_aborted;
+    Rank of[most_ranks];
+  };
+  static constexpr std::size_t bytes = sizeof(Header) + 2 * most_ranks * most_bytes;
+
+  void map();
+  [[nodiscard]] std::byte* values(std::size_t rank, std::uint64_t number) const;
+
+  int file_ = -1;
+  Header* header_ = nullptr;
+};
+
+}  // namespace fake_nccl
