@@ -111,6 +111,10 @@ inline void note(std::string& wrong, std::size_t mistakes, std::string_view oper
   if (mistakes > 0) wrong += dist::text(operation, " of ", count, " ", type, ": ", mistakes, " are wrong; ");
 }
 
+/// Whether a replica's collectives reduce memory of its device so. A policy that does not reduce everything says what.
+template <class Collectives, class T, class Op>
+concept SaysNot = !Collectives::template reduces<T, Op>;
+
 /// One reduction after the other, in one run.
 template <class T, class S, class... AllOps>
 void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
@@ -119,12 +123,14 @@ void check_all_reduces(S& strategy, std::size_t count, AllOps... ops) {
     std::string wrong_here;
     dist::Tensor<T> values(dist::Shape{count});
     const auto reduce = [&]<class Op>(Op op) {
-      for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
-      operands.with(replica, values.elements(), [&](auto span) { replica.collectives().all_reduce(op, span); });
-      std::size_t mistakes = 0;
-      for (std::size_t i = 0; i < count; ++i)
-        mistakes += values[i] != expected_reduction<T, Op>(replica.num_replicas_in_sync(), i);
-      note(wrong_here, mistakes, Op::name, dist::dtype_name<T>, count);
+      if constexpr (!SaysNot<std::remove_cvref_t<decltype(replica.collectives())>, T, Op>) {
+        for (std::size_t i = 0; i < count; ++i) values[i] = element<T>(replica.replica_id().index(), i);
+        operands.with(replica, values.elements(), [&](auto span) { replica.collectives().all_reduce(op, span); });
+        std::size_t mistakes = 0;
+        for (std::size_t i = 0; i < count; ++i)
+          mistakes += values[i] != expected_reduction<T, Op>(replica.num_replicas_in_sync(), i);
+        note(wrong_here, mistakes, Op::name, dist::dtype_name<T>, count);
+      }
     };
     (reduce(ops), ...);
     return wrong_here;
@@ -698,8 +704,10 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       check_all_operations<std::int32_t>(strategy);
       if constexpr (!has_workers<Subject>) {  // process_collectives.hpp tries the others between processes
         check_all_operations<double>(strategy);
-        check_all_operations<std::int64_t>(strategy);
-        check_all_operations<std::uint8_t>(strategy);
+        if constexpr (support::every_type) {
+          check_all_operations<std::int64_t>(strategy);
+          check_all_operations<std::uint8_t>(strategy);
+        }
       }
     }
     for (const std::size_t replicas : Groups::even_sizes) {
@@ -870,7 +878,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
   }
   if constexpr (!Strategy::Device::Place::host_accessible) {
     SUBCASE("replicas that disagree about memory of devices, or fail, leave the group usable") {
-      Strategy strategy{Groups::several[0]};
+      Strategy strategy{Groups::several[1]};
       check_failures_on_devices(strategy);
     }
   }

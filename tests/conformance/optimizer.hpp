@@ -158,8 +158,7 @@ bool mirrored(S& strategy, TwoLayers<S>& net) {
     if (weights_of(strategy, net, local) != first) return false;
   if constexpr (has_workers<S>) {
     const auto equal = strategy.run([&](auto& replica) {
-      const auto mine = net.weights.component(replica);
-      std::vector<double> least(mine.begin(), mine.end()), most = least;
+      std::vector<double> least = first, most = first;
       replica.all_reduce(dist::min, std::span<double>{least});
       replica.all_reduce(dist::max, std::span<double>{most});
       return least == most;

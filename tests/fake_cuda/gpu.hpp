@@ -37,6 +37,17 @@ T* pinned(std::size_t count) {
   REQUIRE(cudaMallocHost(&first, count * sizeof(T)) == cudaSuccess);
   return static_cast<T*>(first);
 }
+/// Pinned memory that kernels reach: of all GPUs, or of those of `device`.
+template <class T>
+T* mapped(std::size_t count, bool is_portable = true, int device = 0) {
+  void *first = nullptr, *on_devices = nullptr;
+  REQUIRE(cudaSetDevice(device) == cudaSuccess);
+  const unsigned portable = is_portable ? cudaHostAllocPortable : 0;
+  REQUIRE(cudaHostAlloc(&first, count * sizeof(T), cudaHostAllocMapped | portable) == cudaSuccess);
+  REQUIRE(cudaHostGetDevicePointer(&on_devices, first, 0) == cudaSuccess);
+  REQUIRE(on_devices == first);  // unified addresses
+  return static_cast<T*>(first);
+}
 
 template <class T>
 void copy(T* to, const T* from, std::size_t count, cudaStream_t stream) {

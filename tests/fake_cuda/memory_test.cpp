@@ -1,6 +1,7 @@
 #include "gpu.hpp"
 
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,66 @@ TEST_CASE("asynchronous copies take pinned memory and memory of GPUs") {
           static_cast<void>(cudaMemsetAsync(memory, 0, 401, stream));
         }).says("cudaMemsetAsync of 401 bytes of memory of GPU 0"));
   CHECK(stderr_of([&] { static_cast<void>(cudaFreeHost(host + 1)); }).says("cudaFreeHost of what is not allocated"));
+}
+
+TEST_CASE("kernels reach memory of the host that is mapped for their GPU, and no other") {
+  fake_cuda::restart(gpus(2));
+  int* const shared = gpu::mapped<int>(100);
+  run_set(0, shared, 50);
+  run_set(1, shared + 50, 50);
+  for (int i = 0; i < 100; ++i) CHECK(shared[i] == 7);
+  int* const of_one = gpu::mapped<int>(100, false, 1);
+  run_set(1, of_one, 100);
+  int* const pinned = gpu::pinned<int>(100);
+  CHECK(stderr_of([&] { run_set(0, of_one, 100); }).says("pinned memory of the host that is not mapped for GPU 0"));
+  CHECK(stderr_of([&] { run_set(0, pinned, 100); }).says("pinned memory of the host that is not mapped for GPU 0"));
+  void* nowhere = nullptr;
+  CHECK(cudaHostGetDevicePointer(&nowhere, pinned, 0) == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  cudaPointerAttributes attributes{};
+  REQUIRE(cudaPointerGetAttributes(&attributes, shared + 3) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeHost);
+  CHECK(attributes.hostPointer == shared + 3);
+  REQUIRE(cudaPointerGetAttributes(&attributes, gpu::memory<int>(1, 1)) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeDevice);
+  CHECK(attributes.device == 1);
+  REQUIRE(cudaPointerGetAttributes(&attributes, &attributes) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeUnregistered);
+}
+
+TEST_CASE("the runtime copies between the host's memory and that of GPUs, not within the host's") {
+  fake_cuda::restart(gpus(1));
+  const cudaStream_t stream = gpu::stream();
+  int* const shared = gpu::mapped<int>(10);
+  int* const pinned = gpu::pinned<int>(10);
+  int* const memory = gpu::memory<int>(10);
+  gpu::copy(memory, shared, 10, stream);
+  gpu::copy(shared, memory, 10, stream);
+  CHECK(
+      stderr_of([&] { gpu::copy(pinned, shared, 10, stream); }).says("within memory of the host, for which the host"));
+  gpu::synchronize(stream);
+}
+
+TEST_CASE("the host and kernels use mapped memory in an order, or race") {
+  for (const bool waits : {true, false})
+    for (const fake_cuda::Schedule schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
+      const auto ending = stderr_of([&] {
+        fake_cuda::Options machine = gpus(1);
+        machine.schedule = schedule;
+        fake_cuda::restart(machine);
+        const cudaStream_t stream = gpu::stream();
+        int* const shared = gpu::mapped<int>(1);
+        *shared = 1;
+        gpu::launch(stream, dim3{1}, dim3{1}, &gpu::set<int>, shared, std::size_t{1}, 7);
+        if (waits) gpu::synchronize(stream);
+        if (*shared != 7) std::fputs("old value\n", stderr);
+        fake_cuda::restart({});
+      });
+#ifdef DIST_TEST_THREAD_SANITIZER
+      CHECK(ending.says("WARNING: ThreadSanitizer: data race") == !waits);
+#endif
+      CHECK(ending.says("old value") == (!waits && schedule == fake_cuda::Schedule::lazy));
+    }
 }
 
 TEST_CASE("a GPU has so much memory, and no more") {

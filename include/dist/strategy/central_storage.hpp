@@ -1,13 +1,16 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/device/device.hpp>
 #include <dist/strategy/one_process.hpp>
 #include <dist/strategy/strategy_of.hpp>
 #include <dist/strategy/thread_replicas.hpp>
@@ -17,18 +20,44 @@ namespace dist {
 
 using CentralStorageOptions = ThreadedOptions;
 
+namespace detail {
+
+/// In <dist/comm/direct/direct_collectives.hpp>, which only programs that name such devices pay for.
+template <class DeviceType>
+struct DirectOps;
+
+/// Refuses, in a sentence, devices that have no memory in common: `Replicas` are then on others that have.
+template <class Parameters, class Replicas>
+struct CentralDevices {
+  static constexpr bool is_of_host = Parameters::Place::host_accessible;
+  static_assert(is_of_host,
+                "CentralStorage keeps one copy in the host's memory: name the host's devices first, as in "
+                "CentralStorage<Cpu, Cuda>, or use Mirrored");
+  static constexpr bool share_host = std::same_as<Parameters, Replicas>;
+  static constexpr bool is_reached = share_host || ReachesHostMemory<Replicas>;
+  static_assert(is_reached,
+                "CentralStorage keeps one copy in the host's memory, which these devices do not reach: use Mirrored");
+
+  using Checked = std::conditional_t<is_of_host && is_reached, Replicas, Cpu>;
+  using Ops = std::conditional_t<Checked::Place::host_accessible, SharedMemoryAllReduce, DirectOps<Checked>>;
+  using Part = ThreadReplicas<Ops, Checked>;
+};
+
+}  // namespace detail
+
 /// Synchronous training on several devices of one process with one copy of every variable, in the host's memory, that
 /// all replicas read (spec A18). Takes less memory than Mirrored, and an update writes each element once.
 ///
+/// `CentralStorage<Cpu, Cuda>` has its replicas on GPUs, whose kernels read and write the one copy in place: it lies in
+/// pinned memory that is mapped for all of them. Gradients and activations lie in the GPUs' own memory. Up to 8 replicas.
+/// Needs <dist/comm/cuda/direct_all_reduce.cuh>.
+///
 /// A write in a replica function is aggregated and applied once, so a variable that is written there needs an
 /// aggregation (spec A19). Reading gives the one value in every context: OnRead means nothing here (spec G45).
-template <class DeviceType>
-class CentralStorage : public StrategyOf<CentralStorage<DeviceType>, ThreadReplicas<SharedMemoryAllReduce, DeviceType>,
+template <class ParameterDevice, class ReplicaDevice = ParameterDevice>
+class CentralStorage : public StrategyOf<CentralStorage<ParameterDevice, ReplicaDevice>,
+                                         typename detail::CentralDevices<ParameterDevice, ReplicaDevice>::Part,
                                          OneProcess, CentralStore> {
-  static constexpr bool is_reached = DeviceType::Place::host_accessible;
-  static_assert(is_reached,
-                "CentralStorage keeps one copy in the host's memory, which these devices do not share: use Mirrored");
-
  public:
   /// One replica on each device that this process may use. For all of them: throws InvalidArgument for devices or
   /// replicas that cannot be, OutOfMemory when the system gives no threads or addresses for them.
@@ -41,8 +70,9 @@ class CentralStorage : public StrategyOf<CentralStorage<DeviceType>, ThreadRepli
 
   /// "CentralStorage<Cpu>: 2 replicas on /cpu:0 /cpu:1, one copy of every variable"
   [[nodiscard]] std::string describe() const {
-    return text("CentralStorage<", DeviceType::name, ">: ", this->replicas_part().describe(),
-                ", one copy of every variable");
+    std::string devices{ParameterDevice::name};
+    if constexpr (!std::same_as<ParameterDevice, ReplicaDevice>) devices += text(", ", ReplicaDevice::name);
+    return text("CentralStorage<", devices, ">: ", this->replicas_part().describe(), ", one copy of every variable");
   }
 };
 

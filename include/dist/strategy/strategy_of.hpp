@@ -37,6 +37,7 @@
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/make_variable.hpp>
 #include <dist/strategy/reduce.hpp>
+#include <dist/strategy/shared_copy_order.hpp>
 #include <dist/strategy/update.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
@@ -85,6 +86,9 @@ template <class Derived, class ReplicasPart, class WorkersPart, Store StorePart>
 class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_threads> {
   using Scope = CrossReplicaContext<Derived>;
   struct NoMemory {};
+  using CopyOrder =
+      std::conditional_t<StorePart::shared && !ReplicasPart::Device::Place::host_accessible,
+                         detail::SharedCopyOrder<typename ReplicasPart::Device>, detail::NoSharedCopyOrder>;
   struct HostArenas {
     std::shared_ptr<Cpu::Memory> of_variables;
     std::shared_ptr<Cpu::Memory> of_buffers;
@@ -111,10 +115,12 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   /// While it lives, replica 0's thread is outside replica functions although a run is going on: it merges a call.
   class Merging {
    public:
-    explicit Merging(const Derived& strategy) noexcept : guard_({.strategy = &strategy, .is_merging = true}) {}
+    explicit Merging(const Derived& strategy)
+        : guard_({.strategy = &strategy, .is_merging = true}), others_(strategy.StrategyOf::order_) {}
 
    private:
     detail::RunGuard guard_;
+    [[no_unique_address]] detail::ReplicasAtRest<CopyOrder> others_;
   };
 
   [[nodiscard]] constexpr std::size_t first_local_replica() const noexcept {
@@ -159,7 +165,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     if constexpr (detail::require_replica_function<Fn, Context, Args...>()) {
       const auto call = [&]([[maybe_unused]] std::size_t replica, const auto& of_process, const auto& queue)
                             DIST_INLINE_LAMBDA -> decltype(auto) {
-        Context context{derived(), workers_.join(of_process), queue};
+        Context context{derived(), workers_.join(of_process, queue, joint_), queue};
         return fn(context, select_replica(replica, args)...);
       };
       using Returned = std::decay_t<decltype(call(std::size_t{0}, std::declval<const typename Replicas::Collectives&>(),
@@ -423,7 +429,10 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   /// OutOfMemory where the system gives no threads or addresses for the replicas.
   template <class... OfWorkers>
   explicit StrategyOf(const ReplicaOptions& options, OfWorkers&&... of_workers)
-      : workers_(std::forward<OfWorkers>(of_workers)...), replicas_(workers_.adjusted(options)) {
+      : workers_(std::forward<OfWorkers>(of_workers)...),
+        replicas_(workers_.adjusted(options)),
+        joint_(workers_, replicas_),
+        order_(replicas_.queues(), replicas_.size()) {
     if constexpr (has_peers) {
       workers_.admit(replicas_.size());
       replicas_.set_ids(first_local_replica(), this->num_replicas_in_sync());
@@ -432,8 +441,10 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     replica_memory_ = workers_.template memory<Memory>(devices);
     if constexpr (!Store::shared)
       memory_ = replica_memory_;
-    else
+    else if constexpr (Device::Place::host_accessible)
       memory_ = workers_.template memory<Memory>(std::span<const std::size_t>{devices}.first(Store::copies(size())));
+    else
+      memory_ = Memory::on_host(devices);
   }
   ~StrategyOf() = default;
 
@@ -503,6 +514,7 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       if (detail::run_here.strategy != &derived()) place.emplace(workers(), kind);
     }
     try {
+      const detail::ReplicasAtWork<CopyOrder> at_work{order_};
       replicas_.run(&derived(), call);
     } catch (const std::exception& error) {
       const auto* const in_replica = dynamic_cast<const ReplicaError*>(&error);
@@ -537,6 +549,8 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
   const void* made_in_ = detail::run_here.strategy;
   [[no_unique_address]] Workers workers_;  // before the replicas, whose options depend on them
   [[no_unique_address]] Replicas replicas_;
+  [[no_unique_address]] typename Workers::Joint joint_;
+  [[no_unique_address]] mutable CopyOrder order_;
   std::shared_ptr<Memory> memory_;
   std::shared_ptr<Memory> replica_memory_;
   [[no_unique_address]] std::conditional_t<std::same_as<HostDevice, Device>, NoMemory, HostArenas> host_memory_;

@@ -48,7 +48,7 @@ void copy_and_wait(const Q& queue, From from, To to) {
   queue.wait();
 }
 
-/// The copy of a replica as the host reads and writes it: the copy itself, or what it held when this was made.
+/// The copy of a replica as the host reads it: the copy itself, or what it held when this was made.
 template <class Variable, InReplica Context>
 class HostCopy {
   using T = typename Variable::Element;
@@ -64,10 +64,6 @@ class HostCopy {
       return copy_;
     else
       return {staged_.data(), staged_.size()};
-  }
-  /// Lets the copy have what was written.
-  void give_back() {
-    if constexpr (!is_here) copy_and_wait(queue_, elements(), copy_);
   }
 
  private:

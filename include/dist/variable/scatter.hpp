@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/context/cross_replica_context.hpp>
@@ -116,19 +117,28 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
       return scatter_slices(variable, replica, of_its_own.view(), update);
     }
     with_slices_of_all(replica.collectives(), slices, [&](std::size_t members, const auto& slices_of) {
-      // Rows may be named twice, so that one reader of a copy changes all of it.
-      StoreOf<Context>::share_out(replica, 1, [&](IndexRange copies) {
-        if (copies.size() == 0) return;
-        const auto copy = variable.component(replica);
-        const auto queue = variable.queue(replica);
-        if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
-          update_rows(queue, copy, slices_of(0), update);
-        } else {
-          const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
-          for (std::size_t rank = 0; rank < members; ++rank)
-            update_rows(queue, copy, slices_of(rank), update_aggregated);
-        }
-      });
+      const auto write = [&](const auto& given_by) {
+        // Rows may be named twice, so that one reader of a copy changes all of it.
+        StoreOf<Context>::share_out(replica, 1, [&](IndexRange copies) {
+          if (copies.size() == 0) return;
+          const auto copy = variable.component(replica);
+          const auto queue = variable.queue(replica);
+          if constexpr (std::same_as<Agg, OnlyFirstReplica>) {
+            update_rows(queue, copy, given_by(0), update);
+          } else {
+            const auto update_aggregated = [&](T old, T given) { return update(old, Agg::finish(given, members)); };
+            for (std::size_t rank = 0; rank < members; ++rank)
+              update_rows(queue, copy, given_by(rank), update_aggregated);
+          }
+        });
+      };
+      if constexpr (Variable::View::is_host_accessible) {
+        write(slices_of);
+      } else {  // where queues share a copy the replicas meet first, after which `slices_of` knows nothing
+        std::vector<IndexedSlicesView<T>> of_all;
+        for (std::size_t rank = 0; rank < members; ++rank) of_all.push_back(slices_of(rank));
+        write([&](std::size_t rank) -> const IndexedSlicesView<T>& { return of_all[rank]; });
+      }
     });
   }
 }

@@ -6,10 +6,12 @@
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/mirrored.hpp>
 
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
 #include <support/collectives_of_devices.hpp>
+#include <support/fake_cuda/machine.hpp>
 
 TEST_CASE("collectives of memory of GPUs give the bits of those of the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
@@ -19,5 +21,19 @@ TEST_CASE("collectives of memory of GPUs give the bits of those of the host") {
     const auto reduced = testing::reduce<float, dist::DirectAllReduce, dist::Cuda>(replicas, count);
     CHECK(reduced == expected);
     for (const auto& of_replica : reduced) CHECK(of_replica == reduced[0]);
+  }
+}
+
+TEST_CASE("an all-reduce is one kernel of each replica that has a share, and of few elements one has all") {
+  const std::size_t replicas = conformance::replicas_of_environment();
+  dist::Mirrored<dist::DirectAllReduce, dist::Cuda> strategy{replicas};
+  for (const std::size_t count : {1U, 16U, 1003U}) {
+    CAPTURE(count);
+    const auto values = strategy.buffer<float>({count}, "values");
+    const fake_cuda::Counts before = fake_cuda::counts();
+    strategy.run([&](auto& replica) { replica.all_reduce(dist::sum, values.component(replica)); });
+    const fake_cuda::Counts after = fake_cuda::counts();
+    CHECK(after.kernels - before.kernels == (count <= 16 ? 1 : replicas));
+    CHECK(after.copies == before.copies);
   }
 }

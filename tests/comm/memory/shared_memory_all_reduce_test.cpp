@@ -12,6 +12,8 @@
 #include <dist/device/replica_threads.hpp>
 
 #include <doctest/doctest.h>
+
+#define DIST_TEST_EVERY_TYPE
 #include <conformance/cross_device_ops.hpp>
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::SharedMemoryAllReduce);

@@ -47,10 +47,26 @@ TEST_CASE("too little memory is OutOfMemory, anything else what CUDA says") {
                   "of 1000 "
                   "bytes are free)") == 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
-  fake_cuda::fail_call("cudaMallocHost", cudaErrorMemoryAllocation);
+  fake_cuda::fail_call("cudaHostAlloc", cudaErrorMemoryAllocation);
   CHECK(support::what_throws<dist::OutOfMemory>([] {
           PinnedBuffer{8};
         }).find("No memory of the host for GPUs of 8 bytes") == 0);
   fake_cuda::fail_call("cudaMalloc", cudaErrorLaunchFailure);
   CHECK_THROWS_AS((DeviceBuffer{0, 8}), dist::CudaError);
+}
+
+TEST_CASE("mapped memory of the host is one place, where the host and all GPUs find it") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  {
+    const dist::cuda::MappedBuffer memory{64};
+    memory.data()[8] = std::byte{3};
+    CHECK(dist::cuda::on_host(memory.on_devices() + 8) == memory.data() + 8);
+    const DeviceBuffer other{1, 64};
+    CHECK(dist::cuda::on_host(other.data()) == nullptr);
+  }
+  fake_cuda::fail_call("cudaHostGetDevicePointer", cudaErrorNotSupported);
+  CHECK_THROWS_AS(dist::cuda::MappedBuffer{64}, dist::CudaError);
+  CHECK(fake_cuda::live() == fake_cuda::Live{});
 }

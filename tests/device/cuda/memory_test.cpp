@@ -68,3 +68,26 @@ TEST_CASE("a GPU without room leaves nothing behind") {
   CHECK_THROWS_AS(static_cast<void>(memory.allocate(static_cast<std::size_t>(-1))), dist::OutOfMemory);
   CHECK(memory.allocate(300) == 0);
 }
+
+TEST_CASE("memory on the host is one region, zero at first, which waits for all GPUs when it is given back") {
+  fake_cuda::restart(lazy(2));
+  {
+    const std::array<std::size_t, 2> devices{0, 1};
+    const auto memory = Memory::on_host(devices);
+    CHECK(memory->replicas() == 1);
+    const std::size_t slice = memory->allocate(100);
+    auto* const of_host = static_cast<std::byte*>(dist::cuda::on_host(memory->at(0, slice)));
+    REQUIRE(of_host != nullptr);
+    for (std::size_t i = 0; i < 100; ++i) CHECK(of_host[i] == std::byte{0});
+    CHECK(fake_cuda::live().pinned_allocations == 1);
+    CHECK(fake_cuda::live().device_allocations == 0);
+    const dist::cuda::DeviceBuffer there{1, 100};
+    const Stream stream{1};
+    REQUIRE(cudaMemcpyAsync(memory->at(0, slice), there.data(), 100, cudaMemcpyDefault, stream.ref().get()) ==
+            cudaSuccess);
+    memory->release(slice, 100);  // the fake GPU refuses to give back what is still needed
+    CHECK(fake_cuda::live().pinned_allocations == 0);
+    CHECK(memory->allocate(50) == slice);
+  }
+  CHECK(fake_cuda::live() == fake_cuda::Live{});
+}

@@ -2,13 +2,16 @@
 // replicas on GPUs: 1 2 3 4 8
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/device/cuda/device.cuh>
+#include <dist/strategy/central_storage.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 
 #include <conformance/variable_scatter.hpp>
 
 using conformance::MakeOfEnvironment;
+using Central = dist::CentralStorage<dist::Cpu, dist::Cuda>;
 using One = dist::OneDevice<dist::Cuda>;
 using Mirrored = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
 
-TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, MakeOfEnvironment<One>, MakeOfEnvironment<Mirrored>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, MakeOfEnvironment<One>, MakeOfEnvironment<Mirrored>,
+                               MakeOfEnvironment<Central>);

@@ -38,6 +38,10 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t str
   if (bytes == 0) return cudaSuccess;
   require_reached(from, bytes, function);
   require_reached(to, bytes, function);
+  if (!is_device_memory(from, bytes) && !is_device_memory(to, bytes))
+    refuse(std::string(function) +
+           " within memory of the host, for which the host waits: use a kernel, or wait for the "
+           "stream and copy");
   ++counter().copies;
   OperationRef operation = next_operation(on, "copy of " + std::to_string(bytes) + " bytes");
   operation->reach = Reach::all;
@@ -84,6 +88,36 @@ cudaError_t cudaMallocHost(void** first, std::size_t bytes) {
     if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
     use_context();
     *first = bytes == 0 ? nullptr : allocate_pinned(bytes);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaHostAlloc(void** first, std::size_t bytes, unsigned flags) {
+  return call("cudaHostAlloc", [&] {
+    if (const cudaError_t error = forbidden_by_capture(); error != cudaSuccess) return error;
+    use_context();
+    const bool is_mapped = (flags & cudaHostAllocMapped) != 0, is_portable = (flags & cudaHostAllocPortable) != 0;
+    const Mapped mapped = !is_mapped ? Mapped::nowhere : is_portable ? Mapped::on_all_gpus : Mapped::on_one_gpu;
+    *first = bytes == 0 ? nullptr : allocate_pinned(bytes, mapped, chosen_device());
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaHostGetDevicePointer(void** mapped, void* host, unsigned) {
+  return call("cudaHostGetDevicePointer", [&] {
+    const bool is_mapped = is_mapped_for(chosen_device(), host);
+    *mapped = is_mapped ? host : nullptr;  // addresses are unified
+    return is_mapped ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  return call("cudaPointerGetAttributes", [&] {
+    *attributes = {};
+    const Allocation* const allocation = allocation_at(address);
+    const bool is_on_gpu = allocation != nullptr && !allocation->freed, is_on_host = is_pinned_address(address);
+    attributes->type = is_on_gpu ? cudaMemoryTypeDevice : is_on_host ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    attributes->device = is_on_gpu ? allocation->device : is_on_host ? chosen_device() : -1;
+    attributes->hostPointer = is_on_gpu ? nullptr : const_cast<void*>(address);
+    attributes->devicePointer =
+        is_on_gpu || is_mapped_for(chosen_device(), address) ? const_cast<void*>(address) : nullptr;
     return cudaSuccess;
   });
 }

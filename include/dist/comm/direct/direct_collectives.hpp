@@ -139,7 +139,9 @@ struct DirectCollectives {
                mirror.data(), mirror.data(), [&] {
                  const auto all = operands<T>(1);
                  const T* const mine = gradients.data();
-                 put_share<Sum, T>(mirror.size(), {&mine, 1}, std::span{all}.first(size()), rank(), update);
+                 const std::size_t copies = distinct(all);
+                 put_share<Sum, T>(mirror.size(), {&mine, 1}, std::span{all}.first(copies), copies == 1 ? 0 : rank(),
+                                   update);
                });
     }
     template <class T>
@@ -149,6 +151,11 @@ struct DirectCollectives {
                  if (rank() != root)
                    queue_.copy(Span<T>{this->communicator().template peer<T>(root, 0), values.size()}, values);
                });
+    }
+
+    /// What all replicas put into their queues before this is done before what they put there next.
+    void order_queues() const {
+      together<std::byte>({.operation = "barrier"}, nullptr, nullptr, [] {});
     }
 
    protected:
@@ -162,6 +169,13 @@ struct DirectCollectives {
       std::array<T*, most_replicas> all{};
       for (std::size_t each = 0; each < size(); ++each) all[each] = this->communicator().template peer<T>(each, which);
       return all;
+    }
+    /// How many of these operands are to be written: one where all replicas gave the same, else that of each.
+    template <class T>
+    [[nodiscard]] std::size_t distinct(const std::array<T*, most_replicas>& operands) const {
+      return std::all_of(operands.begin(), operands.begin() + size(), [&](T* each) { return each == operands[0]; })
+                 ? 1
+                 : size();
     }
     template <class T>
     [[nodiscard]] IndexRange share_of(std::size_t elements) const noexcept {
@@ -196,6 +210,9 @@ struct DirectCollectives {
               put_share<Op, T, Most, Exact>(to.size(), std::span{values}.first(size()),
                                             std::span{mirrors}.first(size()), rank(), update);
             };
+            if (size() > 1 && distinct(mirrors) == 1)
+              return put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(1), 0,
+                                      update);
             switch (size()) {
               case 2:
                 return put.template operator()<2, true>();
@@ -226,5 +243,17 @@ struct DirectCollectives {
     State<Of>* state_;
   };
 };
+
+namespace detail {
+/// Such collectives as the policy of a strategy on any devices, which CentralStorage names.
+template <class DeviceType>
+struct DirectOps {
+  static constexpr std::string_view name = "DirectAllReduce";
+  template <class D>
+  using State = typename DirectCollectives<DeviceType>::template State<D>;
+  template <class C>
+  using On = typename DirectCollectives<DeviceType>::template On<C>;
+};
+}  // namespace detail
 
 }  // namespace dist

@@ -49,16 +49,16 @@ class DeviceBuffer {
   std::byte* data_ = nullptr;
 };
 
-/// Bytes in memory of the host that GPUs reach, of no certain value.
+/// Bytes in memory of the host that copies of GPUs reach, of no certain value.
 class PinnedBuffer {
  public:
   /// None.
   PinnedBuffer() = default;
-  /// Throws OutOfMemory.
-  explicit PinnedBuffer(std::size_t bytes) : size_(bytes) {
+  /// `flags` are those of cudaHostAlloc. Throws OutOfMemory.
+  explicit PinnedBuffer(std::size_t bytes, unsigned flags = cudaHostAllocDefault) : size_(bytes) {
     void* first = nullptr;
-    detail::check_allocation(cudaMallocHost(&first, bytes), bytes, "of the host for GPUs",
-                             "cudaMallocHost(&first, bytes)");
+    detail::check_allocation(cudaHostAlloc(&first, bytes, flags), bytes, "of the host for GPUs",
+                             "cudaHostAlloc(&first, bytes, flags)");
     data_ = static_cast<std::byte*>(first);
   }
   PinnedBuffer(PinnedBuffer&& other) noexcept
@@ -79,5 +79,31 @@ class PinnedBuffer {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// The same where kernels of all GPUs reach it, too.
+class MappedBuffer : public PinnedBuffer {
+ public:
+  /// None.
+  MappedBuffer() = default;
+  /// Throws OutOfMemory.
+  explicit MappedBuffer(std::size_t bytes) : PinnedBuffer(bytes, cudaHostAllocMapped | cudaHostAllocPortable) {
+    void* mapped = nullptr;
+    DIST_CUDA_CHECK(cudaHostGetDevicePointer(&mapped, data(), 0));
+    on_devices_ = static_cast<std::byte*>(mapped);
+  }
+
+  /// Where kernels find it; the host at `data()`.
+  [[nodiscard]] std::byte* on_devices() const noexcept { return on_devices_; }
+
+ private:
+  std::byte* on_devices_ = nullptr;
+};
+
+/// Where the host finds what GPUs know as `address`; null where it lies in the memory of a GPU.
+[[nodiscard]] inline void* on_host(const void* address) {
+  cudaPointerAttributes attributes{};
+  DIST_CUDA_CHECK(cudaPointerGetAttributes(&attributes, address));
+  return attributes.type == cudaMemoryTypeHost ? attributes.hostPointer : nullptr;
+}
 
 }  // namespace dist::cuda

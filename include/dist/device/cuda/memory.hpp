@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
@@ -24,41 +26,43 @@ struct DeviceMemory {
 
 /// The memory that a strategy gives its variables: see ReplicaMemory. Every slice is an allocation of its own on the GPU
 /// of each replica, so that compute-sanitizer sees where it ends; an offset holds the number of the slice in its upper
-/// half.
+/// half. Or each slice is one allocation in the host's memory, mapped for the GPUs, which then is the only region.
 class Memory {
  public:
   /// Of replicas on these GPUs.
   explicit Memory(std::span<const std::size_t> devices) {
     for (const std::size_t device : devices) streams_.emplace_back(static_cast<int>(device));
   }
+  /// In the host's memory, for replicas on these GPUs.
+  [[nodiscard]] static std::shared_ptr<Memory> on_host(std::span<const std::size_t> devices) {
+    auto memory = std::make_shared<Memory>(devices);
+    memory->is_on_host_ = true;
+    return memory;
+  }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory() { wait_for_devices(); }
 
-  [[nodiscard]] std::size_t replicas() const noexcept { return streams_.size(); }
+  [[nodiscard]] std::size_t replicas() const noexcept { return is_on_host_ ? 1 : streams_.size(); }
 
-  /// An address of the replica's GPU.
+  /// An address of the replica's GPU; of all GPUs where the memory is the host's.
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const {
     const std::lock_guard lock{mutex_};
-    return slices_[offset >> slice_bits][replica].data() + (offset & (slice_size - 1));
+    const Slice& slice = slices_[offset >> slice_bits];
+    std::byte* const first = is_on_host_ ? slice.on_host.on_devices() : slice.on_gpus[replica].data();
+    return first + (offset & (slice_size - 1));
   }
 
   /// The offset of a new slice of `bytes` zero bytes. Throws OutOfMemory.
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
     if (bytes >= slice_size)
-      throw OutOfMemory(text("No memory on a GPU of ", bytes, " bytes"), "no GPU has so much",
-                        "Make the variable smaller");
+      throw OutOfMemory(text("No memory ", is_on_host_ ? "of the host for GPUs" : "on a GPU", " of ", bytes, " bytes"),
+                        "no machine has so much", "Make the variable smaller");
     const std::size_t least = std::max<std::size_t>(bytes, 1);  // an address of its own
-    std::vector<DeviceBuffer> slice;
-    for (const Stream& stream : streams_) slice.emplace_back(stream.ref().device(), least);
-    for (std::size_t replica = 0; replica < replicas(); ++replica) {
-      const StreamRef stream = streams_[replica].ref();
-      check(cudaMemsetAsync(slice[replica].data(), 0, least, stream.get()), "cudaMemsetAsync", stream.device());
-      note_work(stream.device(), fill_work);
-    }
-    for (const Stream& stream : streams_) stream.ref().wait();
+    Slice slice = is_on_host_ ? Slice{{}, MappedBuffer{least}} : Slice{on_gpus(least), {}};
+    if (is_on_host_) std::memset(slice.on_host.data(), 0, least);
     const std::lock_guard lock{mutex_};
-    const auto free = std::find_if(slices_.begin(), slices_.end(), [](const auto& each) { return each.empty(); });
+    const auto free = std::find_if(slices_.begin(), slices_.end(), [](const Slice& each) { return each.is_none(); });
     const auto number = static_cast<std::size_t>(free - slices_.begin());
     if (free == slices_.end())
       slices_.push_back(std::move(slice));
@@ -71,12 +75,31 @@ class Memory {
   void release(std::size_t offset, std::size_t) noexcept {
     wait_for_devices();
     const std::lock_guard lock{mutex_};
-    slices_[offset >> slice_bits].clear();
+    slices_[offset >> slice_bits] = Slice{};
   }
 
  private:
   static constexpr unsigned slice_bits = 40;
   static constexpr std::size_t slice_size = std::size_t{1} << slice_bits;
+
+  struct Slice {
+    std::vector<DeviceBuffer> on_gpus;
+    MappedBuffer on_host;
+    [[nodiscard]] bool is_none() const noexcept { return on_gpus.empty() && on_host.data() == nullptr; }
+  };
+
+  /// `bytes` zero bytes for each replica.
+  [[nodiscard]] std::vector<DeviceBuffer> on_gpus(std::size_t bytes) const {
+    std::vector<DeviceBuffer> buffers;
+    for (const Stream& stream : streams_) buffers.emplace_back(stream.ref().device(), bytes);
+    for (std::size_t replica = 0; replica < buffers.size(); ++replica) {
+      const StreamRef stream = streams_[replica].ref();
+      cuda::check(cudaMemsetAsync(buffers[replica].data(), 0, bytes, stream.get()), "cudaMemsetAsync", stream.device());
+      note_work(stream.device(), fill_work);
+    }
+    for (const Stream& stream : streams_) stream.ref().wait();
+    return buffers;
+  }
 
   /// Whoever put work there, and on whatever stream: replicas use each other's memory.
   void wait_for_devices() const noexcept {
@@ -90,7 +113,8 @@ class Memory {
   }
 
   std::vector<Stream> streams_;  // of the replicas
-  std::vector<std::vector<DeviceBuffer>> slices_;
+  bool is_on_host_ = false;
+  std::vector<Slice> slices_;
   mutable std::mutex mutex_;
 };
 

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include <dist/context/replica_context.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 
@@ -22,8 +20,9 @@ struct CentralStore {
     if (replica.replica_id().index() == 0) change();
     replica.barrier();
   }
-  template <class Change>
-  static void share_out(const InReplica auto& replica, std::size_t count, Change&& change) {
+  template <InReplica Replica, class Change>
+  static void share_out(const Replica& replica, std::size_t count, Change&& change) {
+    if constexpr (!Replica::Device::Place::host_accessible) replica.barrier();  // the others' queues may still read
     change(replica.shard(count));
     replica.barrier();
   }
@@ -31,13 +30,14 @@ struct CentralStore {
   static void from_first(const InReplica auto& replica, Copy copy, Change&& change) {
     once(replica, [&] { change(copy); });
   }
-  template <class T, class Change>
-  static auto own_then_mean(const InReplica auto& replica, std::span<T> copy, std::span<T> own, Change&& change) {
-    std::copy(copy.begin(), copy.end(), own.begin());
+  template <class Span, class Change>
+  static auto own_then_mean(const InReplica auto& replica, Span copy, Span own, Change&& change) {
+    replica.queue().copy(copy, own);
     auto result = change(own);
     replica.all_reduce(mean, own);
-    share_out(replica, own.size(),
-              [&](IndexRange mine) { std::copy_n(own.data() + mine.begin, mine.size(), copy.data() + mine.begin); });
+    share_out(replica, own.size(), [&](IndexRange mine) {
+      replica.queue().copy(own.subspan(mine.begin, mine.size()), copy.subspan(mine.begin, mine.size()));
+    });
     return result;
   }
 

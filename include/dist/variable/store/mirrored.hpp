@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
@@ -30,8 +29,8 @@ struct MirroredStore {
     if (replica.replica_id().index() == 0) change(copy);
     replica.collectives().broadcast(0, copy);
   }
-  template <class T, class Change>
-  static auto own_then_mean(const InReplica auto&, std::span<T> copy, std::span<T>, Change&& change) {
+  template <class Span, class Change>
+  static auto own_then_mean(const InReplica auto&, Span copy, Span, Change&& change) {
     return change(copy);
   }
 

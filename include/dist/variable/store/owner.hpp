@@ -2,9 +2,12 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/queue_of.hpp>
 
@@ -37,17 +40,33 @@ struct OwnerStore {
   template <class Variable, class Values>
   static void restore(const Variable& variable, const InCrossReplica auto& context, const Values& given) {
     using T = typename Variable::Element;
+    constexpr bool is_here = Variable::View::is_host_accessible;
     context.strategy().run([&](auto& replica) {
-      detail::HostCopy copy{variable, replica};
-      const std::span<T> mine = copy.elements();
+      const auto copy = variable.component(replica);
+      AlignedBuffer<T> staged(is_here ? 0 : variable.size());
+      std::vector<bool> is_staged(staged.size());
       Tensor<T> passed{variable.shape()};  // what the owners tell the others, who have no use for it
       const std::span<T> elements = passed.elements();
       Variable::Synchronization::update_shards(replica, std::span<const T>{elements}, elements,
                                                [&](std::size_t i, T element, T) {
-                                                 mine[i] = given[i];
+                                                 if constexpr (is_here) {
+                                                   copy[i] = given[i];
+                                                 } else {
+                                                   staged.data()[i] = given[i];
+                                                   is_staged[i] = true;
+                                                 }
                                                  return element;
                                                });
-      copy.give_back();
+      if constexpr (!is_here) {
+        const auto queue = variable.queue(replica);
+        for (std::size_t end = 0; end < staged.size();) {  // runs of what is its own: others own the rest
+          const std::size_t begin = end;
+          while (end < staged.size() && is_staged[end] == is_staged[begin]) ++end;
+          if (is_staged[begin])
+            queue.copy(std::span<const T>{staged.data() + begin, end - begin}, copy.subspan(begin, end - begin));
+        }
+        queue.wait();
+      }
     });
   }
 };

@@ -1,0 +1,63 @@
+#include <dist/strategy/shared_copy_order.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <dist/device/cuda/device.cuh>
+#include <support/fake_cuda/machines.hpp>
+
+using Order = dist::detail::SharedCopyOrder<dist::Cuda>;
+
+namespace {
+
+/// x[0] = x[0] * factor + term: in another order it is another number.
+struct Apply {
+  std::int64_t* x;
+  std::int64_t factor, term;
+  DIST_HD void operator()(std::size_t) const { *x = *x * factor + term; }
+};
+
+}  // namespace
+
+TEST_CASE("work of replicas and work outside follow each other, on queues that share a copy") {
+  for (fake_cuda::Options machine : fake_cuda::every_schedule()) {
+    machine.devices = 2;
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const std::array<std::size_t, 3> devices{0, 1, 0};
+    const dist::Cuda::Queues queues{devices};
+    const auto memory = dist::cuda::Memory::on_host(devices);
+    const std::size_t slice = memory->allocate(sizeof(std::int64_t));
+    auto* const x = reinterpret_cast<std::int64_t*>(memory->at(0, slice));
+    Order order{queues, 3};
+    const auto put = [&](std::size_t queue, std::int64_t factor, std::int64_t term) {
+      queues[queue].for_each({0, 1}, Apply{x, factor, term});
+    };
+    put(0, 1, 1);  // 1
+    {
+      const dist::detail::ReplicasAtWork at_work{order};
+      put(2, 2, 1);  // 3
+      {
+        const dist::detail::ReplicasAtRest at_rest{order};
+        put(0, 3, 0);  // 9
+      }
+      put(1, 2, -1);  // 17
+    }
+    put(0, 5, 0);  // 85
+    std::int64_t value = 0;
+    queues[0].copy(dist::DeviceSpan<const std::int64_t, dist::cuda::DeviceMemory>{x, 1}, std::span{&value, 1});
+    CHECK(value == 85);
+  }
+  fake_cuda::restart({});
+}
+
+TEST_CASE("where every replica has a copy nothing is ordered") {
+  dist::detail::NoSharedCopyOrder none{0, 3};
+  const dist::detail::ReplicasAtWork at_work{none};
+  const dist::detail::ReplicasAtRest at_rest{none};
+  CHECK(sizeof none == 1);
+}
