@@ -205,7 +205,7 @@ TEST_CASE("no kernel is given an address of the host") {
   CHECK_FALSE(taken(unmapped).aborted);  // a number like any other
   int* const memory = gpu::memory<int>(64);
   CHECK_FALSE(taken(memory + 64).aborted);
-  CHECK_FALSE(taken(gpu::pinned<int>(1)).aborted);
+  CHECK_FALSE(taken(gpu::mapped<int>(1)).aborted);
 }
 
 TEST_CASE("launches beyond the limits of the hardware, or on another GPU's stream, are refused") {

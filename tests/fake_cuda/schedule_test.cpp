@@ -206,8 +206,11 @@ TEST_CASE("after a wait for a device the host uses what its streams wrote, also 
     int* const to = gpu::pinned<int>(2);
     from[0] = 1;
     from[1] = 2;
-    REQUIRE(cudaMemcpyAsync(to, from, 4, cudaMemcpyDefault, a) == cudaSuccess);
-    REQUIRE(cudaMemcpyAsync(to + 1, from + 1, 4, cudaMemcpyDefault, b) == cudaSuccess);
+    int* const memory = gpu::memory<int>(2);
+    gpu::copy(memory, from, 1, a);
+    gpu::copy(to, memory, 1, a);
+    gpu::copy(memory + 1, from + 1, 1, b);
+    gpu::copy(to + 1, memory + 1, 1, b);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(to[0] == 1);
     CHECK(to[1] == 2);

@@ -13,6 +13,7 @@
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/packing.hpp>
@@ -459,9 +460,15 @@ class ReplicaContext {
   [[nodiscard]] Subgroup<ReplicaContext> split(std::size_t color, std::size_t key = 0,
                                                const CommunicationOptions& options = {}) const;
 
-  /// Returns once every replica has called it: what they wrote before is visible to all afterwards. A collective call.
+  /// Returns once every replica has called it: what they wrote before is visible to all afterwards. Where the policy
+  /// orders queues of devices, what they put there before is done before what they put there next. A collective call.
   void barrier(const CommunicationOptions& options = {}) const {
-    collective("barrier", options, [](const Collectives& ops) { ops.communicator().barrier(); });
+    collective("barrier", options, [](const Collectives& ops) {
+      if constexpr (OrdersQueues<Collectives>)
+        ops.order_queues();
+      else
+        ops.communicator().barrier();
+    });
   }
 
   /// Calls `body(i)` for every index of `range` on this replica's device: one vectorised loop on a Cpu. The calls must

@@ -16,6 +16,12 @@
 
 namespace dist {
 
+/// This process among those of a job that run on this machine.
+struct LocalProcesses {
+  std::size_t number = 0;
+  std::size_t count = 1;
+};
+
 namespace detail {
 struct TouchNothing {
   DIST_HD void operator()(std::size_t) const {}
@@ -98,6 +104,21 @@ concept InputRing = std::constructible_from<Ring, const Q&, std::size_t> &&
   ring.retire(queue);
 };
 
+/// Devices that also reach memory of the host: `D::Memory::on_host(devices)` is a ReplicaMemory there, with one region for
+/// the replicas on all of them.
+template <class D>
+concept ReachesHostMemory = requires(std::span<const std::size_t> devices) {
+  { D::Memory::on_host(devices)->replicas() } -> std::same_as<std::size_t>;
+};
+
+/// Devices that put work of several queues into one graph: while a `D::Graph::Capture{graph}` lives, what is put on the
+/// queues becomes a part of the graph, which `capture.end()` makes ready and `graph.launch()` puts on the first queue.
+template <class D>
+concept CapturesWork = requires(typename D::Graph& graph, typename D::Graph::Capture& capture) {
+  capture.end();
+  graph.launch();
+};
+
 namespace detail {
 /// Whether batches come to these devices: those of the host's memory are there already.
 template <class D>
@@ -108,6 +129,13 @@ template <class D>
     return InputRing<typename D::InputRing, typename D::Queue>;
 }
 }  // namespace detail
+
+/// Devices that the processes of a machine share out: `placement(replicas, here)` takes them from the part of process
+/// `here.number`.
+template <class D>
+concept SharedOutOnHost = requires(std::size_t replicas, LocalProcesses here) {
+  { D::placement(replicas, here) } -> std::same_as<std::vector<std::size_t>>;
+};
 
 /// A type of devices on which replicas run, numbered from 0.
 ///

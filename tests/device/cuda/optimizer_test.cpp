@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,43 +21,15 @@
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
-#include <dist/nn/parameter.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
+#include <support/one_layer.hpp>
 
 namespace nn = dist::nn;
+using support::OneLayer;
+using support::Slope;
 
 namespace {
-
-/// What an optimizer needs of a network: a kernel and a bias, with padding behind each.
-template <class S>
-struct OneLayer {
-  static constexpr std::array<nn::Parameter, 2> parameter_list{
-      nn::Parameter{"dense", 0, "kernel", dist::Shape{13, 7}, 0},
-      nn::Parameter{"dense", 0, "bias", dist::Shape{13}, 96},
-  };
-  static constexpr std::size_t size = 112;
-
-  explicit OneLayer(S& strategy)
-      : weights(strategy.template variable<float>({size}, 0.5F, "weights")),
-        slopes(strategy.template buffer<float>({size}, "slopes")) {}
-
-  auto& parameters() { return weights; }
-  auto& gradients() { return slopes; }
-  static std::span<const nn::Parameter> layout() { return parameter_list; }
-
-  decltype(std::declval<S&>().template variable<float>(dist::Shape{}, 0.0F, std::string{})) weights;
-  decltype(std::declval<S&>().template buffer<float>(dist::Shape{}, std::string{})) slopes;
-};
-
-/// Eighths, so that squares are added up to the same sum in any order.
-struct Slope {
-  float* to;
-  std::size_t number;
-  DIST_HD void operator()(std::size_t i) const {
-    to[i] = static_cast<float>((i * 7 + number * 5) % 23) * 0.125F - 1.0F;
-  }
-};
 
 struct Trained {
   std::vector<float> numbers;  // of the weights, and then of every slot

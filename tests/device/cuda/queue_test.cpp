@@ -10,6 +10,7 @@
 
 #include <dist/core/bfloat16.hpp>
 #include <dist/device/cuda/device.cuh>
+#include <support/fake_cuda/handles.hpp>
 #include <support/fake_cuda/machines.hpp>
 #include <support/stderr_of.hpp>
 
@@ -74,6 +75,43 @@ TEST_CASE("a queue ends with the work that was put there") {
     CHECK(fake_cuda::live() == fake_cuda::Live{});
     fake_cuda::restart(machine);
   }
+}
+
+TEST_CASE("who watches a queue is asked in every wait, also when it is over, and told that its time is up") {
+  struct Watcher {
+    int looks = 0, fails_at = 0, times_up = 0;
+  };
+  const auto watch = [](Watcher& watcher) {
+    return dist::cuda::QueueWatch{&watcher,
+                                  [](void* self) {
+                                    auto& mine = *static_cast<Watcher*>(self);
+                                    if (++mine.looks == mine.fails_at)
+                                      throw dist::InvalidArgument("it", "failed", "so");
+                                  },
+                                  [](void* self) noexcept { ++static_cast<Watcher*>(self)->times_up; }};
+  };
+  fake_cuda::Options machine;
+  machine.patience_ms = 20'000;
+  fake_cuda::restart(machine);
+  const Cuda::Queues queues{one_device, std::chrono::milliseconds{20}};
+  Cuda::InputRing ring{queues[0], 1};
+  Watcher watcher;
+  queues[0].set_watch(watch(watcher));
+  queues[0].wait();  // for nothing
+  CHECK(watcher.looks == 1);
+  static_cast<void>(ring.prepare(4));
+  CHECK(watcher.looks == 3);
+  watcher.fails_at = 4;
+  CHECK_THROWS_AS(queues[0].wait(), dist::InvalidArgument);
+  CHECK(watcher.times_up == 0);
+  bool may_end = false;
+  fake_cuda::put_for_library(
+      queues[0].stream().get(), "a slow kernel", [] {}, [&] { return may_end; });
+  CHECK_THROWS_AS(queues[0].wait(), dist::DeadlineExceeded);
+  CHECK(watcher.times_up == 1);
+  may_end = true;
+  queues[0].set_watch({});
+  queues[0].wait();
 }
 
 TEST_CASE("a kernel that leaves its slice is found") {

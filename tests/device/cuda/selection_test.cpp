@@ -41,16 +41,18 @@ fake_cuda::Options machine_of(int devices) {
 /// The process is one of several that a launcher started on this machine.
 class Launched {
  public:
-  Launched(const char* rank, const char* size) {
-    setenv("LOCAL_RANK", rank, 1);
-    setenv("LOCAL_WORLD_SIZE", size, 1);
+  Launched(const char* rank, const char* size) : Launched({{"LOCAL_RANK", rank}, {"LOCAL_WORLD_SIZE", size}}) {}
+  explicit Launched(std::vector<std::pair<const char*, const char*>> variables) : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) setenv(name, value, 1);
   }
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
   ~Launched() {
-    unsetenv("LOCAL_RANK");
-    unsetenv("LOCAL_WORLD_SIZE");
+    for (const auto& [name, value] : variables_) unsetenv(name);
   }
+
+ private:
+  std::vector<std::pair<const char*, const char*>> variables_;
 };
 
 struct AddOne {
@@ -126,6 +128,10 @@ TEST_CASE("processes of a launcher share the GPUs that they see, by their local 
   {
     const Launched third{"2", "3"};
     CHECK(Cuda::placement(8) == std::vector<std::size_t>{2});
+  }
+  {
+    const Launched by_srun{{{"SLURM_LOCALID", "1"}, {"SLURM_NODEID", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "4,2"}}};
+    CHECK(Cuda::placement(8) == std::vector<std::size_t>{2, 3});
   }
   {
     const Launched sixth{"5", "6"};

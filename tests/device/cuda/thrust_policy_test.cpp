@@ -1,4 +1,4 @@
-// Which stream and which GPU the policy names. That nvcc compiles an algorithm with it, gates/nvcc/thrust.cu shows.
+// Which stream and which GPU the policy names. That algorithms run there, and that nvcc compiles them, example 13 shows.
 // GPUs: 2
 #include <dist/device/cuda/thrust_policy.cuh>
 

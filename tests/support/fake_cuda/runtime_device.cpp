@@ -125,6 +125,7 @@ const char* cudaGetErrorName(cudaError_t error) {
     FAKE_CUDA_NAME(cudaErrorStreamCaptureInvalidated);
     FAKE_CUDA_NAME(cudaErrorStreamCaptureUnjoined);
     FAKE_CUDA_NAME(cudaErrorStreamCaptureIsolation);
+    FAKE_CUDA_NAME(cudaErrorGraphExecUpdateFailure);
     default:
       return "cudaError";
   }

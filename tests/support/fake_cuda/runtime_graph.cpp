@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,23 @@ OperationRef launch_of(const OperationRef& captured) {
   operation->is_meeting = captured->is_meeting;
   operation->captured = captured;
   return operation;
+}
+
+/// Where an operation of a graph stands: the number of its stream, and its number there.
+using Position = std::pair<int, std::size_t>;
+/// For each position what is done there, and after which others.
+std::map<Position, std::pair<std::string, std::set<Position>>> plan_of(const std::vector<OperationRef>& nodes) {
+  std::map<const Operation*, Position> positions;
+  std::map<int, std::size_t> of_stream;
+  for (const OperationRef& node : nodes) positions[node.get()] = {node->stream, of_stream[node->stream]++};
+  std::map<Position, std::pair<std::string, std::set<Position>>> plan;
+  for (const OperationRef& node : nodes) {
+    auto& [name, before] = plan[positions[node.get()]];
+    name = node->name;
+    for (const OperationRef& each : node->before)
+      if (const auto found = positions.find(each.get()); found != positions.end()) before.insert(found->second);
+  }
+  return plan;
 }
 
 }  // namespace
@@ -137,6 +155,16 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph, u
   return call("cudaGraphInstantiate", [&] {
     *instance = new CUgraphExec_st{graph->nodes, nullptr};
     ++live_graphs();
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t instance, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+  return call("cudaGraphExecUpdate", [&] {
+    const bool fits = plan_of(instance->nodes) == plan_of(graph->nodes);
+    *result = {};
+    result->result = fits ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
+    if (!fits) return cudaErrorGraphExecUpdateFailure;
+    instance->nodes = graph->nodes;  // launches from now on
     return cudaSuccess;
   });
 }

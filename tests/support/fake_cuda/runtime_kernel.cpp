@@ -45,8 +45,8 @@ bool is_mapped(std::uintptr_t address) {
   return mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) == 0;
 }
 
-/// The addresses among the words of the arguments. Refuses those that no kernel reaches.
-std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, const std::string& kernel) {
+/// The addresses among the words of the arguments. Refuses those that kernels of `device` do not reach.
+std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, const std::string& kernel, int device) {
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // What lies below 4 GiB belongs to a sanitizer, and numbers of 32 bits look like it.
@@ -60,6 +60,9 @@ std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, con
       if (is_mapped(words[i])) refuse(where + "an address of the host's memory, which no GPU reaches");
       continue;  // a number like any other
     }
+    if (allocation == nullptr && !is_mapped_for(device, address))
+      refuse(where + "an address of pinned memory of the host that is not mapped for GPU " + std::to_string(device) +
+             ": allocate it with cudaHostAllocMapped, and with cudaHostAllocPortable for several GPUs");
     addresses.push_back(address);
   }
   return addresses;
@@ -75,7 +78,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
     if (on.device != chosen_device()) return cudaErrorInvalidResourceHandle;
     ++counter().kernels;
     OperationRef operation = next_operation(on, name_of_kernel(signature));
-    operation->addresses = addresses_in(words, operation->name);
+    operation->addresses = addresses_in(words, operation->name, on.device);
     const std::shared_ptr<const KernelCall> shared{std::move(kernel)};
     operation->work = std::make_shared<const std::function<void()>>(
         [shared, grid = config.gridDim, block = config.blockDim] { run_grid(*shared, grid, block); });

@@ -21,6 +21,10 @@ void wait_for_device(int device);
 /// The host looks whether `operation` is done, which lets something run, as a poll that goes on must once succeed.
 [[nodiscard]] bool poll(const OperationRef& operation);
 
+/// Lets something run while no host looks, where it may be that other processes have made it ready: from then on a wait in
+/// which nothing can run is no deadlock.
+void let_run();
+
 /// An operation that is not done and was given an address between `first` and `end`; null if there is none.
 [[nodiscard]] const Operation* pending_user(const void* first, const void* end);
 

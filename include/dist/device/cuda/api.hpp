@@ -87,7 +87,22 @@ class GpuLost : public CudaError {
   using CudaError::CudaError;
 };
 
+/// While the work of queues is captured as a graph, something was done that no graph holds: memory allocated, or work
+/// waited for.
+class NotCapturable : public CudaError {
+ public:
+  using CudaError::CudaError;
+
+  [[nodiscard]] static constexpr bool is_code(cudaError_t code) noexcept {
+    return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+  }
+};
+
 namespace cuda {
+
+/// What helps where something cannot be captured.
+inline constexpr std::string_view do_it_outside =
+    "Make memory before: let strategy.run call the step once. Read results, and wait for them, after the step";
 
 /// What helps where a GPU has too little memory.
 inline constexpr std::string_view use_less_memory =
@@ -178,6 +193,8 @@ struct Remedy {
                              " or, for several, CMAKE_CUDA_ARCHITECTURES, by a toolkit that is no newer than the "
                              "driver, ",
                              use_the_host));
+  if (NotCapturable::is_code(code))
+    throw NotCapturable(code, refused, text(why, ", while work is captured as a graph"), do_it_outside);
   if (CudaError::is_fatal(code)) {
     const WorkName* const last = device < 0 ? nullptr : last_work(device);
     throw GpuLost(code, refused,

@@ -12,6 +12,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/graph.cuh>
 #include <dist/device/cuda/input_ring.cuh>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/peers.hpp>
@@ -34,6 +35,7 @@ struct Cuda {
   using Place = cuda::DeviceMemory;
   using Queue = cuda::Queue;
   using InputRing = cuda::InputRing;
+  using Graph = cuda::Graph;
   template <class T>
   using Span = DeviceSpan<T, Place>;
 
@@ -67,13 +69,14 @@ struct Cuda {
   }
 
   /// The first GPUs of this process's share, one for each replica; all of that share where there are more replicas. The
-  /// processes that a launcher started on this machine, by their local ranks, share the GPUs that each of them sees: in
-  /// parts of the same size, or in turn where there are fewer GPUs than processes. Throws NoGpu.
-  [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas) {
+  /// processes of this machine share the GPUs that each of them sees: in parts of the same size, or in turn where there are
+  /// fewer GPUs than processes. `here` is this one among them, by its local rank where a launcher started them. Throws
+  /// NoGpu.
+  [[nodiscard]] static std::vector<std::size_t> placement(std::size_t replicas,
+                                                          LocalProcesses here = ::dist::detail::local_processes()) {
     const std::size_t devices = count();
     if (replicas == 0) return {};
     if (devices == 0) refuse_all();
-    const LocalProcesses here = ::dist::detail::local_processes();
     const std::size_t share = std::max<std::size_t>(devices / here.count, 1);
     const std::size_t first = here.number * share % devices;
     std::vector<std::size_t> placed;

@@ -34,7 +34,7 @@ class Event {
   [[nodiscard]] bool is_over() const {
     const cudaError_t answer = cudaEventQuery(event_);
     if (answer == cudaErrorNotReady) return false;
-    check(answer, "cudaEventQuery(event_)");
+    cuda::check(answer, "cudaEventQuery(event_)");
     return true;
   }
 

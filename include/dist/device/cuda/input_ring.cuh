@@ -28,7 +28,7 @@ class InputRing {
  public:
   /// For so many batches, of which one is the replica's: with one slot the host waits for every step.
   InputRing(const Queue& queue, std::size_t slots)
-      : copies_(queue.stream().device()), timeout_(queue.timeout()), number_(queue.number()) {
+      : queue_(queue), copies_(queue.stream().device()), timeout_(queue.timeout()), number_(queue.number()) {
     DIST_EXPECT(slots > 0);
     for (std::size_t slot = 0; slot < slots; ++slot) slots_.emplace_back(queue.stream().device());
   }
@@ -37,9 +37,9 @@ class InputRing {
   /// The memory of copies and steps that do not end is left to them.
   ~InputRing() {
     for (Slot& slot : slots_) {
-      try {
-        await(slot.copied);
-        await(slot.used);
+      try {  // the queue may be gone, and who watches it
+        for (const Event* event : {&slot.copied, &slot.used})
+          cuda::await([&] { return event->is_over(); }, [this] { return describe(); }, timeout_);
       } catch (const DeadlineExceeded&) {
         static_cast<void>(new Slot{std::move(slot)});
       } catch (const Error&) {
@@ -51,8 +51,8 @@ class InputRing {
   /// DeadlineExceeded and OutOfMemory.
   [[nodiscard]] std::byte* prepare(std::size_t bytes) {
     Slot& slot = slots_[next_];
-    await(slot.copied);
-    await(slot.used);
+    for (const Event* event : {&slot.copied, &slot.used})
+      queue_.await([&] { return event->is_over(); }, [this] { return describe(); });
     if (bytes > slot.host.size()) {
       slot.device = DeviceBuffer{copies_.ref().device(), bytes};
       slot.host = PinnedBuffer{bytes};
@@ -68,8 +68,9 @@ class InputRing {
     Slot& slot = slots_[next_];
     if (slot.bytes > 0) {
       const StreamRef stream = copies_.ref();
-      check(cudaMemcpyAsync(slot.device.data(), slot.host.data(), slot.bytes, cudaMemcpyHostToDevice, stream.get()),
-            "cudaMemcpyAsync to the GPU", stream.device());
+      cuda::check(
+          cudaMemcpyAsync(slot.device.data(), slot.host.data(), slot.bytes, cudaMemcpyHostToDevice, stream.get()),
+          "cudaMemcpyAsync to the GPU", stream.device());
       note_work(stream.device(), copy_work);
     }
     slot.copied.record(copies_.ref());
@@ -100,11 +101,11 @@ class InputRing {
     Event used;
   };
 
-  void await(const Event& event) const {
-    cuda::await([&] { return event.is_over(); },
-                [this] { return text("the input of queue ", number_, " of GPU ", copies_.ref().device()); }, timeout_);
+  [[nodiscard]] std::string describe() const {
+    return text("the input of queue ", number_, " of GPU ", copies_.ref().device());
   }
 
+  Queue queue_;
   Stream copies_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;

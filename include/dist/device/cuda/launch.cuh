@@ -33,7 +33,7 @@ void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected
   constexpr const WorkName& work = kernel_work<Expected...>;
   const cudaError_t answer = cudaLaunchKernelEx(&config, kernel, std::forward<Given>(arguments)...);
   if (answer != cudaSuccess) [[unlikely]]
-    check(answer, text("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());
+    cuda::check(answer, text("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());
   note_work(stream.device(), work);
 }
 

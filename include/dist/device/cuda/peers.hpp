@@ -26,7 +26,7 @@ inline void enable_peer_access(std::span<const std::size_t> devices) {
       if (answer == cudaErrorPeerAccessAlreadyEnabled)
         forget(answer);
       else
-        check(answer, "cudaDeviceEnablePeerAccess(peer, 0)");
+        cuda::check(answer, "cudaDeviceEnablePeerAccess(peer, 0)");
     }
 }
 

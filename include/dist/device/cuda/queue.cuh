@@ -37,6 +37,15 @@ struct Fill {
 };
 }  // namespace detail
 
+/// Looks after work on a queue that the runtime alone does not know to be in trouble: a library's, which waits for other
+/// GPUs. A wait for the queue calls `look(self)` again and again, and once more when it is over, and passes on what that
+/// throws; `give_up(self)` when its time is up, which ends that work.
+struct QueueWatch {
+  void* self;
+  void (*look)(void* self);
+  void (*give_up)(void* self) noexcept;
+};
+
 /// What a replica's queue needs: a stream, and memory for reductions and copies.
 class QueueState {
  public:
@@ -62,8 +71,34 @@ class QueueState {
   /// Returns when all that was put there is done. Throws DeadlineExceeded.
   void wait() const {
     await([this] { return stream().is_over(); },
-          [this] { return text("queue ", number_, " of GPU ", stream().device()); }, timeout_);
+          [this] { return text("queue ", number_, " of GPU ", stream().device()); });
   }
+  /// Returns when `is_over()`, of work that was put there; `describe()` is what errors call it. Throws DeadlineExceeded,
+  /// NotCapturable, and what the watch throws.
+  template <class IsOver, class Describe>
+  void await(IsOver&& is_over, Describe&& describe) const {
+    if (is_captured_)
+      throw NotCapturable(cudaErrorStreamCaptureUnsupported, text("The host waits for ", describe()),
+                          "its work is captured as a graph, which is not launched yet", do_it_outside);
+    if (watch_.self == nullptr) return cuda::await(is_over, describe, timeout_);
+    try {
+      cuda::await(
+          [&] {
+            const bool over = is_over();
+            watch_.look(watch_.self);  // what was ended by force is over, too
+            return over;
+          },
+          describe, timeout_);
+    } catch (const DeadlineExceeded&) {
+      watch_.give_up(watch_.self);
+      throw;
+    }
+  }
+  /// From now on, while nobody waits. None: a null `self`.
+  void set_watch(const QueueWatch& watch) noexcept { watch_ = watch; }
+  /// Whether what is put there becomes a part of a graph. From now on, while nobody puts work there.
+  void set_captured(bool captured) noexcept { is_captured_ = captured; }
+  [[nodiscard]] bool is_captured() const noexcept { return is_captured_; }
 
   [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
@@ -79,6 +114,8 @@ class QueueState {
   Staging staging_;
   std::size_t number_;
   std::chrono::nanoseconds timeout_;
+  QueueWatch watch_{};
+  bool is_captured_ = false;
 };
 
 /// The work of a replica on a GPU, in order: see the concept Queue. What it launches is compiled where it is called, so a
@@ -104,6 +141,22 @@ class Queue {
   [[nodiscard]] std::size_t number() const noexcept { return state_->number(); }
   /// How long the host waits for it.
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout(); }
+
+  /// See QueueState.
+  void set_watch(const QueueWatch& watch) const noexcept { state_->set_watch(watch); }
+  template <class IsOver, class Describe>
+  void await(IsOver&& is_over, Describe&& describe) const {
+    state_->await(is_over, describe);
+  }
+
+  void set_captured(bool captured) const noexcept { state_->set_captured(captured); }
+  /// Copies to the host that are under way do not come there any more.
+  void forget_downloads() const noexcept { state_->staging().give_up(); }
+
+  /// Lets copies of the host's memory have room, so that they need neither allocate nor wait for a while.
+  void make_room() const {
+    if (state_->staging().is_half_used()) wait();
+  }
 
   void enter() const { select_device(stream().device()); }
 
@@ -138,18 +191,27 @@ class Queue {
   }
 
   /// Within GPUs, also from one to another: `from` may be memory of another replica.
+  ///
+  /// What lies in the host's memory, mapped for GPUs, is copied to and from the host, and within that memory, by the host,
+  /// which waits for the queue before: the runtime would wait, too, but without a deadline.
   template <class T>
   void copy(std::type_identity_t<Span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
     if (from.empty() || from.data() == to.data()) return;
-    check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()),
-          "cudaMemcpyAsync within GPUs", stream().device());
+    if (const void* const of_host = on_host(from.data()); of_host != nullptr)
+      if (void* const to_host = on_host(to.data()); to_host != nullptr)
+        return copy_on_host(of_host, to_host, to.size_bytes());
+    cuda::check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()),
+                "cudaMemcpyAsync within GPUs", stream().device());
     note_work(stream().device(), copy_work);
   }
   /// `from` may change when this returns.
   template <class T>
   void copy(std::type_identity_t<std::span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
+    if (to.empty()) return;
+    if (void* const to_host = on_host(to.data()); to_host != nullptr)
+      return copy_on_host(from.data(), to_host, to.size_bytes());
     const auto* const first = reinterpret_cast<const std::byte*>(from.data());
     in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
       state_->staging().upload(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
@@ -159,6 +221,9 @@ class Queue {
   template <class T>
   void copy(std::type_identity_t<Span<const T>> from, std::span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
+    if (to.empty()) return;
+    if (const void* const of_host = on_host(from.data()); of_host != nullptr)
+      return copy_on_host(of_host, to.data(), to.size_bytes());
     const auto* const first = reinterpret_cast<const std::byte*>(from.data());
     in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
       state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
@@ -179,14 +244,18 @@ class Queue {
     try {
       state_->wait();
     } catch (...) {
-      state_->staging().give_up();
+      if (!state_->is_captured()) forget_downloads();
       throw;
     }
     state_->staging().deliver();
   }
-  [[nodiscard]] bool is_done() const { return stream().is_done(); }
+  [[nodiscard]] bool is_done() const { return !state_->is_captured() && stream().is_done(); }
 
  private:
+  void copy_on_host(const void* from, void* to, std::size_t bytes) const {
+    wait();
+    std::memcpy(to, from, bytes);
+  }
   /// `copy(first byte, bytes)` for parts that the staging has room for.
   template <class Copy>
   void in_parts(std::size_t bytes, Copy&& copy) const {

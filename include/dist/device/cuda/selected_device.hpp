@@ -8,7 +8,7 @@ namespace dist::cuda {
 /// The calling thread's calls are for `device` from now on, which gets a context.
 inline void select_device(int device) {
   if (const cudaError_t answer = cudaSetDevice(device); answer != cudaSuccess) [[unlikely]]
-    check(answer, text("cudaSetDevice(", device, ")"), device);
+    cuda::check(answer, text("cudaSetDevice(", device, ")"), device);
 }
 
 /// While it lives, the calling thread's calls are for `device`; afterwards for the one before.

@@ -23,18 +23,21 @@ class Staging {
   /// Whether there is room for `bytes` more. Nothing under way: at most `most`.
   [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept { return bytes <= most - held_; }
 
+  /// Whether copies under way hold more than half of the memory that there is without another allocation.
+  [[nodiscard]] bool is_half_used() const noexcept { return !buffers_.empty() && 2 * used_ > buffers_.back().size(); }
+
   /// `from` may change when this returns.
   void upload(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
     std::byte* const part = take(bytes);
     std::memcpy(part, from, bytes);
-    check(cudaMemcpyAsync(to, part, bytes, cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync to the GPU",
-          stream.device());
+    cuda::check(cudaMemcpyAsync(to, part, bytes, cudaMemcpyHostToDevice, stream.get()), "cudaMemcpyAsync to the GPU",
+                stream.device());
     note_work(stream.device(), copy_work);
   }
   void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
     std::byte* const part = take(bytes);
-    check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
-          stream.device());
+    cuda::check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
+                stream.device());
     note_work(stream.device(), copy_work);
     downloads_.push_back({part, to, bytes});
   }

@@ -24,7 +24,7 @@ class StreamRef {
   [[nodiscard]] bool is_over() const {
     const cudaError_t answer = cudaStreamQuery(stream_);
     if (answer == cudaErrorNotReady) return false;
-    check(answer, "cudaStreamQuery(stream_)", device_);
+    cuda::check(answer, "cudaStreamQuery(stream_)", device_);
     return true;
   }
   /// Returns when it is. Throws DeadlineExceeded.
@@ -34,7 +34,7 @@ class StreamRef {
   [[nodiscard]] bool is_done() const {
     const cudaError_t answer = cudaStreamQuery(stream_);
     if (answer == cudaErrorNotReady) return false;
-    check(answer, "cudaStreamQuery(stream_)", device_);
+    cuda::check(answer, "cudaStreamQuery(stream_)", device_);
     return true;
   }
 
