@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+#include <dist/nn/losses/values.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/policies.hpp>
+
+namespace dist::nn {
+
+/// What Keras' LossScaleOptimizer takes as arguments.
+struct LossScaleOptions {
+  double initial = 32768;            ///< at least 1
+  std::int64_t growth_steps = 2000;  ///< steps in a row with finite gradients after which the scale doubles, at least 1
+};
+
+namespace detail {
+template <class T>
+struct TimesFactor {
+  T* values;
+  T factor;
+  DIST_HD void operator()(std::size_t i) const { values[i] *= factor; }
+};
+/// 1 for a number that is infinite or NaN.
+template <class T>
+struct IsNotFinite {
+  const T* values;
+  DIST_HD std::int64_t operator()(std::size_t i) const { return values[i] - values[i] == T{0} ? 0 : 1; }
+};
+}  // namespace detail
+
+/// A factor of the loss that keeps gradients in the range of Float16 (spec P22), as Keras' LossScaleOptimizer has it: it halves,
+/// down to 1, where a gradient of any replica is infinite or NaN, and that step is left out; after `growth_steps` good steps
+/// in a row it doubles.
+///
+///     nn::LossScale scale{strategy};
+///     ...
+///     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, labels, global_batch);
+///     scale.apply(replica, logits);  // between the loss and backward
+///     net.backward(replica, loss);
+///     if (scale.remove(replica, net)) optimizer.apply_gradients(replica);
+///
+/// After Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+template <class S>
+class LossScale {
+ public:
+  /// Throws InvalidArgument for options out of range, OutOfMemory.
+  explicit LossScale(S& strategy, LossScaleOptions options = {})
+      : growth_steps_(options.growth_steps),
+        value_(strategy.template host_variable<double, OnWrite, OnlyFirstReplica>(Shape{}, options.initial,
+                                                                                  "loss_scale/value")),
+        good_steps_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
+                                                                                             "loss_scale/good_steps")) {
+    if (!(options.initial >= 1 && options.initial <= 1e30) || options.growth_steps < 1)
+      throw InvalidArgument("A loss scale cannot begin so",
+                            text("initial ", options.initial, ", growth_steps ", options.growth_steps),
+                            "Give an initial scale from 1 to 1e30, and at least one growth step");
+  }
+
+  /// The factor of the next step.
+  [[nodiscard]] double value(const auto& context) const { return value_.value(context); }
+
+  /// Multiplies the gradient that a loss wrote.
+  void apply(const InReplica auto& replica, const DifferentiableOutputs auto& outputs) const {
+    using T = std::remove_const_t<typename decltype(outputs.values)::Element>;
+    replica.queue().for_each({0, outputs.gradient.size()},
+                             detail::TimesFactor<T>{outputs.gradient.data(), static_cast<T>(value(replica))});
+  }
+
+  /// Divides the network's gradients, whose scale this was, and adapts it. Returns whether the gradients of all replicas
+  /// are finite: else they are not to be applied. A collective call, which waits for the replica's queue.
+  template <class Network>
+  [[nodiscard]] bool remove(const InReplica auto& replica, Network& network) {
+    const auto gradients = std::as_const(network).gradients().component(replica);
+    using T = typename decltype(gradients)::value_type;
+    const double scale = value(replica);
+    replica.queue().for_each({0, gradients.size()},
+                             detail::TimesFactor<T>{gradients.data(), static_cast<T>(1 / scale)});
+    const std::int64_t here =
+        replica.queue().transform_reduce(sum, {0, gradients.size()}, detail::IsNotFinite<T>{gradients.data()});
+    const bool is_finite = replica.all_reduce(sum, here) == 0;
+    const std::int64_t good = is_finite ? good_steps_.value(replica) + 1 : 0;
+    const bool grows = good >= growth_steps_;
+    value_.assign(replica, same(grows ? scale * 2 : is_finite ? scale : scale > 2 ? scale / 2 : 1));
+    good_steps_.assign(replica, same(grows ? 0 : good));
+    return is_finite;
+  }
+
+  /// See Trackable.
+  void track(auto& visit) {
+    visit("value", value_);
+    visit("good_steps", good_steps_);
+  }
+
+ private:
+  template <class T>
+  using Variable =
+      decltype(std::declval<S&>().template host_variable<T, OnWrite, OnlyFirstReplica>(Shape{}, T{}, std::string{}));
+
+  std::int64_t growth_steps_;
+  Variable<double> value_;
+  Variable<std::int64_t> good_steps_;
+};
+
+template <Strategy S>
+LossScale(S&, LossScaleOptions) -> LossScale<S>;
+
+/// What is not made on a strategy, for a sentence.
+template <dist::detail::NoStrategy S>
+class LossScale<S> {
+  static_assert(dist::detail::never<S>,
+                "an nn::LossScale is made on a strategy, which is its first argument, such as a dist::Default or a "
+                "dist::Mirrored: nn::LossScale scale{strategy}");
+
+ public:
+  explicit LossScale(auto&&...) {}
+};
+
+}  // namespace dist::nn
