@@ -17,6 +17,7 @@
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
@@ -25,6 +26,7 @@
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/moving_average.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

@@ -61,7 +61,23 @@ TEST_CASE("a product is computed on the handle's stream, of matrices as they are
   REQUIRE(cublasSgemm(set.handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 4, 3, &set.one, set.a, 3, set.b, 3, &two, set.c, 2) ==
           CUBLAS_STATUS_SUCCESS);
   CHECK(gpu::value(set.c, set.stream) == 2 * (7 + 3 * 8 + 5 * 9) + 7 + 2 * 8 + 3 * 9);
-  CHECK(fake_cudnn::live_handles() == 1);
+  CHECK(fake_cudnn::live_blas_handles() == 1);
+}
+
+TEST_CASE("a matrix may lie in memory of the host that is mapped for the GPU, and in no other of the host") {
+  const Setting set;
+  void* mapped = nullptr;
+  REQUIRE(cudaHostAlloc(&mapped, 6 * sizeof(float), cudaHostAllocMapped) == cudaSuccess);
+  auto* const a = static_cast<float*>(mapped);
+  for (int i = 0; i < 6; ++i) a[i] = static_cast<float>(i + 1);
+  float* const host = gpu::pinned<float>(12);
+  for (int i = 0; i < 12; ++i) host[i] = static_cast<float>(i + 7);
+  gpu::copy(set.b, host, 12, set.stream);
+  REQUIRE(set.multiply(a, 2, &set.one, set.c) == CUBLAS_STATUS_SUCCESS);
+  CHECK(gpu::value(set.c, set.stream) == 7 + 3 * 8 + 5 * 9);
+  CHECK(stderr_of([&] { static_cast<void>(set.multiply(host, 2, &set.one, set.c)); }).says("memory of the host"));
+  CHECK(stderr_of([&] { static_cast<void>(set.multiply(a + 1, 2, &set.one, set.c)); }).says("memory of the host"));
+  CHECK(cudaFreeHost(mapped) == cudaSuccess);
 }
 
 TEST_CASE("calls that cuBLAS leaves undefined are refused") {

@@ -27,6 +27,11 @@ TEST_CASE("geometries describe themselves for errors") {
   using Convolution = nn::Conv2DGeometry<dist::StaticShape<28, 26, 3>, 8, 5, 2, nn::Same, nn::Relu>;
   CHECK(Convolution::describe() == "images 28 x 26 x 3, window 5, stride 2, 8 filters");
   CHECK(Convolution::output_width == 13);
+  CHECK(Convolution::pad_top == 1);  // (14 - 1) * 2 + 5 - 28 = 3 zeros in all
+  CHECK(Convolution::pad_bottom == 2);
+  CHECK(Convolution::pad_left == 1);  // (13 - 1) * 2 + 5 - 26 = 3
+  CHECK(Convolution::pad_right == 2);
   CHECK(nn::DenseGeometry<7, 9, nn::Linear>::describe() == "7 inputs, 9 units");
   CHECK(nn::PoolGeometry<dist::StaticShape<5, 7, 2>, 2, 2>::output_width == 3);
+  CHECK(nn::PoolGeometry<dist::StaticShape<5, 7, 2>, 2, 2>::pad_bottom == 0);
 }

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/workspace.hpp>
+#include <support/on_host.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,6 +30,42 @@ std::vector<To> converted(const std::vector<double>& from) {
   return std::vector<To>(from.begin(), from.end());
 }
 
+/// Memory and a queue on the first device of a back end.
+template <class Backend>
+class Bench {
+  using Device = typename Backend::Device;
+
+ public:
+  /// Elements there, until it goes.
+  template <class T>
+  class Elements {
+   public:
+    using Span = typename Device::template Span<T>;
+    Elements(Bench& bench, const std::vector<T>& values)
+        : bench_(bench), size_(values.size()), at_(bench.memory_.allocate(bytes())) {
+      bench.queue().copy(std::span<const T>{values}, span());
+    }
+    Elements(const Elements&) = delete;
+    Elements& operator=(const Elements&) = delete;
+    ~Elements() { bench_.memory_.release(at_, bytes()); }
+
+    [[nodiscard]] Span span() const { return Span{reinterpret_cast<T*>(bench_.memory_.at(0, at_)), size_}; }
+
+   private:
+    [[nodiscard]] std::size_t bytes() const { return (size_ + 1) * sizeof(T); }
+    Bench& bench_;
+    std::size_t size_;
+    std::size_t at_;
+  };
+
+  [[nodiscard]] typename Device::Queue queue() const { return queues_[0]; }
+
+ private:
+  static constexpr std::array<std::size_t, 1> first_device{0};
+  typename Device::Memory memory_{std::span<const std::size_t>{first_device}};
+  typename Device::Queues queues_{std::span<const std::size_t>{first_device}, std::chrono::seconds{60}};
+};
+
 /// One forward and backward pass. The loss is sum(target_i * y_i + y_i^2 / 2) with fixed targets.
 struct Pass {
   double loss = 0;
@@ -33,41 +73,56 @@ struct Pass {
   std::vector<double> gradients;
 };
 
+/// On the bench whose queue the workspace was made for.
 template <class Net, class Backend, class T>
-Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
+Pass pass(Bench<Backend>& bench, dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
           const std::vector<double>& batch) {
-  const auto weights = converted<T>(parameters);
-  const auto images = converted<T>(batch);
-  const dist::TensorView<const T> x{images.data(),
-                                    Net::InputShape::shape().stacked(images.size() / Net::InputShape::elements)};
-  const auto y = workspace.forward(weights, x);
+  using Elements = typename Bench<Backend>::template Elements<T>;
+  const auto queue = bench.queue();
+  const Elements weights{bench, converted<T>(parameters)};
+  const Elements images{bench, converted<T>(batch)};
+  const dist::nn::ViewOn<Backend, const T> x{
+      images.span().data(), Net::InputShape::shape().stacked(batch.size() / Net::InputShape::elements)};
+  const auto y = workspace.forward(weights.span(), x);
   REQUIRE(y.values.shape() == Net::OutputShape::shape().stacked(x.rows()));
   REQUIRE(y.gradient.shape() == y.values.shape());
   const auto targets = numbers(y.values.size(), 3);
+  const auto values = support::on_host(queue, y.values);
+  std::vector<T> slopes;
   Pass result;
-  for (std::size_t i = 0; i < y.values.size(); ++i) {
-    const double value = static_cast<double>(y.values.data()[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = static_cast<double>(values[i]);
     result.outputs.push_back(value);
     result.loss += targets[i] * value + value * value / 2;
-    y.gradient.data()[i] = static_cast<T>(targets[i] + value);
+    slopes.push_back(static_cast<T>(targets[i] + value));
   }
+  queue.copy(std::span<const T>{slopes}, y.gradient.elements());
   // Gradients are overwritten, whatever was there.
-  std::vector<T> gradients(Net::padded_count, T{99});
-  workspace.backward(weights, gradients);
+  const Elements gradients{bench, std::vector<T>(Net::padded_count, T{99})};
+  workspace.backward(weights.span(), gradients.span());
+  const auto computed = support::on_host(queue, gradients.span());
   // Padding belongs to no parameter.
   for (const dist::nn::Parameter& parameter : Net::parameters)
     for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
-      result.gradients.push_back(static_cast<double>(gradients[parameter.offset + i]));
+      result.gradients.push_back(static_cast<double>(computed[parameter.offset + i]));
   return result;
+}
+/// The same on the host.
+template <class Net, class Backend, class T>
+Pass pass(dist::nn::Workspace<Net, Backend, T>& workspace, const std::vector<double>& parameters,
+          const std::vector<double>& batch) {
+  Bench<Backend> bench;
+  return pass(bench, workspace, parameters, batch);
 }
 
 /// The gradients of all parameters of `Net` in double, against central differences of the loss.
 template <class Net, class Backend>
 void check_gradients(std::size_t rows) {
-  dist::nn::Workspace<Net, Backend, double> workspace;
+  Bench<Backend> bench;
+  dist::nn::Workspace<Net, Backend, double> workspace{bench.queue()};
   auto parameters = numbers(Net::padded_count, 1);
   const auto batch = numbers(rows * Net::InputShape::elements, 2);
-  const Pass analytic = pass(workspace, parameters, batch);
+  const Pass analytic = pass(bench, workspace, parameters, batch);
   std::size_t index = 0;
   for (const dist::nn::Parameter& parameter : Net::parameters)
     for (std::size_t i = 0; i < parameter.shape.elements(); ++i, ++index) {
@@ -75,9 +130,9 @@ void check_gradients(std::size_t rows) {
       double& changed = parameters[parameter.offset + i];
       const double before = changed;
       changed = before + step;
-      const double above = pass(workspace, parameters, batch).loss;
+      const double above = pass(bench, workspace, parameters, batch).loss;
       changed = before - step;
-      const double below = pass(workspace, parameters, batch).loss;
+      const double below = pass(bench, workspace, parameters, batch).loss;
       changed = before;
       const double numeric = (above - below) / (2 * step);
       CAPTURE(parameter.name());
@@ -102,8 +157,10 @@ inline double difference(const std::vector<double>& a, const std::vector<double>
 /// A back end in float against another in double, over a sequence of batch sizes on the same workspaces.
 template <class Net, class Backend, class Oracle>
 void check_against(std::initializer_list<std::size_t> batches) {
-  dist::nn::Workspace<Net, Backend, float> workspace;
-  dist::nn::Workspace<Net, Oracle, double> oracle;
+  Bench<Backend> bench;
+  Bench<Oracle> oracle_bench;
+  dist::nn::Workspace<Net, Backend, float> workspace{bench.queue()};
+  dist::nn::Workspace<Net, Oracle, double> oracle{oracle_bench.queue()};
   // Rounded to float once, so that both compute with the same numbers.
   const auto round = [](const std::vector<double>& values) {
     const auto rounded = converted<float>(values);
@@ -113,8 +170,8 @@ void check_against(std::initializer_list<std::size_t> batches) {
   for (const std::size_t rows : batches) {
     CAPTURE(rows);
     const auto batch = round(numbers(rows * Net::InputShape::elements, 2 + rows));
-    const Pass mine = pass(workspace, parameters, batch);
-    const Pass expected = pass(oracle, parameters, batch);
+    const Pass mine = pass(bench, workspace, parameters, batch);
+    const Pass expected = pass(oracle_bench, oracle, parameters, batch);
     CHECK(difference(mine.outputs, expected.outputs) < 1e-5);
     CHECK(difference(mine.gradients, expected.gradients) < 1e-5);
   }

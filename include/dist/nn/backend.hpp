@@ -21,11 +21,12 @@
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
 ///
-/// BatchNormalization<Channels, T>, with a number per channel, the last axis, as std::span<double, Channels> `Sums` and
-/// as std::array `Coefficients` of what T is computed in; the batch may be without rows:
-/// - `sums(state, x, sum, sum_of_squares)`;
+/// BatchNormalization<Channels, T>, with a number per channel, the last axis; the batch may be without rows. `Sums` are two
+/// doubles for each channel, all first ones first, `Coefficients` one of the type in which T is computed, as spans of the
+/// device's place:
+/// - `sums(state, x, sums)`, of the elements and of their squares;
 /// - `forward(state, x, mean, scale, shift, y)`, y = (x - mean) * scale + shift;
-/// - `gradient_sums(state, x, dy, mean, sum_dy, sum_dy_x)`, of dy and of dy * (x - mean);
+/// - `gradient_sums(state, x, dy, mean, sums)`, of dy and of dy * (x - mean);
 /// - `input_gradient(state, x, dy, mean, of_dy, of_x, constant, dx)`,
 ///   dx = dy * of_dy + (x - mean) * of_x + constant.
 ///

@@ -42,6 +42,13 @@ struct DenseGeometry {
 /// StaticShape [height, width, channels].
 template <class Image, std::size_t Window, std::size_t Stride, class Padding>
 struct WindowGeometry {
+ private:
+  static constexpr std::size_t after(std::size_t extent, std::size_t outputs, std::size_t before) {
+    const std::size_t reached = (outputs - 1) * Stride + Window;
+    return reached > extent + before ? reached - extent - before : 0;
+  }
+
+ public:
   static constexpr std::size_t height = Image::template extent<0>;
   static constexpr std::size_t width = Image::template extent<1>;
   static constexpr std::size_t channels = Image::template extent<2>;
@@ -51,6 +58,9 @@ struct WindowGeometry {
   static constexpr std::size_t output_width = Padding::output(width, window, stride);
   static constexpr std::size_t pad_top = Padding::before(height, window, stride);
   static constexpr std::size_t pad_left = Padding::before(width, window, stride);
+  /// Zeros after the last row and column, so that the last window ends in them.
+  static constexpr std::size_t pad_bottom = after(height, output_height, pad_top);
+  static constexpr std::size_t pad_right = after(width, output_width, pad_left);
 
   [[nodiscard]] static std::string describe() {
     return text("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);

@@ -142,31 +142,57 @@ struct RefusedRow {
   }
 };
 
-/// The sum of the losses of rows in memory of a device, whose gradient goes to `gradient` unless that is null. Waits for
-/// the queue. Throws InvalidArgument for targets that the loss does not take.
+/// Throws ShapeMismatch unless there is one place per row.
+inline void require_places(std::string_view reader, std::size_t places, std::size_t rows) {
+  if (places != rows)
+    throw ShapeMismatch(text(reader, " got a place for losses that does not fit the outputs"),
+                        text(places, " places for ", rows, " rows"), "Give one place per example");
+}
+
+/// Puts the loss of a row where it belongs.
+template <class OfRow, class T>
+struct KeepLossOfRow {
+  OfRow of_row;
+  T* losses;
+  DIST_HD void operator()(std::size_t row) const { losses[row] = static_cast<T>(of_row(row)); }
+};
+
+/// Throws InvalidArgument for the first targets in memory of a device that the loss does not take. Waits for the queue.
+template <class Q, class L, class T, class Target, dist::Place Where>
+void require_targets_on(const Q& queue, const L& loss, TensorView<const T, Where> values,
+                        TensorView<const Target, Where> targets) {
+  if constexpr (LooksAtTargets<L, Target>) {
+    const std::size_t row = queue.transform_reduce(
+        min, {0, values.rows()},
+        RefusedRow<L, Target>{loss, targets.data(), targets.row_size(), values.row_size(), values.rows()});
+    if (row >= values.rows()) return;
+    Target first{};
+    queue.copy(targets.elements().subspan(row * targets.row_size(), 1), std::span<Target>{&first, 1});
+    queue.wait();
+    loss.refuse(first, row, values.row_size());
+  }
+}
+
+/// What computes the loss of a row in memory of a device, whose gradient goes to `gradient` unless that is null.
+template <class L, class T, class Target, dist::Place Where, class Weight>
+[[nodiscard]] LossOfRow<L, T, Target, Weight> loss_of_row(const L& loss, TensorView<const T, Where> values,
+                                                          TensorView<const Target, Where> targets, T* gradient,
+                                                          const Weight& weight, T scale) {
+  static_assert(LossOfRows<L, T, Target>,
+                "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
+                "std::span");
+  return {loss, values.data(), targets.data(), gradient, values.row_size(), targets.row_size(), weight, scale};
+}
+
+/// The sum of the losses of rows in memory of a device. Waits for the queue. Throws InvalidArgument for targets that the
+/// loss does not take.
 template <class Q, class L, class T, class Target, dist::Place Where, class Weight>
 [[nodiscard]] double total_loss_on(const Q& queue, const L& loss, TensorView<const T, Where> values,
                                    TensorView<const Target, Where> targets, T* gradient, const Weight& weight,
                                    T scale) {
-  static_assert(LossOfRows<L, T, Target>,
-                "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
-                "std::span");
-  const IndexRange rows{0, values.rows()};
   const double total =
-      queue.transform_reduce(sum, rows,
-                             LossOfRow<L, T, Target, Weight>{loss, values.data(), targets.data(), gradient,
-                                                             values.row_size(), targets.row_size(), weight, scale});
-  if constexpr (LooksAtTargets<L, Target>)
-    if (total != total) {
-      const std::size_t row = queue.transform_reduce(
-          min, rows, RefusedRow<L, Target>{loss, targets.data(), targets.row_size(), values.row_size(), values.rows()});
-      if (row < values.rows()) {
-        Target first{};
-        queue.copy(targets.elements().subspan(row * targets.row_size(), 1), std::span<Target>{&first, 1});
-        queue.wait();
-        loss.refuse(first, row, values.row_size());
-      }
-    }
+      queue.transform_reduce(sum, {0, values.rows()}, loss_of_row(loss, values, targets, gradient, weight, scale));
+  if (total != total) require_targets_on(queue, loss, values, targets);
   return total;
 }
 
@@ -180,13 +206,25 @@ void per_example_losses(const L& loss, const Outputs& outputs, const Targets& gi
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
   loss.check(values, targets);
-  if (losses.size() != values.rows())
-    throw ShapeMismatch(text(L::name, " got a place for losses that does not fit the outputs"),
-                        text(losses.size(), " places for ", values.rows(), " rows"), "Give one place per example");
+  detail::require_places(L::name, losses.size(), values.rows());
   const std::size_t outputs_size = values.row_size();
   const std::size_t targets_size = targets.row_size();
   for (std::size_t row = 0; row < values.rows(); ++row)
     losses[row] = loss.per_example(row_span(values, outputs_size, row), row_span(targets, targets_size, row));
+}
+
+/// The same in memory of a device, whose queue computes. Waits for it where the loss looks at its targets, and throws
+/// InvalidArgument for those that it does not take.
+template <class Q, class L, Values Outputs, Values Targets, class T, dist::Place Where>
+void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, const Targets& given,
+                        DeviceSpan<T, Where> losses) {
+  const auto values = values_of(outputs);
+  const auto targets = values_of(given);
+  loss.check(values, targets);
+  detail::require_places(L::name, losses.size(), values.rows());
+  detail::require_targets_on(queue, loss, values, targets);
+  auto of_row = detail::loss_of_row(loss, values, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{}, T{1});
+  queue.for_each({0, values.rows()}, detail::KeepLossOfRow<decltype(of_row), T>{of_row, losses.data()});
 }
 
 /// The sum of the per-example losses of all rows, each times its sample weight, unscaled. 0 for no rows. Throws
@@ -205,13 +243,17 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
-/// The same in memory of a device, whose queue computes. Waits for it.
+/// The same wherever the queue computes, which is waited for.
 template <class Q, class T, class Target, dist::Place Where, class L>
-  requires(!Where::host_accessible)
-[[nodiscard]] double total_loss(const Q& queue, const L& loss, TensorView<const T, Where> outputs,
+[[nodiscard]] double total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
                                 TensorView<const Target, Where> targets) {
-  loss.check(outputs, targets);
-  return detail::total_loss_on(queue, loss, outputs, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{}, T{1});
+  if constexpr (Where::host_accessible) {
+    return total_loss(loss, outputs, targets);
+  } else {
+    loss.check(outputs, targets);
+    return detail::total_loss_on(queue, loss, outputs, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{},
+                                 T{1});
+  }
 }
 
 namespace detail {

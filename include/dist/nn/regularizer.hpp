@@ -7,6 +7,9 @@
 #include <utility>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/parameter.hpp>
@@ -18,11 +21,11 @@ struct L1 {
   float factor = 0.01f;
 
   template <class T>
-  [[nodiscard]] T term(T weight) const {
+  [[nodiscard]] DIST_HD T term(T weight) const {
     return static_cast<T>(factor) * std::abs(weight);
   }
   template <class T>
-  [[nodiscard]] T slope(T weight) const {
+  [[nodiscard]] DIST_HD T slope(T weight) const {
     return static_cast<T>(factor) * static_cast<T>((weight > 0) - (weight < 0));
   }
 };
@@ -32,11 +35,11 @@ struct L2 {
   float factor = 0.01f;
 
   template <class T>
-  [[nodiscard]] T term(T weight) const {
+  [[nodiscard]] DIST_HD T term(T weight) const {
     return static_cast<T>(factor) * weight * weight;
   }
   template <class T>
-  [[nodiscard]] T slope(T weight) const {
+  [[nodiscard]] DIST_HD T slope(T weight) const {
     return T{2} * static_cast<T>(factor) * weight;
   }
 };
@@ -47,44 +50,67 @@ struct L1L2 {
   float l2 = 0;
 
   template <class T>
-  [[nodiscard]] T term(T weight) const {
+  [[nodiscard]] DIST_HD T term(T weight) const {
     return L1{l1}.term(weight) + L2{l2}.term(weight);
   }
   template <class T>
-  [[nodiscard]] T slope(T weight) const {
+  [[nodiscard]] DIST_HD T slope(T weight) const {
     return L1{l1}.slope(weight) + L2{l2}.slope(weight);
   }
 };
 
-/// A function that is summed over weights to keep them small: its value for one weight, and its derivative.
+/// A function that is summed over weights to keep them small: its value for one weight, and its derivative. Both are
+/// DIST_HD where networks on GPUs use it.
 template <class R>
 concept Regularizer = std::copyable<R> && requires(const R regularizer, float weight) {
   { regularizer.term(weight) } -> std::same_as<float>;
   { regularizer.slope(weight) } -> std::same_as<float>;
 };
 
+namespace detail {
+template <class R, class T>
+struct TermOfWeight {
+  R regularizer;
+  const T* weights;
+  DIST_HD double operator()(std::size_t i) const { return static_cast<double>(regularizer.term(weights[i])); }
+};
+template <class R, class T>
+struct AddSlope {
+  R regularizer;
+  const T* weights;
+  T* gradients;
+  T scale;
+  DIST_HD void operator()(std::size_t i) const { gradients[i] += scale * regularizer.slope(weights[i]); }
+};
+
+/// The elements of a parameter.
+[[nodiscard]] inline IndexRange elements_of(const Parameter& parameter) {
+  return {parameter.offset, parameter.offset + parameter.shape.elements()};
+}
+}  // namespace detail
+
 /// Which parameters are regularised unless said otherwise: kernels.
 struct KernelsOnly {
   [[nodiscard]] bool operator()(const Parameter& parameter) const { return parameter.kind == "kernel"; }
 };
 
-/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06).
+/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). Waits for the replica's queue.
 template <Regularizer R, class Network, class Which = KernelsOnly>
 [[nodiscard]] double total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
                                           Which&& which = {}) {
   const auto weights = network.parameters().component(replica);
+  using T = typename decltype(weights)::value_type;
   double total = 0;
-  for (const Parameter& parameter : network.layout()) {
-    if (!which(parameter)) continue;
-    for (const auto weight : weights.subspan(parameter.offset, parameter.shape.elements()))
-      total += static_cast<double>(regularizer.term(weight));
-  }
+  for (const Parameter& parameter : network.layout())
+    if (which(parameter))
+      total += replica.queue().transform_reduce(sum, detail::elements_of(parameter),
+                                                detail::TermOfWeight<R, T>{regularizer, weights.data()});
   return total;
 }
 
 /// This replica's part of the regularisation loss, 1/R of all of it, so that the sum over the replicas counts it once
 /// (spec P03, P05). Adds the gradient of that part to the network's gradients: to be called between `backward` and
-/// `apply_gradients`.
+/// `apply_gradients`. Waits for the replica's queue.
 ///
 ///     net.backward(replica, loss);
 ///     const float penalty = nn::regularization_loss(replica, net, nn::L2{1e-4f});
@@ -95,11 +121,10 @@ auto regularization_loss(const InReplica auto& replica, Network& network, const 
   const auto gradients = std::as_const(network).gradients().component(replica);
   using T = typename decltype(weights)::value_type;
   const T scale = scale_regularization_loss(replica, T{1});
-  for (const Parameter& parameter : network.layout()) {
-    if (!which(parameter)) continue;
-    const std::size_t end = parameter.offset + parameter.shape.elements();
-    for (std::size_t i = parameter.offset; i < end; ++i) gradients[i] += scale * regularizer.slope(weights[i]);
-  }
+  for (const Parameter& parameter : network.layout())
+    if (which(parameter))
+      replica.queue().for_each(detail::elements_of(parameter),
+                               detail::AddSlope<R, T>{regularizer, weights.data(), gradients.data(), scale});
   return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
 }
 

@@ -127,9 +127,10 @@ struct Sequential {
   template <class T>
   static void initialize_state(TensorView<T> all) {
     for_each_layer([&]<std::size_t Index>() {
-      for (std::size_t which = 0; which < detail::state_of<Layer<Index>>().size(); ++which)
-        for (T& element : layer_state<Index>(all.data())[which].elements())
-          element = static_cast<T>(detail::state_of<Layer<Index>>()[which].initial);
+      if constexpr (detail::HasState<Layer<Index>>)
+        for (std::size_t which = 0; which < Layer<Index>::state.size(); ++which)
+          for (T& element : layer_state<Index>(all.data())[which].elements())
+            element = static_cast<T>(Layer<Index>::state[which].initial);
     });
   }
 

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
@@ -18,6 +17,7 @@
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/kernels/dense_batch.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
@@ -47,17 +47,6 @@ struct ActivationOf<Operation> {
   using Type = typename Operation::Activation;
 };
 
-/// The memory between layers.
-template <class Backend, class T>
-struct WorkspaceMemory {
-  using Type = typename Backend::template Memory<T>;
-};
-template <class Backend, class T>
-  requires(Backend::Device::Place::host_accessible)
-struct WorkspaceMemory<Backend, T> {
-  using Type = AlignedBuffer<T>;
-};
-
 }  // namespace detail
 
 /// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
@@ -84,7 +73,7 @@ template <class Net, class Backend, class T, GradientStorage Storage = StoredGra
 class Workspace {
   using Where = typename Backend::Device::Place;
   using Queue = typename Backend::Device::Queue;
-  using Memory = typename detail::WorkspaceMemory<Backend, T>::Type;
+  using Memory = detail::LayerMemory<Backend, T>;
   template <class Element>
   using View = TensorView<Element, Where>;
 
@@ -343,10 +332,7 @@ class Workspace {
       return {};
   }
   [[nodiscard]] Memory make_memory(std::size_t elements) const {
-    if constexpr (Where::host_accessible)
-      return Memory(elements);
-    else
-      return Memory(queue_, elements);
+    return detail::make_layer_memory<Backend, T>(queue_, elements);
   }
 
   [[no_unique_address]] Queue queue_;

@@ -200,7 +200,7 @@ class Model {
   void test(const InReplica auto& replica, const auto& batch) {
     const auto outputs = infer(replica, batch);
     const auto values = values_of(outputs);
-    const double total = total_loss(FitLoss::function(loss_function_), values, values_of(batch.y));
+    const double total = total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(batch.y));
     double penalty = 0;
     if constexpr (FitLoss::is_regularized)
       penalty = total_regularization(replica, network_, loss_function_.regularizer);

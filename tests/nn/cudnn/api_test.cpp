@@ -17,3 +17,16 @@ TEST_CASE("a call of cuBLAS that fails becomes an error with its text") {
     CHECK(said.find("Make the model or the batch smaller") != said.npos);
   }
 }
+
+TEST_CASE("a call of cuDNN that fails does, too") {
+  CHECK_NOTHROW(nn::cudnn::check(CUDNN_STATUS_SUCCESS, "call"));
+  try {
+    nn::cudnn::check(CUDNN_STATUS_EXECUTION_FAILED, "cudnnCreate(&handle)", "file.hpp", 7);
+    FAIL("nothing was thrown");
+  } catch (const nn::CuDnnError& error) {
+    CHECK(error.status() == CUDNN_STATUS_EXECUTION_FAILED);
+    const std::string_view said = error.what();
+    CHECK(said.find("cuDNN refuses 'cudnnCreate(&handle)'") != said.npos);
+    CHECK(said.find("CUDNN_STATUS_EXECUTION_FAILED, in file.hpp:7") != said.npos);
+  }
+}

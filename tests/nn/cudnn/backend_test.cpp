@@ -5,35 +5,53 @@
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/core/bfloat16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/relu.hpp>
+#include <dist/nn/loss_scale.hpp>
+#include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/reference/backend.hpp>
+#include <dist/nn/regularizer.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
+#include <support/on_host.hpp>
+
+#include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
 
 namespace {
 
-using Net = nn::Sequential<nn::Input<5, 4>, nn::Flatten, nn::Dense<17, nn::Relu>, nn::Dense<9>, nn::ReLU, nn::Dense<3>>;
+using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn::Same>,
+                           nn::BatchNormalization<nn::SynchronizedStatistics>, nn::MaxPool2D<2>, nn::Flatten,
+                           nn::Dense<17, nn::Relu>, nn::Dense<9>, nn::ReLU, nn::Dense<3>>;
 constexpr std::size_t rows = 6;  // of a replica
 
 /// What a replica's batch is made of, in the memory where it computes.
@@ -63,7 +81,7 @@ struct Trained {
 template <class Backend, class S>
 Trained train(S& strategy) {
   const std::size_t batch = rows * strategy.num_replicas_in_sync();
-  dist::Tensor<float> images{dist::Shape{batch, 5, 4}};
+  dist::Tensor<float> images{dist::Shape{batch, 5, 4, 1}};
   dist::Tensor<std::int32_t> classes{dist::Shape{batch}};
   dist::Tensor<float> weighing{dist::Shape{batch}};
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>((i * 7) % 19) / 19.0F - 0.5F;
@@ -84,10 +102,11 @@ Trained train(S& strategy) {
       const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica), batch,
                                                             part_of(weights, replica));
       net.backward(replica, loss);
+      const float penalty = nn::regularization_loss(replica, net, nn::L1L2{1e-3F, 1e-2F});
       optimizer.apply_gradients(replica);
       accuracy.update(replica, logits, part_of(labels, replica));
       mean_loss.update(replica, logits, part_of(labels, replica));
-      return loss.value();
+      return loss.value() + penalty;
     })));
   const auto scope = strategy.scope();
   const auto& parameters = net.parameters().read(scope);
@@ -126,7 +145,7 @@ TEST_CASE("a network trains on replicas on GPUs as on those of the host") {
 
 TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch without rows has no gradients") {
   dist::OneDevice<dist::Cuda> gpu;
-  const auto x = on_device(gpu, dist::Tensor<float>{dist::Shape{rows, 5, 4}});
+  const auto x = on_device(gpu, dist::Tensor<float>{dist::Shape{rows, 5, 4, 1}});
   const auto labels = on_device(gpu, dist::Tensor<std::int64_t>{dist::Shape{rows}, {0, 1, 2, 0, 3, -1}});
   nn::Network<Net, nn::CuDnn> net{gpu, 3};
   CHECK_THROWS_WITH_AS(gpu.run([&](auto& replica) {
@@ -144,4 +163,80 @@ TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch wi
     replica.queue().wait();
     for (const float gradient : gradients.elements()) CHECK(gradient == 0);
   });
+}
+
+TEST_CASE("losses of single rows lie on the GPU as their outputs do, and a mean takes them from there") {
+  using Unreduced = nn::Reduced<nn::SparseCategoricalCrossentropy, nn::Reduction::None>;
+  const dist::Tensor<float> logits{dist::Shape{3, 2}, {0.5F, -1, 2, 0, -3, 4}};
+  const dist::Tensor<std::int32_t> classes{dist::Shape{3}, {1, 0, 1}};
+  const dist::Tensor<float> weighing{dist::Shape{3}, {1, 0.5F, 3}};
+  std::vector<float> expected(3);
+  nn::per_example_losses(nn::SparseCategoricalCrossentropy{}, logits, classes, std::span{expected});
+  dist::OneDevice<dist::Cuda> gpu;
+  const auto x = on_device(gpu, logits);
+  const auto labels = on_device(gpu, classes);
+  const auto weights = on_device(gpu, weighing);
+  const auto wrong = on_device(gpu, dist::Tensor<std::int32_t>{dist::Shape{3}, {1, 2, 1}});
+  auto losses = gpu.buffer<float>(dist::Shape{3}, "losses");
+  gpu.run([&](auto& replica) {
+    const auto all = [&](const auto& buffer) {
+      using Buffer = std::remove_cvref_t<decltype(buffer)>;
+      return dist::TensorView<const typename Buffer::Element, dist::Cuda::Place>{buffer.component(replica).data(),
+                                                                                 buffer.shape()};
+    };
+    const auto place = losses.component(replica);
+    Unreduced{}(replica, all(x), all(labels), place);
+    const auto found = support::on_host(replica.queue(), place);
+    double total = 0, weighted = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(found[i] == doctest::Approx(expected[i]));
+      total += static_cast<double>(expected[i]);
+      weighted += static_cast<double>(expected[i] * weighing[i]);
+    }
+    CHECK(nn::compute_average_loss(replica, place) == doctest::Approx(total / 3));
+    CHECK(nn::compute_average_loss(
+              replica, place, {.sample_weight = std::as_const(weights).component(replica), .global_batch_size = 5}) ==
+          doctest::Approx(weighted / 5));
+    CHECK_THROWS_WITH_AS(Unreduced{}(replica, all(x), all(wrong), place),
+                         doctest::Contains("Label 2 of row 1 is not a class"), dist::InvalidArgument);
+    CHECK_THROWS_AS(Unreduced{}(replica, all(x), all(labels), place.first(2)), dist::ShapeMismatch);
+  });
+}
+
+TEST_CASE("16-bit factors on a GPU are those of the host") {
+  using Small = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Flatten, nn::Dense<4>>;
+  using OnGpu = nn::MixedPrecision<nn::CuDnn, dist::BFloat16>;
+  using OnHost = nn::MixedPrecision<nn::Reference, dist::BFloat16>;
+  const auto parameters = dist_test::numbers(Small::padded_count, 1);
+  const auto batch = dist_test::numbers(3 * Small::InputShape::elements, 2);
+  dist_test::Bench<OnGpu> bench;
+  nn::Workspace<Small, OnGpu, float> gpu{bench.queue()};
+  nn::Workspace<Small, OnHost, float> host;
+  nn::Workspace<Small, nn::Reference, float> unrounded;
+  const auto found = dist_test::pass(bench, gpu, parameters, batch);
+  const auto expected = dist_test::pass(host, parameters, batch);
+  // An activation that differs in its last bit may be rounded to the other side: by 2^-8.
+  CHECK(dist_test::difference(found.outputs, expected.outputs) < 1e-3);
+  CHECK(dist_test::difference(found.gradients, expected.gradients) < 1e-3);
+  CHECK(dist_test::difference(found.outputs, dist_test::pass(unrounded, parameters, batch).outputs) > 1e-4);
+}
+
+TEST_CASE("a loss scale on a GPU: gradients as they were, and a step that is left out") {
+  dist::OneDevice<dist::Cuda> gpu;
+  nn::Network<Net, nn::CuDnn> net{gpu, 3};
+  nn::LossScale scale{gpu};
+  const auto x = on_device(gpu, dist::Tensor<float>{dist::Shape{rows, 5, 4, 1}});
+  gpu.run([&](auto& replica) {
+    for (const float slope : {0.25F, std::numeric_limits<float>::infinity()}) {
+      const auto y = net.forward(replica, part_of(x, replica));
+      replica.queue().fill(y.gradient.elements(), slope);
+      scale.apply(replica, y);
+      net.backward(replica, 0);
+      CHECK(scale.remove(replica, net) == std::isfinite(slope));
+      constexpr std::size_t last_bias = Net::parameters[Net::parameters.size() - 1].offset;
+      const auto gradients = support::on_host(replica.queue(), std::as_const(net).gradients().component(replica));
+      CHECK(gradients[last_bias] == static_cast<float>(rows) * slope);
+    }
+  });
+  CHECK(scale.value(gpu.scope()) == 16384);
 }

@@ -25,20 +25,48 @@ TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever f
   };
   {
     const cudnn::State state{queue};
-    CHECK(fake_cudnn::live_handles() == 1);
+    CHECK(fake_cudnn::live_blas_handles() == 1);
     REQUIRE(cudaSetDevice(0) == cudaSuccess);
     static_cast<void>(state.enter());
     CHECK(chosen() == 1);
     REQUIRE(cudaSetDevice(0) == cudaSuccess);  // the handle is destroyed on its own GPU all the same
   }
-  CHECK(fake_cudnn::live_handles() == 0);
+  CHECK(fake_cudnn::live_blas_handles() == 0);
   for (const char* const call : {"cublasCreate", "cublasSetStream", "cublasSetWorkspace", "cublasSetMathMode"}) {
     CAPTURE(call);
     queue.enter();
     fake_cuda::fail_call(call, cudaErrorMemoryAllocation);
     std::optional<cudnn::State> state;
     CHECK_THROWS_WITH_AS(state.emplace(queue), doctest::Contains(call), nn::CuBlasError);
-    CHECK(fake_cudnn::live_handles() == 0);
+    CHECK(fake_cudnn::live_blas_handles() == 0);
     CHECK(fake_cuda::live() == before);
   }
+}
+
+TEST_CASE("the handle of cuDNN is made when it is asked for, and a workspace grows") {
+  fake_cuda::restart({});
+  const std::size_t device = 0;
+  const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
+  const fake_cuda::Live before = fake_cuda::live();
+  {
+    cudnn::State state{queues[0]};
+    CHECK(fake_cudnn::live_dnn_handles() == 0);
+    for (const char* const call : {"cudnnCreate", "cudnnSetStream"}) {
+      fake_cuda::fail_call(call, cudaErrorUnknown);
+      CHECK_THROWS_WITH_AS(state.dnn(), doctest::Contains(call), nn::CuDnnError);
+      CHECK(fake_cudnn::live_dnn_handles() == 0);
+    }
+    const cudnnHandle_t handle = state.dnn();
+    CHECK(state.dnn() == handle);
+    CHECK(fake_cudnn::live_dnn_handles() == 1);
+    std::byte* const small = state.workspace(1000);
+    CHECK(state.workspace(500) == small);
+    const std::size_t allocations = fake_cuda::live().device_allocations;
+    CHECK(state.workspace(2000) != nullptr);
+    CHECK(fake_cuda::live().device_allocations == allocations);
+    CHECK_THROWS_AS(state.workspace(std::size_t{1} << 40), dist::OutOfMemory);
+    CHECK(state.workspace(1000) != nullptr);
+  }
+  CHECK(fake_cudnn::live_dnn_handles() == 0);
+  CHECK(fake_cuda::live() == before);
 }

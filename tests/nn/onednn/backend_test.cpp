@@ -19,6 +19,7 @@
 #include <doctest/doctest.h>
 
 #include "nn/run_network.hpp"
+#include "nn/run_normalized.hpp"
 
 namespace nn = dist::nn;
 
@@ -61,28 +62,10 @@ TEST_CASE("replicas compute side by side, each the same as alone") {
 }
 
 TEST_CASE("networks with BatchNormalization: the same by oneDNN and by plain loops, with rows and without") {
-  using Net = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3>, nn::BatchNormalization<nn::SynchronizedStatistics>,
-                             nn::ReLU, nn::Flatten, nn::Dense<3>>;
-  const auto gradients_with = [](auto backend) {
-    dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
-    nn::Network<Net, decltype(backend)> net{strategy};
-    dist::Tensor<float> x{dist::Shape{5, 6, 6}};
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) / 13;
-    std::vector<double> all;
-    for (const std::size_t rows : {std::size_t{5}, std::size_t{0}}) {
-      const auto parts = strategy.run([&](auto& replica) {
-        const auto y = net.forward(replica, x.view().rows(0, replica.local_index() == 0 ? rows : 3));
-        for (std::size_t i = 0; i < y.gradient.size(); ++i)
-          y.gradient.data()[i] = y.values.data()[i] - static_cast<float>(i % 5);
-        net.backward(replica, 0);
-        const auto gradients = net.gradients().component(replica);
-        return std::vector<double>(gradients.begin(), gradients.end());
-      });
-      for (const auto& part : strategy.local_results(parts)) all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  };
-  CHECK(dist_test::difference(gradients_with(nn::OneDnn{}), gradients_with(nn::Reference{})) < 1e-5);
+  using Net = dist_test::NormalizedNet<nn::SynchronizedStatistics>;
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  CHECK(dist_test::difference(dist_test::run_normalized<Net, nn::OneDnn, float>(strategy),
+                              dist_test::run_normalized<Net, nn::Reference, double>(strategy)) < 1e-5);
 }
 
 TEST_CASE("gradients computed by their owners train by oneDNN like stored ones, with activations fused") {

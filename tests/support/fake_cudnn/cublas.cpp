@@ -1,16 +1,16 @@
 // The functions of cuBLAS that the library calls. Those of a handle are for the GPU that was chosen when it was made.
 #include <cublas_v2.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "../fake_cuda/call.hpp"
-#include "../fake_cuda/device_memory.hpp"
-#include "../fake_cuda/handles.hpp"
+#include "library.hpp"
 #include "machine.hpp"
 
 struct cublasContext {
@@ -28,27 +28,15 @@ std::set<cublasHandle_t>& live() {
   return all;
 }
 
-/// A call in the machine, with the failures that the test asked for.
 template <class Body>
 cublasStatus_t call(std::string_view function, Body&& body) {
-  switch (fake_cuda::call(function, [&] {
-    body();
-    return cudaSuccess;
-  })) {
-    case cudaSuccess:
-      return CUBLAS_STATUS_SUCCESS;
-    case cudaErrorMemoryAllocation:
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    default:
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
+  return fake_cudnn::call(function, CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_EXECUTION_FAILED,
+                          body);
 }
 
 cublasContext& context_of(cublasHandle_t handle, std::string_view function) {
   if (!live().contains(handle)) refuse(std::string(function) + " of a handle that does not exist, or not any more");
-  if (handle->device != fake_cuda::chosen_device())
-    refuse(std::string(function) + " of a handle of GPU " + std::to_string(handle->device) + ", while GPU " +
-           std::to_string(fake_cuda::chosen_device()) + " is chosen");
+  fake_cudnn::require_chosen(function, handle->device);
   return *handle;
 }
 
@@ -69,18 +57,14 @@ void require_matrix(const Matrix& matrix, int device, std::string_view name) {
   if (matrix.stride < matrix.rows)
     refuse(which + " has columns of " + std::to_string(matrix.rows) + " elements that are " +
            std::to_string(matrix.stride) + " apart");
-  if (!fake_cuda::is_device_memory(matrix.elements, matrix.bytes()))
-    refuse(which + " is not in one allocation of a GPU: " + fake_cuda::place_of(matrix.elements));
-  if (const int lies_on = fake_cuda::allocation_at(matrix.elements)->device; lies_on != device)
-    refuse(which + " is in memory of GPU " + std::to_string(lies_on) + ", the handle is of GPU " +
-           std::to_string(device));
+  fake_cudnn::require_memory(which, matrix.elements, matrix.bytes(), device);
 }
 
 }  // namespace
 
-std::size_t fake_cudnn::live_handles() {
+std::size_t fake_cudnn::live_blas_handles() {
   std::size_t count = 0;
-  static_cast<void>(call("live_handles", [&] { count = live().size(); }));
+  static_cast<void>(::call("live_blas_handles", [&] { count = live().size(); }));
   return count;
 }
 
@@ -140,9 +124,7 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cub
     if (context.stream == nullptr) refuse("cublasSgemm on the legacy stream, which waits for all others");
     if (!context.has_workspace) refuse("cublasSgemm without a workspace, which allocates: give cublasSetWorkspace one");
     if (m <= 0 || n <= 0 || k <= 0) refuse("cublasSgemm of matrices without elements");
-    if (alpha == nullptr || beta == nullptr || fake_cuda::allocation_at(alpha) != nullptr ||
-        fake_cuda::allocation_at(beta) != nullptr)
-      refuse("cublasSgemm: alpha and beta are numbers of the host");
+    fake_cudnn::require_factors("cublasSgemm", alpha, beta);
     const bool a_flipped = of_a != CUBLAS_OP_N, b_flipped = of_b != CUBLAS_OP_N;
     const Matrix left{a, a_flipped ? k : m, a_flipped ? m : k, lda};
     const Matrix right{b, b_flipped ? n : k, b_flipped ? k : n, ldb};
@@ -158,15 +140,26 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cub
       fake_cuda::reads(right.elements, right.bytes());
       fake_cuda::writes(c, result.bytes());
       const fake_cuda::UnseenAccesses unseen;
-      for (int column = 0; column < n; ++column)
-        for (int row = 0; row < m; ++row) {
-          double sum = 0;
-          for (int i = 0; i < k; ++i)
-            sum += static_cast<double>(a[a_flipped ? left.at(i, row) : left.at(row, i)]) *
-                   static_cast<double>(b[b_flipped ? right.at(column, i) : right.at(i, column)]);
-          float& to = c[result.at(row, column)];
-          to = by * static_cast<float>(sum) + (keeps == 0 ? 0 : keeps * to);  // what is not kept may be anything
+      // The factors as lines of m and n numbers, which the compiler adds up side by side.
+      std::vector<double> lines(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
+      std::vector<double> sums(static_cast<std::size_t>(m));
+      for (int i = 0; i < k; ++i)
+        for (int row = 0; row < m; ++row)
+          lines[static_cast<std::size_t>(i) * sums.size() + static_cast<std::size_t>(row)] =
+              static_cast<double>(a[a_flipped ? left.at(i, row) : left.at(row, i)]);
+      for (int column = 0; column < n; ++column) {
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (int i = 0; i < k; ++i) {
+          const auto factor = static_cast<double>(b[b_flipped ? right.at(column, i) : right.at(i, column)]);
+          const double* const line = &lines[static_cast<std::size_t>(i) * sums.size()];
+          for (std::size_t row = 0; row < sums.size(); ++row) sums[row] += line[row] * factor;
         }
+        for (int row = 0; row < m; ++row) {
+          float& to = c[result.at(row, column)];
+          to = by * static_cast<float>(sums[static_cast<std::size_t>(row)]) +
+               (keeps == 0 ? 0 : keeps * to);  // what is not kept may be anything
+        }
+      }
     });
     fake_cuda::put_on(stream, std::move(operation));
   });

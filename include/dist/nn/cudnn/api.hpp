@@ -1,7 +1,8 @@
-/// The door to cuBLAS, and what its errors become. The only header that includes it.
+/// The door to cuBLAS and cuDNN, and what their errors become. The only header that includes them.
 #pragma once
 
 #include <cublas_v2.h>
+#include <cudnn.h>
 
 #include <string_view>
 
@@ -11,15 +12,18 @@
 
 namespace dist::nn {
 
+namespace cudnn {
+inline constexpr std::string_view check_library =
+    "Check that this library is made for this GPU and driver, or use a back end on the host";
+}  // namespace cudnn
+
 /// A call of cuBLAS that failed.
 class CuBlasError : public Error {
  public:
   CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
       : Error(text("cuBLAS refuses '", call, "'"),
               text(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
-              status == CUBLAS_STATUS_ALLOC_FAILED
-                  ? cuda::use_less_memory
-                  : "Check that this cuBLAS is made for this GPU and driver, or use a back end on the host"),
+              status == CUBLAS_STATUS_ALLOC_FAILED ? cuda::use_less_memory : cudnn::check_library),
         status_(status) {}
 
   [[nodiscard]] cublasStatus_t status() const noexcept { return status_; }
@@ -28,17 +32,40 @@ class CuBlasError : public Error {
   cublasStatus_t status_;
 };
 
+/// A call of cuDNN that failed.
+class CuDnnError : public Error {
+ public:
+  CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
+      : Error(text("cuDNN refuses '", call, "'"), text(cudnnGetErrorString(status), ", in ", file, ":", line),
+              status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+                  ? cuda::use_less_memory
+                  : cudnn::check_library),
+        status_(status) {}
+
+  [[nodiscard]] cudnnStatus_t status() const noexcept { return status_; }
+
+ private:
+  cudnnStatus_t status_;
+};
+
 namespace cudnn {
 
-/// Throws a CuBlasError unless `status` is success.
+/// Throws a CuBlasError or CuDnnError unless `status` is success.
 inline void check(cublasStatus_t status, std::string_view call, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
     throw CuBlasError(status, call, file, line);
 }
+inline void check(cudnnStatus_t status, std::string_view call, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (status != CUDNN_STATUS_SUCCESS) [[unlikely]]
+    throw CuDnnError(status, call, file, line);
+}
 
 }  // namespace cudnn
 }  // namespace dist::nn
 
-/// Throws where the call of cuBLAS fails.
+/// Throws where the call of cuBLAS or cuDNN fails.
 #define DIST_CUBLAS_CHECK(call) ::dist::nn::cudnn::check(call, #call)
+#define DIST_CUDNN_CHECK(call) ::dist::nn::cudnn::check(call, #call)

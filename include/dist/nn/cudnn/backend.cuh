@@ -6,16 +6,19 @@
 
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/cudnn/batch_normalization.cuh>
+#include <dist/nn/cudnn/conv2d.cuh>
 #include <dist/nn/cudnn/dense.cuh>
 #include <dist/nn/cudnn/elementwise.cuh>
+#include <dist/nn/cudnn/max_pool2d.cuh>
 #include <dist/nn/cudnn/memory.cuh>
 #include <dist/nn/cudnn/state.cuh>
 
 namespace dist::nn {
 
-/// Layers on GPUs, in float: dense products by cuBLAS, what works element by element by kernels of ours. Batches, targets
-/// and gradients lie in the GPU's memory; a step puts its work into the replica's queue. Dense and activations so far.
-/// Needs the component dist::cudnn.
+/// Layers on GPUs, in float: dense products by cuBLAS, convolutions by cuDNN, what is bound by memory by kernels of ours.
+/// Batches, targets and gradients lie in the GPU's memory; a step puts its work into the replica's queue. The same step
+/// gives the same bits each time. Needs the component dist::cudnn.
 struct CuDnn {
   static constexpr std::string_view name = "cuDNN";
   using Device = Cuda;
@@ -28,6 +31,12 @@ struct CuDnn {
 
   template <class Geometry, class T>
   using Dense = cudnn::Dense<Geometry, T>;
+  template <class Geometry, class T>
+  using Conv2D = cudnn::Conv2D<Geometry, T>;
+  template <class Geometry, class T>
+  using MaxPool2D = cudnn::MaxPool2D<Geometry, T>;
+  template <std::size_t Channels, class T>
+  using BatchNormalization = cudnn::BatchNormalization<Channels, T>;
   /// Also works in place.
   template <class Function, class T>
   using Elementwise = cudnn::Elementwise<Function, T>;

@@ -2,35 +2,14 @@
 
 #include <cstddef>
 
-#include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/cudnn/api.hpp>
+#include <dist/nn/cudnn/column_sums.cuh>
 #include <dist/nn/cudnn/elementwise.cuh>
 #include <dist/nn/cudnn/state.cuh>
 
 namespace dist::nn::cudnn {
-
-/// y = Function(y + bias), rows of as many elements as the bias has.
-template <class Function, class T>
-struct AddBias {
-  T* y;
-  const T* bias;
-  std::size_t size;
-  DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(y[i] + bias[i % size]); }
-};
-/// The sum of column i of a matrix.
-template <class T>
-struct SumOfColumn {
-  const T* matrix;
-  std::size_t rows, columns;
-  T* sums;
-  DIST_HD void operator()(std::size_t i) const {
-    T sum{0};
-    for (std::size_t row = 0; row < rows; ++row) sum += matrix[row * columns + i];
-    sums[i] = sum;
-  }
-};
 
 /// The products by cuBLAS, which takes matrices column by column: to it ours are their transposes, so a product is that of
 /// the transposed factors in the other order.
@@ -56,8 +35,7 @@ class Dense {
   }
 
   void bias_gradient(State& state, View<const T> dy, View<T> gradient) {
-    state.queue().for_each({0, Geometry::units},
-                           SumOfColumn<T>{dy.data(), dy.rows(), Geometry::units, gradient.data()});
+    sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data()}, gradient.data());
   }
 
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {

@@ -30,6 +30,15 @@ struct GradientOf {
   DIST_HD void operator()(std::size_t i) const { dx[i] = Function::gradient(y[i], dy[i]); }
 };
 
+/// y = Function(y + bias), rows of as many elements as the bias has.
+template <class Function, class T>
+struct AddBias {
+  T* y;
+  const T* bias;
+  std::size_t size;
+  DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(y[i] + bias[i % size]); }
+};
+
 /// y = Function(x), element by element, for any function: cuDNN knows only its own.
 template <class Function, class T>
 class Elementwise {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -12,43 +13,58 @@
 
 namespace dist::nn::cudnn {
 
-/// A handle of cuBLAS whose calls go to one stream.
-class Blas {
+struct BlasLibrary {
+  using Type = cublasHandle_t;
+  static void create(Type& handle) { DIST_CUBLAS_CHECK(cublasCreate(&handle)); }
+  static void set_stream(Type handle, cudaStream_t stream) { DIST_CUBLAS_CHECK(cublasSetStream(handle, stream)); }
+  static void destroy(Type handle) noexcept { static_cast<void>(cublasDestroy(handle)); }
+};
+struct DnnLibrary {
+  using Type = cudnnHandle_t;
+  static void create(Type& handle) { DIST_CUDNN_CHECK(cudnnCreate(&handle)); }
+  static void set_stream(Type handle, cudaStream_t stream) { DIST_CUDNN_CHECK(cudnnSetStream(handle, stream)); }
+  static void destroy(Type handle) noexcept { static_cast<void>(cudnnDestroy(handle)); }
+};
+
+/// A handle of a library whose calls go to one stream.
+template <class Library>
+class Handle {
  public:
-  explicit Blas(cuda::StreamRef stream) : device_(stream.device()) {
+  explicit Handle(cuda::StreamRef stream) : device_(stream.device()) {
     const cuda::SelectedDevice selected{device_};
-    DIST_CUBLAS_CHECK(cublasCreate(&handle_));
+    Library::create(handle_);
+    try {
+      Library::set_stream(handle_, stream.get());
+    } catch (...) {
+      Library::destroy(handle_);
+      throw;
+    }
   }
-  Blas(Blas&& other) noexcept : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
-  Blas& operator=(Blas&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~Blas() {
-    if (handle_ == nullptr) return;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() {
     try {
       const cuda::SelectedDevice selected{device_};
-      static_cast<void>(cublasDestroy(handle_));
+      Library::destroy(handle_);
     } catch (const Error&) {  // the GPU is lost, and the handle with it
     }
   }
 
-  [[nodiscard]] cublasHandle_t get() const noexcept { return handle_; }
+  [[nodiscard]] typename Library::Type get() const noexcept { return handle_; }
 
  private:
   int device_;
-  cublasHandle_t handle_ = nullptr;
+  typename Library::Type handle_ = nullptr;
 };
 
-/// What one replica's operations share: its queue, and a handle of cuBLAS on that, which works in memory of ours, so that
-/// it allocates none in a step. Products are in float as on the host: the shorter TF32 is not used.
+/// What one replica's operations share: its queue, handles of cuBLAS and cuDNN on that, and memory in which their work is
+/// done, so that a step of a known size allocates nothing. Products are in float as on the host: the shorter TF32 is not
+/// used.
 class State {
  public:
-  explicit State(const cuda::Queue& queue) : queue_(queue), memory_(queue, workspace_bytes), blas_(queue.stream()) {
+  explicit State(const cuda::Queue& queue) : queue_(queue), blas_memory_(queue, blas_bytes), blas_(queue.stream()) {
     queue_.enter();
-    DIST_CUBLAS_CHECK(cublasSetStream(blas_.get(), queue.stream().get()));
-    DIST_CUBLAS_CHECK(cublasSetWorkspace(blas_.get(), memory_.data(), workspace_bytes));
+    DIST_CUBLAS_CHECK(cublasSetWorkspace(blas_.get(), blas_memory_.data(), blas_bytes));
     DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_PEDANTIC_MATH));
   }
   State(const State&) = delete;
@@ -63,13 +79,33 @@ class State {
 
   [[nodiscard]] const cuda::Queue& queue() const noexcept { return queue_; }
   [[nodiscard]] cublasHandle_t blas() const noexcept { return blas_.get(); }
+  /// Made by the first convolution.
+  [[nodiscard]] cudnnHandle_t dnn() {
+    if (!dnn_) dnn_.emplace(queue_.stream());
+    return dnn_->get();
+  }
+
+  /// Memory of the GPU for what is put on the queue from now until the next call. Waits for the queue where it was
+  /// smaller. Throws OutOfMemory.
+  [[nodiscard]] std::byte* workspace(std::size_t bytes) {
+    if (bytes > workspace_bytes_) {
+      workspace_bytes_ = 0;
+      workspace_ = {};  // first, so that both need not fit
+      workspace_ = Memory<std::byte>{queue_, bytes};
+      workspace_bytes_ = bytes;
+    }
+    return workspace_.data();
+  }
 
  private:
-  static constexpr std::size_t workspace_bytes = std::size_t{4} << 20;
+  static constexpr std::size_t blas_bytes = std::size_t{4} << 20;
 
   cuda::Queue queue_;
-  Memory<std::byte> memory_;
-  Blas blas_;
+  Memory<std::byte> blas_memory_;
+  Memory<std::byte> workspace_;
+  std::size_t workspace_bytes_ = 0;
+  Handle<BlasLibrary> blas_;
+  std::optional<Handle<DnnLibrary>> dnn_;
 };
 
 }  // namespace dist::nn::cudnn

@@ -2,27 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn {
 
 /// Each replica normalises with the statistics of its own rows (spec P19): no communication.
 struct PerReplicaStatistics {
-  static void combine(const InReplica auto&, std::span<double>) {}
+  static void combine(const InReplica auto&, const auto&) {}
 };
 
 /// All replicas normalise with the statistics of the global batch (spec P20), as one replica with all rows would. One
 /// collective call per layer in `forward`, and one in `backward`.
 struct SynchronizedStatistics {
-  static void combine(const InReplica auto& replica, std::span<double> sums) { replica.all_reduce(sum, sums); }
+  static void combine(const InReplica auto& replica, const auto& sums) { replica.all_reduce(sum, sums); }
 };
 
 /// What Keras' BatchNormalization takes as arguments. To change some, derive and name them again:
@@ -37,6 +41,104 @@ struct BatchNormalizationOptions {
   /// replica's statistics, where its fused kernel has n - 1.
   static constexpr bool sample_variance = false;
 };
+
+namespace detail {
+
+/// Numbers of each channel where a back end computes, as bodies of its queue see them.
+template <class Options, std::size_t channels, class Compute>
+struct NormalizedChannels {
+  double* sums;               // two for each, all first ones first, and then the elements of one channel
+  double* inverse_deviation;  // 1 / sqrt(variance + epsilon)
+  Compute* mean;
+  Compute* scale;
+  Compute* shift;  // in backward the constant
+  Compute* of_x;
+
+  static constexpr std::size_t sums_count = 2 * channels + 1;
+  static constexpr std::size_t doubles = sums_count + channels;
+  static constexpr std::size_t coefficients = 4 * channels;
+  /// In memory for so many numbers.
+  static NormalizedChannels in(double* first, Compute* second) {
+    return {first, first + sums_count, second, second + channels, second + 2 * channels, second + 3 * channels};
+  }
+
+  [[nodiscard]] DIST_HD double inverse_count() const { return sums[2 * channels] > 0 ? 1 / sums[2 * channels] : 0; }
+  template <class T>
+  DIST_HD void set(std::size_t c, double mean_of_channel, double variance, const T* gamma, const T* beta) const {
+    mean[c] = static_cast<Compute>(mean_of_channel);
+    inverse_deviation[c] = 1 / std::sqrt(variance + Options::epsilon);
+    scale[c] = static_cast<Compute>(static_cast<double>(gamma[c]) * inverse_deviation[c]);
+    shift[c] = static_cast<Compute>(beta[c]);
+  }
+};
+
+/// Takes the statistics of the batch from the sums, and leaves them there.
+template <class Options, std::size_t channels, class Compute, class T>
+struct TakeStatistics {
+  NormalizedChannels<Options, channels, Compute> of;
+  const T* gamma;
+  const T* beta;
+  DIST_HD void operator()(std::size_t c) const {
+    const double share = of.inverse_count();
+    const double mean = of.sums[c] * share;
+    const double variance = of.sums[channels + c] * share - mean * mean;
+    of.sums[c] = mean;
+    of.sums[channels + c] = variance < 0 ? 0 : variance;  // below 0 by rounding only; a NaN stays one
+    of.set(c, mean, of.sums[channels + c], gamma, beta);
+  }
+};
+/// The moving statistics follow those that TakeStatistics left.
+template <class Options, std::size_t channels, class Compute, class S>
+struct FollowStatistics {
+  NormalizedChannels<Options, channels, Compute> of;
+  S* moving_mean;
+  S* moving_variance;
+  DIST_HD void operator()(std::size_t c) const {
+    const double count = of.sums[2 * channels];
+    const double correction = Options::sample_variance && count > 1 ? count / (count - 1) : 1;
+    constexpr double step = 1 - Options::momentum;
+    moving_mean[c] += static_cast<S>((of.sums[c] - static_cast<double>(moving_mean[c])) * step);
+    moving_variance[c] +=
+        static_cast<S>((of.sums[channels + c] * correction - static_cast<double>(moving_variance[c])) * step);
+  }
+};
+template <class Options, std::size_t channels, class Compute, class T, class S>
+struct UseMovingStatistics {
+  NormalizedChannels<Options, channels, Compute> of;
+  const T* gamma;
+  const T* beta;
+  const S* moving_mean;
+  const S* moving_variance;
+  DIST_HD void operator()(std::size_t c) const {
+    of.set(c, static_cast<double>(moving_mean[c]), static_cast<double>(moving_variance[c]), gamma, beta);
+  }
+};
+
+/// From the sums of this replica's gradients.
+template <class Options, std::size_t channels, class Compute, class T>
+struct GradientsOfScaleAndShift {
+  NormalizedChannels<Options, channels, Compute> of;
+  T* of_gamma;
+  T* of_beta;
+  DIST_HD void operator()(std::size_t c) const {
+    of_gamma[c] = static_cast<T>(of.sums[channels + c] * of.inverse_deviation[c]);
+    of_beta[c] = static_cast<T>(of.sums[c]);
+  }
+};
+/// What the input's gradient takes from the statistics, which are constants in inference.
+template <class Options, std::size_t channels, class Compute>
+struct GradientOfStatistics {
+  NormalizedChannels<Options, channels, Compute> of;
+  bool of_batch;
+  DIST_HD void operator()(std::size_t c) const {
+    const double scale = of_batch ? -static_cast<double>(of.scale[c]) * of.inverse_count() : 0;
+    const double deviation = of.inverse_deviation[c];
+    of.of_x[c] = of_batch ? static_cast<Compute>(scale * deviation * deviation * of.sums[channels + c]) : Compute{0};
+    of.shift[c] = of_batch ? static_cast<Compute>(scale * of.sums[c]) : Compute{0};
+  }
+};
+
+}  // namespace detail
 
 /// Normalises each channel, the last axis, over the rows and the axes between: Ioffe and Szegedy, "Batch
 /// Normalization", ICML 2015.
@@ -77,106 +179,77 @@ struct BatchNormalization {
     template <class Backend, class T>
     class Operation {
       using Kernel = typename Backend::template BatchNormalization<channels, T>;
-      using Compute = Accumulator<T>;
+      using Sums = typename Kernel::Sums;
       using Coefficients = typename Kernel::Coefficients;
+      using Compute = Accumulator<T>;
+      using Device = typename Backend::Device;
+      using Channels = detail::NormalizedChannels<Options, channels, Compute>;
 
      public:
       template <class Call>
-      void forward(const Call& call, typename Backend::State& engine, TensorView<const T> x,
-                   const ParameterViews<const T, 2>& weights, TensorView<T> y) {
+      void forward(const Call& call, typename Backend::State& engine, ViewOn<Backend, const T> x,
+                   const ParameterViewsOn<Backend, const T, 2>& weights, ViewOn<Backend, T> y) {
+        const auto queue = call.replica.queue();
+        const Channels of = channels_on(queue);
+        const T* const gamma = weights[0].data();
+        const T* const beta = weights[1].data();
+        auto* const moving_mean = call.state[0].data();
+        auto* const moving_variance = call.state[1].data();
+        using S = std::remove_cvref_t<decltype(*moving_mean)>;
         of_batch_ = Call::training;
         if constexpr (Call::training) {
-          take_statistics(call.replica, engine, x);
-          if (x.rows() > 0) follow_statistics(call.state);
+          kernel_.sums(engine, x, Sums{of.sums, 2 * channels});
+          const Span<double> sums{of.sums, Channels::sums_count};
+          queue.fill(sums.subspan(2 * channels, 1), static_cast<double>(x.size() / channels));
+          Statistics::combine(call.replica, sums);
+          queue.for_each({0, channels}, detail::TakeStatistics<Options, channels, Compute, T>{of, gamma, beta});
+          if (x.rows() > 0)
+            queue.for_each({0, channels},
+                           detail::FollowStatistics<Options, channels, Compute, S>{of, moving_mean, moving_variance});
         } else {
-          for (std::size_t c = 0; c < channels; ++c) set_statistics(c, call.state[0][c], call.state[1][c]);
+          queue.for_each({0, channels}, detail::UseMovingStatistics<Options, channels, Compute, T, S>{
+                                            of, gamma, beta, moving_mean, moving_variance});
         }
-        Coefficients shift;
-        for (std::size_t c = 0; c < channels; ++c) {
-          scale_[c] = static_cast<Compute>(static_cast<double>(weights[0][c]) * inverse_deviation_[c]);
-          shift[c] = static_cast<Compute>(weights[1][c]);
-        }
-        kernel_.forward(engine, x, mean_, scale_, shift, y);
+        kernel_.forward(engine, x, Coefficients{of.mean, channels}, Coefficients{of.scale, channels},
+                        Coefficients{of.shift, channels}, y);
       }
 
       /// With n elements per channel, and sums over the batch that was normalised:
       ///
       ///   dx = gamma / deviation * (dy - sum(dy) / n - normalised * sum(dy * normalised) / n)
       template <bool InputGradient>
-      void backward(const InReplica auto& replica, typename Backend::State& engine, TensorView<const T> x,
-                    const ParameterViews<const T, 2>&, TensorView<const T>, TensorView<T> dy,
-                    const ParameterViews<T, 2>& gradients, TensorView<T> dx) {
-        const auto of_dy = first_sums();
-        const auto of_dy_x = second_sums();
-        kernel_.gradient_sums(engine, x, dy, mean_, of_dy, of_dy_x);
-        for (std::size_t c = 0; c < channels; ++c) {
-          gradients[0][c] = static_cast<T>(of_dy_x[c] * inverse_deviation_[c]);
-          gradients[1][c] = static_cast<T>(of_dy[c]);
-        }
+      void backward(const InReplica auto& replica, typename Backend::State& engine, ViewOn<Backend, const T> x,
+                    const ParameterViewsOn<Backend, const T, 2>&, ViewOn<Backend, const T>, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
+        const auto queue = replica.queue();
+        const Channels of = channels_on(queue);
+        kernel_.gradient_sums(engine, x, dy, Coefficients{of.mean, channels}, Sums{of.sums, 2 * channels});
+        queue.for_each({0, channels}, detail::GradientsOfScaleAndShift<Options, channels, Compute, T>{
+                                          of, gradients[0].data(), gradients[1].data()});
         if constexpr (InputGradient) {
-          Coefficients of_x{};
-          Coefficients constant{};
-          if (of_batch_) {
-            Statistics::combine(replica, std::span<double>{sums_.data(), 2 * channels});
-            const double share = no_nan_inverse(count_);
-            for (std::size_t c = 0; c < channels; ++c) {
-              const double scale = -static_cast<double>(scale_[c]) * share;
-              of_x[c] = static_cast<Compute>(scale * inverse_deviation_[c] * inverse_deviation_[c] * of_dy_x[c]);
-              constant[c] = static_cast<Compute>(scale * of_dy[c]);
-            }
-          }
-          kernel_.input_gradient(engine, x, dy, mean_, scale_, of_x, constant, dx);
+          if (of_batch_) Statistics::combine(replica, Span<double>{of.sums, 2 * channels});
+          queue.for_each({0, channels}, detail::GradientOfStatistics<Options, channels, Compute>{of, of_batch_});
+          kernel_.input_gradient(engine, x, dy, Coefficients{of.mean, channels}, Coefficients{of.scale, channels},
+                                 Coefficients{of.of_x, channels}, Coefficients{of.shift, channels}, dx);
         }
       }
 
      private:
-      [[nodiscard]] auto first_sums() noexcept { return std::span{sums_}.template subspan<0, channels>(); }
-      [[nodiscard]] auto second_sums() noexcept { return std::span{sums_}.template subspan<channels, channels>(); }
+      template <class Element>
+      using Span = SpanIn<Element, typename Device::Place>;
 
-      [[nodiscard]] static double no_nan_inverse(double count) { return count > 0 ? 1 / count : 0; }
-
-      void set_statistics(std::size_t c, double mean, double variance) {
-        mean_[c] = static_cast<Compute>(mean);
-        inverse_deviation_[c] = 1 / __builtin_sqrt(variance + Options::epsilon);
-      }
-
-      void take_statistics(const InReplica auto& replica, typename Backend::State& engine, TensorView<const T> x) {
-        const auto of_x = first_sums();
-        const auto of_squares = second_sums();
-        kernel_.sums(engine, x, of_x, of_squares);
-        sums_[2 * channels] = static_cast<double>(x.size() / channels);
-        Statistics::combine(replica, sums_);
-        count_ = sums_[2 * channels];
-        const double share = no_nan_inverse(count_);
-        for (std::size_t c = 0; c < channels; ++c) {
-          const double mean = of_x[c] * share;
-          const double variance = of_squares[c] * share - mean * mean;
-          of_x[c] = mean;
-          of_squares[c] = variance < 0 ? 0 : variance;  // below 0 by rounding only; a NaN stays one
-          set_statistics(c, mean, of_squares[c]);
+      [[nodiscard]] Channels channels_on(const typename Device::Queue& queue) {
+        if (doubles_.data() == nullptr) {
+          doubles_ = detail::make_layer_memory<Backend, double>(queue, Channels::doubles);
+          coefficients_ = detail::make_layer_memory<Backend, Compute>(queue, Channels::coefficients);
         }
-      }
-
-      /// From the statistics of the batch, which `take_statistics` left in the sums.
-      template <class S>
-      void follow_statistics(const ParameterViews<S, 2>& moving) {
-        const auto mean = first_sums();
-        const auto variance = second_sums();
-        const double correction = Options::sample_variance && count_ > 1 ? count_ / (count_ - 1) : 1;
-        constexpr double step = 1 - Options::momentum;
-        for (std::size_t c = 0; c < channels; ++c) {
-          moving[0][c] += static_cast<S>((mean[c] - static_cast<double>(moving[0][c])) * step);
-          moving[1][c] += static_cast<S>((variance[c] * correction - static_cast<double>(moving[1][c])) * step);
-        }
+        return Channels::in(doubles_.data(), coefficients_.data());
       }
 
       Kernel kernel_;
-      std::array<double, 2 * channels + 1> sums_;  // in one array, so that one collective call takes them all
-      double count_ = 0;
+      detail::LayerMemory<Backend, double> doubles_;
+      detail::LayerMemory<Backend, Compute> coefficients_;
       bool of_batch_ = true;
-      Coefficients mean_;
-      Coefficients scale_;
-      std::array<double, channels> inverse_deviation_;
     };
   };
 };

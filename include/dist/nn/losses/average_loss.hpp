@@ -8,16 +8,20 @@
 
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/place.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/device/cpu.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 
 namespace dist::nn {
 
-template <std::floating_point T>
+template <std::floating_point T, dist::Place Where = HostMemory>
 struct AverageLossOptions {
-  /// One weight per example; none means 1 for all.
-  std::optional<std::span<const T>> sample_weight = std::nullopt;
+  /// One weight per example, where the losses lie; none means 1 for all.
+  std::optional<SpanIn<const T, Where>> sample_weight = std::nullopt;
   /// Examples of all replicas together. Left out, it is taken to be the local count times the replicas, which
   /// gives the examples of a short batch more weight (spec P02).
   std::optional<GlobalBatchSize> global_batch_size = std::nullopt;
@@ -25,17 +29,39 @@ struct AverageLossOptions {
 
 namespace detail {
 
-template <std::floating_point T>
-[[nodiscard]] T average_loss(std::span<const T> per_example, const std::optional<std::span<const T>>& weight,
-                             std::size_t global_batch) {
+template <class T>
+struct WeightedLoss {
+  const T* losses;
+  const T* weights;  // null for none
+  DIST_HD double operator()(std::size_t i) const {
+    return static_cast<double>(weights != nullptr ? losses[i] * weights[i] : losses[i]);
+  }
+};
+
+/// `queue` works where the losses lie, and is waited for.
+template <std::floating_point T, dist::Place Where, class Queue>
+[[nodiscard]] T average_loss(const Queue& queue, std::type_identity_t<SpanIn<const T, Where>> per_example,
+                             const AverageLossOptions<T, Where>& options, std::size_t global_batch) {
+  const auto& weight = options.sample_weight;
   if (weight && weight->size() != per_example.size())
     throw ShapeMismatch("compute_average_loss got sample weights that do not fit the losses",
                         text(weight->size(), " weights for ", per_example.size(), " losses"),
                         "Give one weight per example, or none");
-  double total = 0;
-  for (std::size_t i = 0; i < per_example.size(); ++i)
-    total += static_cast<double>(weight ? per_example[i] * (*weight)[i] : per_example[i]);
+  const double total = queue.transform_reduce(sum, {0, per_example.size()},
+                                              WeightedLoss<T>{per_example.data(), weight ? weight->data() : nullptr});
   return global_batch == 0 ? T{0} : static_cast<T>(total / static_cast<double>(global_batch));
+}
+
+/// What one replica's losses contribute to the mean, added up by `queue`.
+template <std::floating_point T, dist::Place Where, class Queue>
+[[nodiscard]] T average_loss_of(const InReplica auto& replica, const Queue& queue,
+                                std::type_identity_t<SpanIn<const T, Where>> per_example,
+                                const AverageLossOptions<T, Where>& options) {
+  const GlobalBatchSize local = per_example.size() * replica.num_replicas_in_sync();
+  if (options.global_batch_size)
+    require_global_batch_size(*options.global_batch_size, per_example.size(), replica.replica_id().index(),
+                              replica.num_replicas_in_sync());
+  return average_loss(queue, per_example, options, options.global_batch_size.value_or(local).value());
 }
 
 }  // namespace detail
@@ -46,12 +72,14 @@ template <std::floating_point T>
 template <std::floating_point T>
 [[nodiscard]] std::remove_const_t<T> compute_average_loss(const InReplica auto& replica, std::span<T> per_example,
                                                           AverageLossOptions<std::remove_const_t<T>> options = {}) {
-  const GlobalBatchSize local = per_example.size() * replica.num_replicas_in_sync();
-  if (options.global_batch_size)
-    detail::require_global_batch_size(*options.global_batch_size, per_example.size(), replica.replica_id().index(),
-                                      replica.num_replicas_in_sync());
-  return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
-                                                      options.global_batch_size.value_or(local).value());
+  return detail::average_loss_of(replica, Cpu::Queue{}, per_example, options);
+}
+/// The same of losses in memory of a device. Waits for the replica's queue.
+template <std::floating_point T, dist::Place Where>
+[[nodiscard]] std::remove_const_t<T> compute_average_loss(
+    const InReplica auto& replica, DeviceSpan<T, Where> per_example,
+    AverageLossOptions<std::remove_const_t<T>, Where> options = {}) {
+  return detail::average_loss_of(replica, replica.queue(), per_example, options);
 }
 
 /// The same outside replica functions, where the global batch size cannot be left out: how many examples a replica has
@@ -64,8 +92,7 @@ template <std::floating_point T>
                           "the number of examples of each replica is not known there",
                           "Give .global_batch_size, or call it in a replica function");
   detail::require_global_batch_size(*options.global_batch_size, per_example.size(), 0, 1);
-  return detail::average_loss<std::remove_const_t<T>>(per_example, options.sample_weight,
-                                                      options.global_batch_size->value());
+  return detail::average_loss(Cpu::Queue{}, per_example, options, options.global_batch_size->value());
 }
 template <InCrossReplica Context, std::floating_point T>
 T compute_average_loss(const Context&, std::span<T>) {

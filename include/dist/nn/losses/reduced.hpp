@@ -72,6 +72,13 @@ struct Reduced {
   void operator()(const Replica&, const Outputs& outputs, const Targets& targets, std::span<T> losses) const {
     per_example_losses(loss, outputs, targets, losses);
   }
+  /// The same in memory of a device, which may have to be waited for.
+  template <InReplica Replica, class Outputs, class Targets, class T, dist::Place Where>
+    requires std::same_as<R, Reduction::None>
+  void operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
+                  DeviceSpan<T, Where> losses) const {
+    per_example_losses(replica.queue(), loss, outputs, targets, losses);
+  }
 };
 
 template <class L, class R>

@@ -9,8 +9,8 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
-#include <dist/nn/onednn/plans.hpp>
 #include <dist/nn/onednn/primitive.hpp>
+#include <dist/nn/plans.hpp>
 
 namespace dist::nn::onednn {
 
@@ -115,12 +115,6 @@ class Conv2D {
   }
   [[nodiscard]] static Descriptor plain_kernel() { return tensor(kernel_dims(), Tag::hwio); }
 
-  /// Zeros after the last row or column, so that the last window ends in them.
-  [[nodiscard]] static constexpr Dim after(std::size_t extent, std::size_t outputs, std::size_t before) {
-    const std::size_t reached = (outputs - 1) * G::stride + G::window;
-    return reached > extent + before ? static_cast<Dim>(reached - extent - before) : 0;
-  }
-
   [[nodiscard]] static Convolution convolution(std::size_t rows) {
     return {.src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),
             .weights = tensor(kernel_dims(), Tag::any),
@@ -128,7 +122,7 @@ class Conv2D {
             .dst = tensor({Dim(rows), Dim(G::filters), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
             .strides = {Dim(G::stride), Dim(G::stride)},
             .before = {Dim(G::pad_top), Dim(G::pad_left)},
-            .after = {after(G::height, G::output_height, G::pad_top), after(G::width, G::output_width, G::pad_left)}};
+            .after = {Dim(G::pad_bottom), Dim(G::pad_right)}};
   }
 
   Plans<Plan> forward_;

@@ -15,8 +15,8 @@
 #include <dist/nn/kernels/dense_input_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
-#include <dist/nn/onednn/plans.hpp>
 #include <dist/nn/onednn/primitive.hpp>
+#include <dist/nn/plans.hpp>
 
 namespace dist::nn::onednn {
 

@@ -6,8 +6,8 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
-#include <dist/nn/onednn/plans.hpp>
 #include <dist/nn/onednn/primitive.hpp>
+#include <dist/nn/plans.hpp>
 
 namespace dist::nn::onednn {
 

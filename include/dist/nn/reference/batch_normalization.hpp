@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 
@@ -20,15 +19,17 @@ template <std::size_t Channels, class T>
 class BatchNormalization {
  public:
   using Compute = Accumulator<T>;
+  /// Two sums of each channel, all first ones first.
+  using Sums = std::span<double, 2 * Channels>;
   /// One number per channel.
-  using Sums = std::span<double, Channels>;
-  using Coefficients = std::array<Compute, Channels>;
+  using Coefficients = std::span<const Compute, Channels>;
 
-  /// Per channel, the sum of the elements and that of their squares.
+  /// Of the elements, and of their squares.
   template <class State>
-  void sums(State&, TensorView<const T> x, Sums sum, Sums sum_of_squares) {
-    std::ranges::fill(sum, 0);
-    std::ranges::fill(sum_of_squares, 0);
+  void sums(State&, TensorView<const T> x, Sums sums) {
+    std::ranges::fill(sums, 0);
+    double* const sum = sums.data();
+    double* const sum_of_squares = sum + Channels;
     const std::size_t pixels = x.size() / Channels;
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       const T* const from = x.data() + pixel * Channels;
@@ -43,8 +44,8 @@ class BatchNormalization {
 
   /// y = (x - mean) * scale + shift.
   template <class State>
-  void forward(State&, TensorView<const T> x, const Coefficients& mean, const Coefficients& scale,
-               const Coefficients& shift, TensorView<T> y) {
+  void forward(State&, TensorView<const T> x, Coefficients mean, Coefficients scale, Coefficients shift,
+               TensorView<T> y) {
     const std::size_t pixels = x.size() / Channels;
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       const T* const from = x.data() + pixel * Channels;
@@ -55,12 +56,12 @@ class BatchNormalization {
     }
   }
 
-  /// Per channel, the sums of dy and of dy * (x - mean).
+  /// Of dy, and of dy * (x - mean).
   template <class State>
-  void gradient_sums(State&, TensorView<const T> x, TensorView<const T> dy, const Coefficients& mean, Sums sum_dy,
-                     Sums sum_dy_x) {
-    std::ranges::fill(sum_dy, 0);
-    std::ranges::fill(sum_dy_x, 0);
+  void gradient_sums(State&, TensorView<const T> x, TensorView<const T> dy, Coefficients mean, Sums sums) {
+    std::ranges::fill(sums, 0);
+    double* const sum_dy = sums.data();
+    double* const sum_dy_x = sum_dy + Channels;
     const std::size_t pixels = x.size() / Channels;
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       const T* const from = x.data() + pixel * Channels;
@@ -75,9 +76,8 @@ class BatchNormalization {
 
   /// dx = dy * of_dy + (x - mean) * of_x + constant.
   template <class State>
-  void input_gradient(State&, TensorView<const T> x, TensorView<const T> dy, const Coefficients& mean,
-                      const Coefficients& of_dy, const Coefficients& of_x, const Coefficients& constant,
-                      TensorView<T> dx) {
+  void input_gradient(State&, TensorView<const T> x, TensorView<const T> dy, Coefficients mean, Coefficients of_dy,
+                      Coefficients of_x, Coefficients constant, TensorView<T> dx) {
     const std::size_t pixels = x.size() / Channels;
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       const T* const from = x.data() + pixel * Channels;

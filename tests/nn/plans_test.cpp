@@ -1,11 +1,11 @@
-#include <dist/nn/onednn/plans.hpp>
+#include <dist/nn/plans.hpp>
 
 #include <cstddef>
 
 #include <doctest/doctest.h>
 
 TEST_CASE("a plan is made once per batch size, and the oldest of more than eight goes") {
-  dist::nn::onednn::Plans<std::size_t> plans;
+  dist::nn::Plans<std::size_t> plans;
   int made = 0;
   const auto get = [&](std::size_t rows) {
     return plans.for_rows(rows, [&] {

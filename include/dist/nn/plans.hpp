@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <optional>
 
-namespace dist::nn::onednn {
+namespace dist::nn {
 
-/// Compiled primitives by batch size. A training loop uses two or three sizes, the full batch and the last
+/// What a layer prepared for batches of one size, by that size. A training loop uses two or three sizes, the full batch and the last
 /// partial ones; of more than eight the one made first is dropped, so that memory stays bounded.
 template <class Plan>
 class Plans {
@@ -33,4 +33,4 @@ class Plans {
   std::size_t next_ = 0;
 };
 
-}  // namespace dist::nn::onednn
+}  // namespace dist::nn

@@ -1,0 +1,159 @@
+#include "../fake_cuda/gpu.hpp"
+
+#include <cudnn.h>
+
+#include <cstddef>
+
+#include <support/fake_cudnn/machine.hpp>
+#include <support/stderr_of.hpp>
+
+using testing::stderr_of;
+
+namespace {
+
+/// A handle and the descriptors of a convolution of one image of 3 x 3 x 1 by one kernel of 2 x 2, without padding, and
+/// memory for all.
+struct Setting {
+  Setting() {
+    fake_cuda::Options options;
+    options.devices = 2;
+    fake_cuda::restart(options);
+    other = gpu::memory<float>(16, 1);
+    stream = gpu::stream();
+    x = gpu::memory<float>(9);
+    w = gpu::memory<float>(4);
+    y = gpu::memory<float>(4);
+    REQUIRE(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnCreateTensorDescriptor(&images) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnCreateTensorDescriptor(&results) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnCreateFilterDescriptor(&kernels) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnCreateConvolutionDescriptor(&how) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(set_images(images, 3) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(set_images(results, 2) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnSetFilter4dDescriptor(kernels, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, 1, 1, 2, 2) ==
+            CUDNN_STATUS_SUCCESS);
+    REQUIRE(set_how(0) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnSetConvolutionMathType(how, CUDNN_FMA_MATH) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnGetConvolutionForwardWorkspaceSize(handle, images, kernels, how, results, algorithm, &bytes) ==
+            CUDNN_STATUS_SUCCESS);
+    workspace = gpu::memory<std::byte>(bytes);
+  }
+  ~Setting() {
+    static_cast<void>(cudaSetDevice(0));
+    static_cast<void>(cudnnDestroyTensorDescriptor(images));
+    static_cast<void>(cudnnDestroyTensorDescriptor(results));
+    static_cast<void>(cudnnDestroyFilterDescriptor(kernels));
+    static_cast<void>(cudnnDestroyConvolutionDescriptor(how));
+    static_cast<void>(cudnnDestroy(handle));
+  }
+
+  static cudnnStatus_t set_images(cudnnTensorDescriptor_t descriptor, int extent,
+                                  cudnnTensorFormat_t format = CUDNN_TENSOR_NHWC) {
+    return cudnnSetTensor4dDescriptor(descriptor, format, CUDNN_DATA_FLOAT, 1, 1, extent, extent);
+  }
+  cudnnStatus_t set_how(int pad, int dilation = 1) const {
+    return cudnnSetConvolution2dDescriptor(how, pad, pad, 1, 1, dilation, dilation, CUDNN_CROSS_CORRELATION,
+                                           CUDNN_DATA_FLOAT);
+  }
+  cudnnStatus_t forward(const void* of, std::size_t given, cudnnConvolutionFwdAlgo_t by = algorithm) const {
+    return cudnnConvolutionForward(handle, &one, images, of, kernels, w, how, by, workspace, given, &zero, results, y);
+  }
+  cudnnStatus_t forward() const { return forward(x, bytes); }
+
+  static constexpr auto algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  cudaStream_t stream = nullptr;
+  cudnnHandle_t handle = nullptr;
+  cudnnTensorDescriptor_t images = nullptr, results = nullptr;
+  cudnnFilterDescriptor_t kernels = nullptr;
+  cudnnConvolutionDescriptor_t how = nullptr;
+  std::size_t bytes = 0;
+  std::byte* workspace = nullptr;
+  float *x = nullptr, *w = nullptr, *y = nullptr, *other = nullptr;
+  float one = 1, zero = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a convolution and its gradients are computed on the handle's stream") {
+  const Setting set;
+  float* const host = gpu::pinned<float>(13);
+  for (int i = 0; i < 13; ++i) host[i] = static_cast<float>(i < 9 ? i + 1 : i - 8);
+  gpu::copy(set.x, host, 9, set.stream);      // 1 2 3 | 4 5 6 | 7 8 9
+  gpu::copy(set.w, host + 9, 4, set.stream);  // 1 2 | 3 4
+  REQUIRE(set.forward() == CUDNN_STATUS_SUCCESS);
+  CHECK(gpu::value(set.y, set.stream) == 1 + 2 * 2 + 3 * 4 + 4 * 5);
+  CHECK(gpu::value(set.y + 3, set.stream) == 5 + 2 * 6 + 3 * 8 + 4 * 9);
+  // With the kernel as the gradient of the results, the kernel's gradient is the same.
+  float* const dw = gpu::memory<float>(4);
+  REQUIRE(cudnnConvolutionBackwardFilter(set.handle, &set.one, set.images, set.x, set.results, set.w, set.how,
+                                         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, set.workspace, set.bytes, &set.zero,
+                                         set.kernels, dw) == CUDNN_STATUS_SUCCESS);
+  CHECK(gpu::value(dw + 1, set.stream) == 2 + 2 * 3 + 3 * 5 + 4 * 6);
+  // The middle is in all windows: at the end of the first, and so on.
+  float* const dx = gpu::memory<float>(9);
+  REQUIRE(cudnnConvolutionBackwardData(set.handle, &set.one, set.kernels, set.w, set.results, set.w, set.how,
+                                       CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, set.workspace, set.bytes, &set.zero,
+                                       set.images, dx) == CUDNN_STATUS_SUCCESS);
+  CHECK(gpu::value(dx, set.stream) == 1 * 1);
+  CHECK(gpu::value(dx + 4, set.stream) == 4 * 1 + 3 * 2 + 2 * 3 + 1 * 4);
+}
+
+TEST_CASE("calls that cuDNN leaves undefined, or that are not what the library means, are refused") {
+  const Setting set;
+  const auto refuses = [](auto&& call, const char* sentence) {
+    CAPTURE(sentence);
+    CHECK(stderr_of([&] { static_cast<void>(call()); }).says(sentence));
+  };
+  refuses([&] { return set.forward(set.x + 1, set.bytes); }, "the first operand is not in one allocation of a GPU");
+  refuses([&] { return set.forward(&set.one, set.bytes); }, "memory of the host");
+  refuses([&] { return set.forward(set.other, set.bytes); }, "memory of GPU 1, the handle is of GPU 0");
+  refuses([&] { return set.forward(set.x, set.bytes - 1); }, "with a workspace of");
+  refuses([&] { return set.forward(set.x, set.bytes + 1); }, "the workspace is not in one allocation");
+  refuses([&] { return set.forward(set.x, set.bytes, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD); },
+          "gives other bits each time, or none");
+  refuses(
+      [&] {
+        static_cast<void>(cudnnSetConvolutionMathType(set.how, CUDNN_DEFAULT_MATH));
+        return set.forward();
+      },
+      "in the shorter TF32");
+  refuses(
+      [&] {
+        static_cast<void>(Setting::set_images(set.results, 3));
+        return set.forward();
+      },
+      "that do not fit each other");
+  refuses([&] { return Setting::set_images(set.images, 3, CUDNN_TENSOR_NCHW); }, "with the channels innermost");
+  refuses([&] { return Setting::set_images(set.images, 0); }, "with an extent of 0");
+  refuses([&] { return set.set_how(0, 2); }, "without dilation");
+  refuses(
+      [&] {
+        cudnnTensorDescriptor_t fresh = nullptr;
+        static_cast<void>(cudnnCreateTensorDescriptor(&fresh));
+        return cudnnConvolutionForward(set.handle, &set.one, fresh, set.x, set.kernels, set.w, set.how,
+                                       Setting::algorithm, set.workspace, set.bytes, &set.zero, set.results, set.y);
+      },
+      "a descriptor that was not set");
+  refuses(
+      [&] {
+        static_cast<void>(cudnnDestroyTensorDescriptor(set.images));
+        return set.forward();
+      },
+      "a descriptor that does not exist, or not any more");
+  refuses(
+      [&] {
+        static_cast<void>(cudnnDestroy(set.handle));
+        return set.forward();
+      },
+      "a handle that does not exist, or not any more");
+  refuses([&] { return cudnnSetStream(set.handle, gpu::stream(1)); }, "while GPU 1 is chosen");
+  refuses(
+      [&] {
+        cudnnHandle_t fresh = nullptr;
+        static_cast<void>(cudnnCreate(&fresh));
+        return cudnnConvolutionForward(fresh, &set.one, set.images, set.x, set.kernels, set.w, set.how,
+                                       Setting::algorithm, set.workspace, set.bytes, &set.zero, set.results, set.y);
+      },
+      "on the legacy stream");
+}

@@ -1,0 +1,68 @@
+#include <dist/nn/cudnn/conv2d.cuh>
+
+#include <string_view>
+
+#include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+#include <support/fake_cuda/machine.hpp>
+#include <support/fake_cudnn/machine.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
+
+namespace nn = dist::nn;
+
+namespace {
+
+// Zeros around the image as many before as after, one more after, and none before; a stride that leaves pixels out.
+using Deep =
+    nn::Sequential<nn::Input<7, 6, 3>, nn::Conv2D<8, 3, nn::Relu>, nn::Conv2D<5, 2, nn::Linear, 3>, nn::Conv2D<3, 1>>;
+using Padded = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 3, nn::Relu, 1, nn::Same>,
+                              nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>>;
+
+}  // namespace
+
+TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing batch sizes") {
+  for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
+    fake_cuda::restart({.schedule = schedule});
+    dist_test::check_against<Deep, nn::CuDnn, nn::Reference>({3, 1, 0, 5});
+    dist_test::check_against<Padded, nn::CuDnn, nn::Reference>({2, 3});
+  }
+  CHECK(fake_cudnn::live_dnn_handles() == 0);
+  CHECK(fake_cudnn::live_descriptors() == 0);
+}
+
+TEST_CASE("a call of cuDNN that fails is an error, and the next batch is computed all the same") {
+  fake_cuda::restart({});
+  const auto parameters = dist_test::numbers(Padded::padded_count, 1);
+  const auto batch = dist_test::numbers(2 * Padded::InputShape::elements, 2);
+  for (const std::string_view call :
+       {"cudnnCreate", "cudnnSetStream", "cudnnCreateTensorDescriptor", "cudnnCreateFilterDescriptor",
+        "cudnnCreateConvolutionDescriptor", "cudnnSetTensor4dDescriptor", "cudnnSetFilter4dDescriptor",
+        "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionMathType", "cudnnGetConvolutionForwardAlgorithm_v7",
+        "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudnnGetConvolutionBackwardDataAlgorithm_v7",
+        "cudnnConvolutionForward", "cudnnConvolutionBackwardFilter", "cudnnConvolutionBackwardData"}) {
+    CAPTURE(call);
+    dist_test::Bench<nn::CuDnn> bench;
+    {
+      nn::Workspace<Padded, nn::CuDnn, float> workspace{bench.queue()};
+      fake_cuda::fail_call(call, cudaErrorUnknown);
+      CHECK_THROWS_AS(dist_test::pass(bench, workspace, parameters, batch), nn::CuDnnError);
+      CHECK(dist_test::pass(bench, workspace, parameters, batch).outputs.size() == 2 * Padded::OutputShape::elements);
+    }
+    CHECK(fake_cudnn::live_descriptors() == 0);
+  }
+}
+
+TEST_CASE("where no algorithm gives the same bits each time, the layer says so") {
+  fake_cuda::restart({});
+  dist_test::Bench<nn::CuDnn> bench;
+  nn::Workspace<Padded, nn::CuDnn, float> workspace{bench.queue()};
+  fake_cuda::fail_call("cudnnGetConvolutionForwardWorkspaceSize", cudaErrorUnknown);
+  CHECK_THROWS_WITH_AS(dist_test::pass(bench, workspace, dist_test::numbers(Padded::padded_count, 1),
+                                       dist_test::numbers(Padded::InputShape::elements, 2)),
+                       doctest::Contains("images 6 x 7 x 2, window 3, stride 1, 4 filters"), dist::InvalidArgument);
+}
