@@ -12,6 +12,16 @@
 
 namespace dist {
 
+namespace detail {
+/// Throws InvalidArgument for an index of indexed slices that an array of shape `dense_shape` does not have.
+inline void require_row(std::int64_t index, const Shape& dense_shape) {
+  if (index < 0 || static_cast<std::uint64_t>(index) >= dense_shape[0])
+    throw InvalidArgument("An index of indexed slices is out of range",
+                          text("index ", index, " of an array with ", dense_shape[0], " rows"),
+                          "Give indices from 0 to the number of rows - 1");
+}
+}  // namespace detail
+
 /// Rows of a large array of which most are zero, such as the gradient of an embedding: `values` row `i` belongs to row
 /// `indices[i]` of an array of shape `dense_shape`. Indices may repeat, then their rows add up; their order is kept
 /// (spec H10, P14). Does not own what it shows.
@@ -29,11 +39,7 @@ class IndexedSlicesView {
                           text(indices.size(), " indices and values of shape ", to_string(values.shape()),
                                " for an array of shape ", to_string(dense_shape)),
                           "Give one row of values, of the array's row shape, for each index");
-    for (const std::int64_t index : indices)
-      if (index < 0 || static_cast<std::uint64_t>(index) >= dense_shape[0])
-        throw InvalidArgument("An index of indexed slices is out of range",
-                              text("index ", index, " of an array with ", dense_shape[0], " rows"),
-                              "Give indices from 0 to the number of rows - 1");
+    for (const std::int64_t index : indices) detail::require_row(index, dense_shape);
   }
 
   [[nodiscard]] std::span<const std::int64_t> indices() const noexcept { return indices_; }

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/sort.h>
+#include <thrust/unique.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/thrust_policy.hpp>
+#include <dist/variable/replica_buffer.hpp>
+
+namespace dist {
+
+namespace detail {
+
+struct NumberRows {
+  std::size_t* number;
+  DIST_HD void operator()(std::size_t i) const { number[i] = i; }
+};
+
+/// An element of a row of sums: of the rows with the numbers `number[first[row]]` up to `number[first[row + 1]]`, in this
+/// order.
+template <class T>
+struct AddRows {
+  const T* values;
+  const std::size_t* number;
+  const std::size_t* first;
+  std::size_t sums;  // how many rows
+  std::size_t rows;
+  std::size_t width;
+  T* to;
+  DIST_HD void operator()(std::size_t at) const {
+    const std::size_t row = at / width, column = at % width;
+    const std::size_t end = row + 1 < sums ? first[row + 1] : rows;
+    auto added = static_cast<Accumulator<T>>(values[number[first[row]] * width + column]);
+    for (std::size_t i = first[row] + 1; i < end; ++i)
+      added = Sum{}(added, static_cast<Accumulator<T>>(values[number[i] * width + column]));
+    to[at] = static_cast<T>(added);
+  }
+};
+
+}  // namespace detail
+
+/// What `deduplicate` does, for slices in the memory of the replicas' devices, such as the gradient of an embedding that a
+/// GPU has computed. Thrust sorts the indices in the replica's queue, and a kernel adds up the rows: in the order given, so
+/// that the sums are those of `deduplicate`, bit for bit, on every device.
+///
+///     dist::SlicesDeduplicator<Strategy, float> slices{strategy, table.shape(), 4096};
+///     strategy.run([&](auto& replica) {
+///       const auto unique = slices.deduplicate(replica, indices.component(replica), gradient.component(replica));
+///     });
+///
+/// Refers to the strategy, which must outlive it. Programs for GPUs include <dist/device/cuda/thrust_policy.cuh>, too.
+template <Strategy S, Reducible T>
+class SlicesDeduplicator {
+  using Device = typename S::Device;
+  template <class E>
+  using Span = typename Device::template Span<E>;
+
+ public:
+  /// Row i of `values` belongs to row `indices[i]`. They lie where the replica's device works.
+  struct Slices {
+    Span<const std::int64_t> indices;
+    Span<const T> values;
+  };
+
+  /// For up to `most_rows` rows of an array of shape `dense_shape` on each replica. Takes the memory of these rows, and of
+  /// four numbers for each of them. Throws ShapeMismatch for a scalar shape, and OutOfMemory.
+  SlicesDeduplicator(S& strategy, Shape dense_shape, std::size_t most_rows)
+      : dense_shape_(IndexedSlices<T>(0, dense_shape).dense_shape()),  // which refuses a scalar
+        sorted_(strategy.template buffer<std::int64_t>(Shape{most_rows}, "Sorted indices")),
+        number_(strategy.template buffer<std::size_t>(Shape{most_rows}, "Rows in the order of indices")),
+        unique_(strategy.template buffer<std::int64_t>(Shape{most_rows}, "Unique indices")),
+        first_(strategy.template buffer<std::size_t>(Shape{most_rows}, "First rows of indices")),
+        sums_(strategy.template buffer<T>(dense_shape.with_rows(most_rows), "Sums of rows")) {}
+
+  /// The same rows with each index once, in ascending order; values of one index are added in the order given (spec P14).
+  /// Sums of 16-bit types are rounded once. Of this replica alone; what it returns holds until the replica's next call. Waits
+  /// for the queue, which says how many there are. Throws ShapeMismatch unless there is one row of values for each index,
+  /// InvalidArgument for more rows than there is room for, and for an index that `dense_shape` does not have.
+  template <InReplica Replica>
+  [[nodiscard]] Slices deduplicate(const Replica& replica, Span<const std::int64_t> indices, Span<const T> values) {
+    const std::size_t rows = indices.size();
+    const std::size_t width = dense_shape_.row().elements();
+    require_fit(rows, values.size(), width);
+    const auto unique = unique_.component(replica);
+    const auto sums = sums_.component(replica);
+    if (rows == 0) return {unique.first(0), sums.first(0)};
+
+    const auto& queue = replica.queue();
+    const auto sorted = sorted_.component(replica).first(rows);
+    std::size_t* const number = number_.component(replica).data();
+    std::size_t* const first = first_.component(replica).data();
+    queue.copy(indices, sorted);
+    queue.for_each({0, rows}, detail::NumberRows{number});
+    const auto policy = thrust_policy(replica);
+    thrust::stable_sort_by_key(policy, sorted.data(), sorted.data() + rows, number);
+    require_in_range(queue, sorted);
+    const auto ends = thrust::unique_by_key_copy(policy, sorted.data(), sorted.data() + rows,
+                                                 thrust::counting_iterator<std::size_t>{0}, unique.data(), first);
+    const auto distinct = static_cast<std::size_t>(ends.second - first);
+    queue.for_each({0, distinct * width},
+                   detail::AddRows<T>{values.data(), number, first, distinct, rows, width, sums.data()});
+    return {unique.first(distinct), sums.first(distinct * width)};
+  }
+
+ private:
+  template <class E>
+  using Buffer = ReplicaBuffer<E, Device>;
+
+  void require_fit(std::size_t rows, std::size_t elements, std::size_t width) const {
+    if (elements != rows * width)
+      throw ShapeMismatch(
+          "Indexed slices do not fit together",
+          text(rows, " indices and ", elements, " values for an array of shape ", to_string(dense_shape_)),
+          "Give one row of values, of the array's row shape, for each index");
+    if (rows > sorted_.size())
+      throw InvalidArgument("There are more indexed slices than a SlicesDeduplicator has room for",
+                            text(rows, " rows, and room for ", sorted_.size()), "Make it for more rows");
+  }
+  /// Of sorted indices the first and the last one tell.
+  template <class Queue>
+  void require_in_range(const Queue& queue, Span<const std::int64_t> sorted) const {
+    std::int64_t least = 0, most = 0;
+    queue.copy(sorted.first(1), std::span{&least, 1});
+    queue.copy(sorted.subspan(sorted.size() - 1), std::span{&most, 1});
+    queue.wait();
+    detail::require_row(least, dense_shape_);
+    detail::require_row(most, dense_shape_);
+  }
+
+  Shape dense_shape_;
+  Buffer<std::int64_t> sorted_;
+  Buffer<std::size_t> number_;
+  Buffer<std::int64_t> unique_;
+  Buffer<std::size_t> first_;
+  Buffer<T> sums_;
+};
+
+}  // namespace dist
