@@ -8,6 +8,20 @@ target_compile_options(dist_warnings INTERFACE
 add_library(dist_program INTERFACE)
 target_link_libraries(dist_program INTERFACE dist_warnings)
 target_compile_options(dist_program INTERFACE $<$<BOOL:${DIST_NATIVE}>:-march=native>)
+# There are a thousand programs, which lld links in a third of the time.
+find_program(DIST_LLD ld.lld)
+mark_as_advanced(DIST_LLD)
+if(DIST_LLD)
+  target_link_options(dist_program INTERFACE -fuse-ld=lld)
+endif()
+
+# dist_sanitize_thrust(<target>): after dist_requirements. Thrust's sort on the host refers to its temporary elements through
+# a policy that does not exist.
+function(dist_sanitize_thrust target)
+  if(dist::thrust IN_LIST dist_libraries)
+    target_compile_options(${target} PRIVATE -fno-sanitize=null)
+  endif()
+endfunction()
 
 # A test whose component was not found is counted as skipped; one that was switched off is left out.
 function(dist_add_skipped name reason)
