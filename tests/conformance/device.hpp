@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/work.hpp>
 #include <dist/device/device.hpp>
 
 #include <doctest/doctest.h>
@@ -41,6 +43,22 @@ struct NumberAt {
 };
 struct Harmonic {
   DIST_HD float operator()(std::size_t i) const { return 1.0F / static_cast<float>(i + 1); }
+};
+
+/// How many, and the largest of them.
+struct Counted {
+  std::size_t count, last, unused;
+};
+struct CountAndLast : dist::detail::FinishesAsIs {
+  using Record = Counted;
+  template <std::same_as<Counted>>
+  static constexpr Counted identity{0, 0, 0};
+  DIST_HD Counted operator()(Counted a, Counted b) const {
+    return {a.count + b.count, a.last < b.last ? b.last : a.last, 0};
+  }
+};
+struct OneAt {
+  DIST_HD Counted operator()(std::size_t i) const { return {1, i, 0}; }
 };
 
 /// The devices of `replicas` replicas, as a strategy chooses them.
@@ -185,6 +203,37 @@ TEST_CASE_TEMPLATE_DEFINE("devices", D, devices) {
       queue.transform_reduce_to(dist::sum, {0, count}, body, replicas.template at<std::int64_t>(0, one, 1));
       CHECK(replicas.template read<std::int64_t>(0, one, 1)[0] == total);
       static_assert(std::is_same_v<decltype(queue.transform_reduce(dist::sum, {0, count}, body)), std::int64_t>);
+    }
+  }
+
+  SUBCASE("a reduction that is not waited for has its value when somebody asks, whatever was put after it") {
+    conformance::Replicas<D> replicas{1};
+    const auto queue = replicas.queue();
+    constexpr std::size_t count = 1000;
+    const std::size_t slice = replicas.template slice<float>(count);
+    const auto here = replicas.template at<float>(0, slice, count);
+    const conformance::NumberAt<float> body{here.data()};
+    queue.fill(here, 1.0F);
+    auto ones = queue.start_transform_reduce(dist::sum, {0, count}, body);
+    static_assert(dist::Work<decltype(ones)>);
+    queue.fill(here, 2.0F);
+    const auto twos = queue.start_transform_reduce(dist::sum, {0, count}, body);
+    queue.fill(here, 3.0F);
+    static_cast<void>(queue.start_transform_reduce(dist::max, {0, count}, body));  // nobody asks
+    CHECK(twos.value() == 2000.0F);
+    CHECK(ones.is_done());
+    ones.wait();
+    CHECK(ones.value() == 1000.0F);
+    CHECK(ones.value() == 1000.0F);
+  }
+
+  SUBCASE("records are combined like numbers") {
+    conformance::Replicas<D> replicas{1};
+    const auto queue = replicas.queue();
+    for (const std::size_t count : conformance::lengths) {
+      const auto counted = queue.transform_reduce(conformance::CountAndLast{}, {0, count}, conformance::OneAt{});
+      CHECK(counted.count == count);
+      CHECK(counted.last == (count == 0 ? 0 : count - 1));
     }
   }
 

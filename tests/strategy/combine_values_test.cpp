@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <conformance/strategy_methods.hpp>
 
+#include <utility>
+
 #include <dist/comm/memory/reduction_to_one_device.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/comm/self.hpp>
@@ -16,6 +18,37 @@ using ToOne = dist::Mirrored<dist::ReductionToOneDevice>;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<dist::Default>, Make<dist::OneDevice<dist::Cpu>>, Make<Shared, 1>,
                                Make<Shared, 2>, Make<Shared, 3>, Make<Shared, 4>, Make<Shared, 8>, Make<ToOne, 3>);
+
+namespace {
+/// A number that is known later.
+struct Later {
+  using Reduced = float;
+  float number = 0;
+  int* asked = nullptr;
+  [[nodiscard]] float value() const {
+    ++*asked;
+    return number;
+  }
+};
+}  // namespace
+
+TEST_CASE("what stands for a number is asked for it once, alone and in structures") {
+  int asked = 0;
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{3};
+  const auto later = strategy.run([&](auto& replica) {
+    const auto number = static_cast<float>(replica.replica_id().index() + 1);
+    return std::pair{Later{number, &asked}, number};
+  });
+  CHECK(asked == 0);
+  CHECK(strategy.reduce(dist::sum, later.first) == 6.0F);
+  CHECK(asked == 3);
+  const auto [all, mean] = strategy.reduce(dist::mean, later);
+  CHECK(all == 2.0F);
+  CHECK(mean == 2.0F);
+  dist::Default one;
+  CHECK(one.reduce(dist::sum, one.run([&](auto&) { return Later{5, &asked}; })) == 5.0F);
+  CHECK(asked == 7);
+}
 
 TEST_CASE("16-bit numbers are combined in single precision") {
   const float large = 2048;  // + 1 is 2048 in half precision

@@ -27,6 +27,7 @@
 #include <dist/core/place.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/device/device.hpp>
+#include <dist/device/pending.hpp>
 
 namespace testing {
 
@@ -135,6 +136,16 @@ class GuardedDevice {
       wait();
       const Working working;
       return dist::Cpu::Queue::transform_reduce(op, range, body);
+    }
+    template <class Op, class Body>
+    [[nodiscard]] auto start_transform_reduce(Op op, dist::IndexRange range, const Body& body) const {
+      using T = decltype(dist::Cpu::Queue::transform_reduce(op, range, body));
+      const auto arrival = std::make_shared<dist::ArrivalOf<T>>();
+      put([=] {
+        arrival->value = dist::Cpu::Queue::transform_reduce(op, range, body);
+        arrival->state = dist::Arrival::State::there;
+      });
+      return dist::Pending<T, Queue>{*this, arrival};
     }
     template <class Op, class Body, class T>
     void transform_reduce_to(Op op, dist::IndexRange range, const Body& body, Span<T> to) const {

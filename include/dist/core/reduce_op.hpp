@@ -274,6 +274,10 @@ concept ReduceOp = Reducible<T> && detail::Stateless<Op, T> && requires {
 
 namespace detail {
 
+/// Operations on records of several numbers, `Op::Record`, which one queue combines: no messages name them.
+template <class Op, class T>
+concept CombinesRecords = std::same_as<typename Op::Record, T> && std::is_trivially_copyable_v<T> && Combines<Op, T>;
+
 /// `Op` on a part of the values; the result is finished later, together with the other parts.
 template <class Op>
 struct Unfinished : FinishesAsIs {
@@ -307,6 +311,14 @@ template <class Op, class T>
       "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do not take "
       "bool, bitwise reductions need an integer type; one of your own needs an identity, a call and a finish for it");
   return fits;
+}
+/// The same for values that one queue combines.
+template <class Op, class T>
+[[nodiscard]] DIST_HD constexpr bool require_queue_op() {
+  if constexpr (CombinesRecords<Op, T>)
+    return true;
+  else
+    return require_reduce_op<Op, T>();
 }
 
 }  // namespace detail

@@ -16,4 +16,14 @@ concept Work = std::movable<W> && requires(W& work, const W& seen) {
   { seen.is_done() } -> std::same_as<bool>;
 };
 
+/// Work that was done at once: its result.
+template <class T>
+struct Ready {
+  T result;
+
+  constexpr void wait() const noexcept {}
+  [[nodiscard]] constexpr bool is_done() const noexcept { return true; }
+  [[nodiscard]] constexpr T value() const { return result; }
+};
+
 }  // namespace dist

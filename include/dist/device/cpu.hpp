@@ -15,6 +15,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/work.hpp>
 #include <dist/device/arena.hpp>
 
 namespace dist {
@@ -54,7 +55,7 @@ struct Cpu {
     template <class Op, class Body>
     [[nodiscard]] static DIST_ALWAYS_INLINE auto transform_reduce(Op op, IndexRange range, Body&& body) {
       using T = std::decay_t<decltype(body(range.begin))>;
-      if constexpr (detail::require_reduce_op<Op, T>()) {
+      if constexpr (detail::require_queue_op<Op, T>()) {
         using Combined = Accumulator<T>;
         constexpr std::size_t lanes = 8;
         Combined partial[lanes];
@@ -70,6 +71,12 @@ struct Cpu {
       } else {
         return detail::refused<T>();
       }
+    }
+
+    /// The same, not waited for.
+    template <class Op, class Body>
+    [[nodiscard]] static DIST_ALWAYS_INLINE auto start_transform_reduce(Op op, IndexRange range, Body&& body) {
+      return Ready{transform_reduce(op, range, std::forward<Body>(body))};
     }
 
     /// The same into the one element of `to`.

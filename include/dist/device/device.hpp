@@ -40,6 +40,7 @@ struct FloatOfIndex {
 /// - `for_each(range, body)`: `body(i)` for every index; the calls must not depend on each other.
 /// - `transform_reduce(op, range, body)`: `op` over `body(i)` for every index, waited for. The order of combination
 ///   depends on the range only, so the same range gives the same bits.
+/// - `start_transform_reduce(op, range, body)`: the same, not waited for: a Work, whose `value()` waits.
 /// - `transform_reduce_to(op, range, body, to)`: the same into the one element of `to`, without waiting.
 /// - `copy(from, to)`: as many elements, between the host and the device or within the device. The host's span is left
 ///   alone until `wait`.
@@ -57,6 +58,8 @@ concept Queue = std::copyable<Q> && Work<Q> && Place<typename Q::Place> &&
   queue.enter();
   queue.for_each(range, detail::TouchNothing{});
   { queue.transform_reduce(sum, range, detail::FloatOfIndex{}) } -> std::same_as<float>;
+  { queue.start_transform_reduce(sum, range, detail::FloatOfIndex{}) } -> Work;
+  { queue.start_transform_reduce(sum, range, detail::FloatOfIndex{}).value() } -> std::same_as<float>;
   queue.transform_reduce_to(sum, range, detail::FloatOfIndex{}, write);
   queue.copy(read, write);
   queue.copy(of_host, write);

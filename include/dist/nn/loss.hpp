@@ -15,6 +15,7 @@
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/losses/deferred_loss.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
 #include <dist/nn/losses/values.hpp>
 
@@ -24,23 +25,25 @@ namespace dist::nn {
 template <std::floating_point T>
 class Loss {
  public:
+  using Reduced = T;
+
+  /// That of no examples.
+  Loss() = default;
   Loss(double total, std::size_t examples, std::size_t global_batch)
       : total_(total), examples_(examples), global_batch_(global_batch) {}
 
   /// The sum of this replica's per-example losses over the size of the global batch: summed over the replicas
   /// it is the mean over the global batch (spec P01). 0 for an empty global batch.
-  [[nodiscard]] T value() const noexcept {
-    return global_batch_ == 0 ? T{0} : static_cast<T>(total_ / static_cast<double>(global_batch_));
-  }
+  [[nodiscard]] T value() const noexcept { return detail::part_of_global_batch<T>(total_, global_batch_); }
   /// The unscaled sum, of `examples()` losses: what a mean over batches of different sizes is made of
   /// (spec P06).
   [[nodiscard]] double total() const noexcept { return total_; }
   [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
 
  private:
-  double total_;
-  std::size_t examples_;
-  std::size_t global_batch_;
+  double total_ = 0;
+  std::size_t examples_ = 0;
+  std::size_t global_batch_ = 0;
 };
 
 /// The per-example part of a loss: a copyable functor that sees one row of outputs and one of targets at a
@@ -94,106 +97,11 @@ template <class T, dist::Place Where, class Weights>
   }
 }
 
-/// A loss whose targets are looked at row by row before it is computed: `takes(target, outputs)` says whether a row of
-/// so many outputs fits, and `refuse(target, row, outputs)` throws.
-template <class L, class Target>
-concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target first, std::size_t number) {
-  { loss.takes(target, number) } -> std::same_as<bool>;
-  loss.refuse(first, number, number);
-};
-/// A loss that devices compute: its calls take Rows, and are DIST_HD.
-template <class L, class T, class Target>
-concept LossOfRows = requires(const L loss, Row<const T> row, Row<const Target> target, T scale, Row<T> gradient) {
-  { loss.per_example(row, target) } -> std::same_as<T>;
-  { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
-};
-
-/// The loss of a row of a device; a NaN for targets that it does not take. Writes the gradient where it has a place.
-template <class L, class T, class Target, class Weight>
-struct LossOfRow {
-  L loss;
-  const T* values;
-  const Target* targets;
-  T* gradient;
-  std::size_t values_size, targets_size;
-  Weight weight;
-  T scale;
-
-  DIST_HD double operator()(std::size_t row) const {
-    const Row<const T> value{values + row * values_size, values_size};
-    const Row<const Target> target{targets + row * targets_size, targets_size};
-    if constexpr (LooksAtTargets<L, Target>)
-      if (!loss.takes(target, values_size)) return static_cast<double>(__builtin_nanf(""));
-    const T factor = weight(row);
-    if (gradient == nullptr) return static_cast<double>(factor * loss.per_example(value, target));
-    return static_cast<double>(
-        factor * loss.per_example(value, target, factor * scale, Row<T>{gradient + row * values_size, values_size}));
-  }
-};
-/// The number of a row whose targets a loss does not take, else `rows`.
-template <class L, class Target>
-struct RefusedRow {
-  L loss;
-  const Target* targets;
-  std::size_t targets_size, values_size, rows;
-
-  DIST_HD std::size_t operator()(std::size_t row) const {
-    return loss.takes(Row<const Target>{targets + row * targets_size, targets_size}, values_size) ? rows : row;
-  }
-};
-
 /// Throws ShapeMismatch unless there is one place per row.
 inline void require_places(std::string_view reader, std::size_t places, std::size_t rows) {
   if (places != rows)
     throw ShapeMismatch(text(reader, " got a place for losses that does not fit the outputs"),
                         text(places, " places for ", rows, " rows"), "Give one place per example");
-}
-
-/// Puts the loss of a row where it belongs.
-template <class OfRow, class T>
-struct KeepLossOfRow {
-  OfRow of_row;
-  T* losses;
-  DIST_HD void operator()(std::size_t row) const { losses[row] = static_cast<T>(of_row(row)); }
-};
-
-/// Throws InvalidArgument for the first targets in memory of a device that the loss does not take. Waits for the queue.
-template <class Q, class L, class T, class Target, dist::Place Where>
-void require_targets_on(const Q& queue, const L& loss, TensorView<const T, Where> values,
-                        TensorView<const Target, Where> targets) {
-  if constexpr (LooksAtTargets<L, Target>) {
-    const std::size_t row = queue.transform_reduce(
-        min, {0, values.rows()},
-        RefusedRow<L, Target>{loss, targets.data(), targets.row_size(), values.row_size(), values.rows()});
-    if (row >= values.rows()) return;
-    Target first{};
-    queue.copy(targets.elements().subspan(row * targets.row_size(), 1), std::span<Target>{&first, 1});
-    queue.wait();
-    loss.refuse(first, row, values.row_size());
-  }
-}
-
-/// What computes the loss of a row in memory of a device, whose gradient goes to `gradient` unless that is null.
-template <class L, class T, class Target, dist::Place Where, class Weight>
-[[nodiscard]] LossOfRow<L, T, Target, Weight> loss_of_row(const L& loss, TensorView<const T, Where> values,
-                                                          TensorView<const Target, Where> targets, T* gradient,
-                                                          const Weight& weight, T scale) {
-  static_assert(LossOfRows<L, T, Target>,
-                "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
-                "std::span");
-  return {loss, values.data(), targets.data(), gradient, values.row_size(), targets.row_size(), weight, scale};
-}
-
-/// The sum of the losses of rows in memory of a device. Waits for the queue. Throws InvalidArgument for targets that the
-/// loss does not take.
-template <class Q, class L, class T, class Target, dist::Place Where, class Weight>
-[[nodiscard]] double total_loss_on(const Q& queue, const L& loss, TensorView<const T, Where> values,
-                                   TensorView<const Target, Where> targets, T* gradient, const Weight& weight,
-                                   T scale) {
-  const double total =
-      queue.transform_reduce(sum, {0, values.rows()}, loss_of_row(loss, values, targets, gradient, weight, scale));
-  if (total != total) require_targets_on(queue, loss, values, targets);
-  return total;
 }
 
 }  // namespace detail
@@ -213,8 +121,8 @@ void per_example_losses(const L& loss, const Outputs& outputs, const Targets& gi
     losses[row] = loss.per_example(row_span(values, outputs_size, row), row_span(targets, targets_size, row));
 }
 
-/// The same in memory of a device, whose queue computes. Waits for it where the loss looks at its targets, and throws
-/// InvalidArgument for those that it does not take.
+/// The same in memory of a device, whose queue computes. Waits for it, and throws InvalidArgument for targets that the loss
+/// does not take.
 template <class Q, class L, Values Outputs, Values Targets, class T, dist::Place Where>
 void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, const Targets& given,
                         DeviceSpan<T, Where> losses) {
@@ -222,9 +130,9 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
   const auto targets = values_of(given);
   loss.check(values, targets);
   detail::require_places(L::name, losses.size(), values.rows());
-  detail::require_targets_on(queue, loss, values, targets);
-  auto of_row = detail::loss_of_row(loss, values, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{}, T{1});
-  queue.for_each({0, values.rows()}, detail::KeepLossOfRow<decltype(of_row), T>{of_row, losses.data()});
+  detail::start_loss(queue, loss, values, targets, static_cast<T*>(nullptr), losses.data(), detail::UnitWeight<T>{},
+                     T{1}, 1)
+      .wait();
 }
 
 /// The sum of the per-example losses of all rows, each times its sample weight, unscaled. 0 for no rows. Throws
@@ -243,16 +151,16 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
-/// The same wherever the queue computes, which is waited for.
+/// The unscaled losses of all rows wherever the queue computes: a Loss, or a DeferredLoss, of a global batch of 1.
 template <class Q, class T, class Target, dist::Place Where, class L>
-[[nodiscard]] double total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
-                                TensorView<const Target, Where> targets) {
+[[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
+                                    TensorView<const Target, Where> targets) {
   if constexpr (Where::host_accessible) {
-    return total_loss(loss, outputs, targets);
+    return Loss<T>{total_loss(loss, outputs, targets), outputs.rows(), 1};
   } else {
     loss.check(outputs, targets);
-    return detail::total_loss_on(queue, loss, outputs, targets, static_cast<T*>(nullptr), detail::UnitWeight<T>{},
-                                 T{1});
+    constexpr T* nowhere = nullptr;
+    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere, detail::UnitWeight<T>{}, T{1}, 1);
   }
 }
 
@@ -284,7 +192,7 @@ template <class L, class Output, class Targets>
 }
 
 /// The sum of the losses of these rows over `divisor`, and its gradient in `outputs.gradient`. Where these lie in memory
-/// of a device, `queue` computes, and is waited for.
+/// of a device, `queue` computes, and who asks for a number waits.
 template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto divided_loss([[maybe_unused]] const Q& queue, const L& loss, const Outputs& outputs,
                                 const Targets& given, std::size_t divisor, const Weights& sample_weight = {}) {
@@ -309,8 +217,8 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
                                            std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
       return Loss<T>{total, values.rows(), divisor};
     } else {
-      return Loss<T>{total_loss_on(queue, loss, values, targets, outputs.gradient.data(), weight, scale), values.rows(),
-                     divisor};
+      constexpr T* nowhere = nullptr;
+      return start_loss(queue, loss, values, targets, outputs.gradient.data(), nowhere, weight, scale, divisor);
     }
   } else {
     return dist::detail::refused<Loss<T>>();
@@ -320,10 +228,11 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 }  // namespace detail
 
 /// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
-/// rows. Writes the gradient of `value()` with respect to the outputs to `outputs.gradient`, so that
-/// gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
+/// rows: an nn::Loss, or an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()`
+/// with respect to the outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
 /// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch, and
-/// InvalidArgument when this replica has more rows than the global batch.
+/// InvalidArgument when this replica has more rows than the global batch. Where targets in memory of a device are none that
+/// the loss takes, their rows' gradients are NaN, and a number of the loss that is asked for throws InvalidArgument.
 template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,

@@ -64,6 +64,13 @@ template <class Op, TensorLike V>
     return require_reduce_op_of_numbers<Op, V>();
 }
 
+/// What stands for a number, which may have to be waited for, such as the loss of a network.
+template <class V>
+concept StandsForNumber = requires(const V& value) {
+  requires Reducible<typename V::Reduced>;
+  { value.value() } -> std::same_as<typename V::Reduced>;
+};
+
 /// Eigen's name for what owns elements in the form of an expression.
 template <class V>
 concept HasPlainObject = requires {
@@ -221,7 +228,10 @@ template <class Op, class Value, class Workers>
   if constexpr (is_per_replica<Value>) {
     using Each = typename Value::Value;
     DIST_EXPECT(value.size() > 0);
-    if constexpr (Reducible<Each>) {
+    if constexpr (StandsForNumber<Each>) {
+      const auto number = [&](std::size_t replica) { return value[replica].value(); };
+      return reduce_values(op, PerReplica<typename Each::Reduced>(value.size(), number), replicas, workers);
+    } else if constexpr (Reducible<Each>) {
       if constexpr (require_reduce_op<Op, Each>())
         return reduce_numbers(op, value, workers);
       else
@@ -242,6 +252,8 @@ template <class Op, class Value, class Workers>
       if constexpr (has_parts)
         return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
     }
+  } else if constexpr (StandsForNumber<Value>) {
+    return reduce_values(op, value.value(), replicas, workers);
   } else if constexpr (holds_per_replica<Value> || (!CollectivesOfOne<Workers> && Structure<Value>)) {
     return map_structure(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
   } else if constexpr (!CollectivesOfOne<Workers> &&

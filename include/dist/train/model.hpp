@@ -13,7 +13,9 @@
 #include <dist/core/never.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
+#include <dist/core/work.hpp>
 #include <dist/data/distributed_dataset.hpp>
+#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
@@ -193,28 +195,34 @@ class Model {
       penalty = static_cast<double>(regularization_loss(replica, network_, loss_function_.regularizer)) *
                 static_cast<double>(replica.num_replicas_in_sync());
     optimizer_.apply_gradients(replica);
-    report_loss(replica, loss.total(), rows, penalty);
+    report_loss(replica, loss, penalty);
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
   }
 
   void test(const InReplica auto& replica, const auto& batch) {
     const auto outputs = infer(replica, batch);
     const auto values = values_of(outputs);
-    const double total = total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(batch.y));
+    const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(batch.y));
     double penalty = 0;
     if constexpr (FitLoss::is_regularized)
       penalty = total_regularization(replica, network_, loss_function_.regularizer);
-    report_loss(replica, total, values.rows(), penalty);
+    report_loss(replica, loss, penalty);
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
   }
 
   /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
   /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
   /// (spec P06). The penalty of a regulariser counts whole.
-  void report_loss(const InReplica auto& replica, double total, std::size_t rows, double penalty) {
-    const auto weight = static_cast<double>(rows);
+  void report_loss(const InReplica auto& replica, const auto& loss, double penalty) {
+    const auto weight = static_cast<double>(loss.examples());
     const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
-    loss_.add(replica, {.total = total * sum_factor + penalty * weight, .count = weight});
+    const auto tally = [=](const auto& computed) {
+      return MeanValue::Tally{.total = computed.total() * sum_factor + penalty * weight, .count = weight};
+    };
+    if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
+      loss_.add(replica, DeferredTally{loss, tally});
+    else
+      loss_.add(replica, tally(loss));
   }
 
   /// A network of the user's own that computes the same in both modes need not take one.

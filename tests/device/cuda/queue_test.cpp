@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <dist/core/bfloat16.hpp>
@@ -58,6 +60,21 @@ TEST_CASE("16-bit values are combined as floats") {
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   CHECK(static_cast<float>(queues[0].transform_reduce(dist::sum, {0, 1000}, Ones{})) == 1000.0F);
+}
+
+TEST_CASE("a value that is not waited for is there when its queue has ended, and not after a wait that failed") {
+  fake_cuda::restart({});
+  std::optional<decltype(std::declval<Cuda::Queue>().start_transform_reduce(dist::sum, {}, Ones{}))> late;
+  {
+    const Cuda::Queues queues{one_device};
+    late = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
+  }
+  CHECK(late->is_done());
+  CHECK(static_cast<float>(late->value()) == 10.0F);
+  const Cuda::Queues queues{one_device};
+  const auto lost = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
+  queues[0].forget_downloads();
+  CHECK_THROWS_AS(static_cast<void>(lost.value()), dist::InvalidArgument);
 }
 
 TEST_CASE("a queue ends with the work that was put there") {

@@ -67,7 +67,7 @@ TEST_CASE("the error of a stream names its GPU, not that of the thread") {
     return support::what_throws<dist::CudaError>(call).find(", on GPU 1 in ") != std::string::npos;
   };
   CHECK(refused([&] { static_cast<void>(stream.ref().is_done()); }));
-  CHECK(refused([&] { static_cast<void>(stream.ref().is_over()); }));
+  CHECK(refused([&] { static_cast<void>(stream.ref().is_done()); }));
 }
 
 TEST_CASE("a stream that cannot be made or waited for is an error, one that cannot be destroyed is not") {

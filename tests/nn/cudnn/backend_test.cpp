@@ -148,11 +148,28 @@ TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch wi
   const auto x = on_device(gpu, dist::Tensor<float>{dist::Shape{rows, 5, 4, 1}});
   const auto labels = on_device(gpu, dist::Tensor<std::int64_t>{dist::Shape{rows}, {0, 1, 2, 0, 3, -1}});
   nn::Network<Net, nn::CuDnn> net{gpu, 3};
-  CHECK_THROWS_WITH_AS(gpu.run([&](auto& replica) {
+  nn::Metric mean_loss{gpu, nn::MeanOf{nn::SparseCategoricalCrossentropy{}}};
+  gpu.run([&](auto& replica) {
     const auto logits = net.forward(replica, part_of(x, replica));
-    static_cast<void>(nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica), rows));
-  }),
-                       doctest::Contains("Label 3 of row 4 is not a class"), dist::InvalidArgument);
+    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica), rows);
+    for (int again = 0; again < 2; ++again)
+      CHECK_THROWS_WITH_AS(static_cast<void>(loss.value()), doctest::Contains("Label 3 of row 4 is not a class"),
+                           dist::InvalidArgument);
+    dist::Tensor<float> slopes{logits.values.shape()};
+    replica.queue().copy(logits.gradient.elements(), slopes.elements());
+    replica.queue().wait();
+    for (std::size_t i = 0; i < slopes.size(); ++i) CHECK(std::isnan(slopes[i]) == (i / 3 >= 4));
+  });
+  const auto measure = [&](std::size_t count) {
+    gpu.run([&](auto& replica) {
+      const auto logits = net.forward(replica, part_of(x, replica).rows(0, count), nn::inference);
+      mean_loss.update(replica, logits, part_of(labels, replica).rows(0, count));
+    });
+    return mean_loss.result(gpu.scope());
+  };
+  const double of_four = measure(4);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measure(rows)), doctest::Contains("Label 3 of row 4"), dist::InvalidArgument);
+  CHECK(mean_loss.result(gpu.scope()) == of_four);  // the batch that could not be measured does not count
   gpu.run([&](auto& replica) {
     const auto logits = net.forward(replica, part_of(x, replica).rows(0, 0));
     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica).rows(0, 0), rows);

@@ -102,7 +102,7 @@ void for_each(StreamRef stream, IndexRange range, const Body& body) {
 /// The most partial results that a reduction has.
 inline constexpr std::size_t most_partials = 64;
 /// The most bytes of one.
-inline constexpr std::size_t most_partial_bytes = 16;
+inline constexpr std::size_t most_partial_bytes = 32;
 
 /// `op` over `body(i)` for every index of the range into `*to`, an element of the GPU, by way of `partials`, memory of the
 /// GPU for most_partials of most_partial_bytes. The order depends on the range only.

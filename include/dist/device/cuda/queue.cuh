@@ -13,6 +13,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
@@ -25,6 +26,7 @@
 #include <dist/device/cuda/staging.hpp>
 #include <dist/device/cuda/stream.hpp>
 #include <dist/device/cuda/wait.hpp>
+#include <dist/device/pending.hpp>
 
 namespace dist::cuda {
 
@@ -61,16 +63,20 @@ class QueueState {
   ~QueueState() {
     try {
       wait();
+      staging_.deliver();
+      return;
     } catch (const DeadlineExceeded&) {
+      staging_.give_up();
       static_cast<void>(new DeviceBuffer{std::move(scratch_)});
       static_cast<void>(new Staging{std::move(staging_)});
     } catch (const Error&) {
+      staging_.give_up();
     }
   }
 
   /// Returns when all that was put there is done. Throws DeadlineExceeded.
   void wait() const {
-    await([this] { return stream().is_over(); },
+    await([this] { return stream().is_done(); },
           [this] { return text("queue ", number_, " of GPU ", stream().device()); });
   }
   /// Returns when `is_over()`, of work that was put there; `describe()` is what errors call it. Throws DeadlineExceeded,
@@ -170,21 +176,29 @@ class Queue {
   template <class Op, class Body>
   [[nodiscard]] auto transform_reduce(Op op, IndexRange range, const Body& body) const {
     using T = std::decay_t<decltype(body(range.begin))>;
-    if constexpr (::dist::detail::require_reduce_op<Op, T>()) {
-      const Span<T> one{reinterpret_cast<T*>(state_->result()), 1};
-      transform_reduce_to(op, range, body, one);
+    if constexpr (::dist::detail::require_queue_op<Op, T>()) {
       T result{};
-      copy(one, std::span<T>{&result, 1});
+      copy(reduced<T>(op, range, body), std::span<T>{&result, 1});
       wait();
       return result;
     } else {
       return ::dist::detail::refused<T>();
     }
   }
+  template <class Op, class Body>
+  [[nodiscard]] auto start_transform_reduce(Op op, IndexRange range, const Body& body) const {
+    using T = std::decay_t<decltype(body(range.begin))>;
+    const auto arrival = std::make_shared<ArrivalOf<T>>();
+    if constexpr (::dist::detail::require_queue_op<Op, T>()) {
+      const std::span<T> to{&arrival->value, 1};
+      download<T>(reduced<T>(op, range, body), to, arrival);
+    }
+    return Pending<T, Queue>{*this, arrival};
+  }
   template <class Op, class Body, class T>
   void transform_reduce_to(Op op, IndexRange range, const Body& body, Span<T> to) const {
     DIST_EXPECT(to.size() == 1);
-    if constexpr (::dist::detail::require_reduce_op<Op, T>()) {
+    if constexpr (::dist::detail::require_queue_op<Op, T>()) {
       enter();
       cuda::transform_reduce(stream(), op, range, body, state_->partials(), to.data());
     }
@@ -224,10 +238,7 @@ class Queue {
     if (to.empty()) return;
     if (const void* const of_host = on_host(from.data()); of_host != nullptr)
       return copy_on_host(of_host, to.data(), to.size_bytes());
-    const auto* const first = reinterpret_cast<const std::byte*>(from.data());
-    in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
-      state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream());
-    });
+    download<T>(from, to, nullptr);
   }
 
   template <class T>
@@ -252,6 +263,20 @@ class Queue {
   [[nodiscard]] bool is_done() const { return !state_->is_captured() && stream().is_done(); }
 
  private:
+  /// In memory of the queue, until the next reduction.
+  template <class T, class Op, class Body>
+  [[nodiscard]] Span<T> reduced(Op op, IndexRange range, const Body& body) const {
+    const Span<T> one{reinterpret_cast<T*>(state_->result()), 1};
+    transform_reduce_to(op, range, body, one);
+    return one;
+  }
+  template <class T>
+  void download(Span<const T> from, std::span<T> to, const std::shared_ptr<Arrival>& arrival) const {
+    const auto* const first = reinterpret_cast<const std::byte*>(from.data());
+    in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
+      state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream(), arrival);
+    });
+  }
   void copy_on_host(const void* from, void* to, std::size_t bytes) const {
     wait();
     std::memcpy(to, from, bytes);

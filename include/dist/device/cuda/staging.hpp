@@ -6,10 +6,12 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/stream.hpp>
+#include <dist/device/pending.hpp>
 
 namespace dist::cuda {
 
@@ -34,30 +36,40 @@ class Staging {
                 stream.device());
     note_work(stream.device(), copy_work);
   }
-  void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream) {
+  /// `arrival`, where there is one, holds `to` and learns what became of it.
+  void download(const std::byte* from, std::byte* to, std::size_t bytes, StreamRef stream,
+                std::shared_ptr<Arrival> arrival = nullptr) {
     std::byte* const part = take(bytes);
     cuda::check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
                 stream.device());
     note_work(stream.device(), copy_work);
-    downloads_.push_back({part, to, bytes});
+    downloads_.push_back({part, to, bytes, std::move(arrival)});
   }
 
   /// Everything put on the stream is done: writes what came to where it belongs.
   void deliver() {
-    for (const Download& each : downloads_) std::memcpy(each.to, each.part, each.bytes);
-    give_up();
+    for (const Download& each : downloads_) {
+      std::memcpy(each.to, each.part, each.bytes);
+      if (each.arrival != nullptr) each.arrival->state = Arrival::State::there;
+    }
+    downloads_.clear();
     if (buffers_.size() > 1) buffers_.erase(buffers_.begin(), buffers_.end() - 1);  // the last is the largest
     used_ = held_ = 0;
   }
 
   /// What is under way to the host does not come there any more; its copies may go on.
-  void give_up() noexcept { downloads_.clear(); }
+  void give_up() noexcept {
+    for (const Download& each : downloads_)
+      if (each.arrival != nullptr) each.arrival->state = Arrival::State::lost;
+    downloads_.clear();
+  }
 
  private:
   struct Download {
     const std::byte* part;
     std::byte* to;
     std::size_t bytes;
+    std::shared_ptr<Arrival> arrival;
   };
 
   [[nodiscard]] std::byte* take(std::size_t bytes) {

@@ -21,7 +21,7 @@ class StreamRef {
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
   /// Whether all that was put there is done.
-  [[nodiscard]] bool is_over() const {
+  [[nodiscard]] bool is_done() const {
     const cudaError_t answer = cudaStreamQuery(stream_);
     if (answer == cudaErrorNotReady) return false;
     cuda::check(answer, "cudaStreamQuery(stream_)", device_);
@@ -29,13 +29,7 @@ class StreamRef {
   }
   /// Returns when it is. Throws DeadlineExceeded.
   void wait(std::chrono::nanoseconds timeout = longest_wait) const {
-    await([this] { return is_over(); }, [this] { return text("a stream of GPU ", device_); }, timeout);
-  }
-  [[nodiscard]] bool is_done() const {
-    const cudaError_t answer = cudaStreamQuery(stream_);
-    if (answer == cudaErrorNotReady) return false;
-    cuda::check(answer, "cudaStreamQuery(stream_)", device_);
-    return true;
+    await([this] { return is_done(); }, [this] { return text("a stream of GPU ", device_); }, timeout);
   }
 
  private:

@@ -32,6 +32,12 @@ class GlobalBatchSize {
 
 namespace detail {
 
+/// What losses with this sum contribute to the mean over a global batch; 0 for an empty one (spec P01).
+template <std::floating_point T>
+[[nodiscard]] T part_of_global_batch(double total, std::size_t global_batch) noexcept {
+  return global_batch == 0 ? T{0} : static_cast<T>(total / static_cast<double>(global_batch));
+}
+
 inline constinit dist::detail::Warning batch_size_of_one_replica{};
 
 /// Throws InvalidArgument when one replica, `rank` of `replicas`, has more examples than all replicas together are said to

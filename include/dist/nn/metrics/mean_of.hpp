@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/metric.hpp>
 
@@ -23,15 +24,15 @@ struct MeanOf {
     const auto values = values_of(outputs);
     return {total_loss(loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
   }
-  /// The same in memory of a device. Waits for the queue.
+  /// The same in memory of a device.
   template <class Q, Values Outputs, Values Targets>
     requires(!are_on_host<Outputs, Targets>)
-  [[nodiscard]] Tally operator()(const Q& queue, const Outputs& outputs, const Targets& targets) const {
-    const auto values = values_of(outputs);
-    return {total_loss(queue, loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
+  [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Targets& targets) const {
+    return DeferredTally{start_total_loss(queue, loss, values_of(outputs), values_of(targets)),
+                         [](const auto& computed) { return tally(computed); }};
   }
-  template <class T>
-  [[nodiscard]] static Tally tally(const Loss<T>& computed) {
+  /// Of a Loss or a DeferredLoss, which is waited for.
+  [[nodiscard]] static Tally tally(const auto& computed) {
     return {computed.total(), static_cast<std::int64_t>(computed.examples())};
   }
 };

@@ -11,6 +11,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/losses/values.hpp>
 #include <dist/nn/metric.hpp>
 
@@ -57,19 +58,21 @@ struct SparseCategoricalAccuracy {
     return tally;
   }
 
-  /// The same in memory of a device. Waits for the queue.
+  /// The same in memory of a device.
   template <class Q, Values Outputs, Values Labels>
     requires(!are_on_host<Outputs, Labels>)
-  [[nodiscard]] Tally operator()(const Q& queue, const Outputs& outputs, const Labels& labels) const {
+  [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Labels& labels) const {
     const auto values = values_of(outputs);
     const auto classes = values_of(labels);
     using Label = std::remove_const_t<typename decltype(classes)::Element>;
     static_assert(std::integral<Label>, "SparseCategoricalAccuracy needs integer labels, one per example");
     require_targets(name, values, classes, 1);
     using T = std::remove_const_t<typename decltype(values)::Element>;
-    return {queue.transform_reduce(sum, {0, values.rows()},
-                                   detail::IsRight<T, Label>{values.data(), classes.data(), values.row_size()}),
-            static_cast<std::int64_t>(values.rows())};
+    const detail::IsRight<T, Label> is_right{values.data(), classes.data(), values.row_size()};
+    return DeferredTally{queue.start_transform_reduce(sum, {0, values.rows()}, is_right),
+                         [rows = static_cast<std::int64_t>(values.rows())](const auto& right) {
+                           return Tally{right.value(), rows};
+                         }};
   }
 };
 

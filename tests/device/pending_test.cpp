@@ -1,0 +1,51 @@
+#include <dist/device/pending.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include <dist/core/work.hpp>
+
+namespace {
+
+/// Brings the value in its wait.
+struct Bringing {
+  std::shared_ptr<dist::ArrivalOf<int>> arrival;
+  dist::Arrival::State becomes;
+  int* waits;
+
+  void wait() const {
+    ++*waits;
+    arrival->value = 7;
+    arrival->state = becomes;
+  }
+  [[nodiscard]] static bool is_done() { return false; }
+};
+
+}  // namespace
+
+static_assert(dist::Work<dist::Pending<int, Bringing>>);
+
+TEST_CASE("who asks for a value first waits for it") {
+  const auto arrival = std::make_shared<dist::ArrivalOf<int>>();
+  int waits = 0;
+  const dist::Pending<int, Bringing> pending{{arrival, dist::Arrival::State::there, &waits}, arrival};
+  const auto copy = pending;
+  CHECK(!pending.is_done());
+  CHECK(waits == 0);
+  CHECK(copy.value() == 7);
+  CHECK(pending.is_done());
+  CHECK(pending.value() == 7);
+  CHECK(waits == 1);
+}
+
+TEST_CASE("a value that does not come says so, again and again") {
+  const auto arrival = std::make_shared<dist::ArrivalOf<int>>();
+  int waits = 0;
+  const dist::Pending<int, Bringing> pending{{arrival, dist::Arrival::State::lost, &waits}, arrival};
+  for (int again = 0; again < 2; ++again)
+    CHECK_THROWS_WITH_AS(static_cast<void>(pending.value()), doctest::Contains("does not come to the host"),
+                         dist::InvalidArgument);
+  CHECK(pending.is_done());
+  CHECK(waits == 1);
+}

@@ -1,0 +1,77 @@
+#include <dist/nn/losses/deferred_loss.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dist/core/error.hpp>
+#include <dist/core/work.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+/// A number that counts who waits.
+template <class T>
+struct Counting {
+  T number;
+  int* waits;
+
+  void wait() const { ++*waits; }
+  [[nodiscard]] bool is_done() const { return *waits > 0; }
+  [[nodiscard]] T value() const {
+    wait();
+    return number;
+  }
+};
+struct NoTargets {};
+
+using Checked = nn::detail::CheckedTotal<std::int32_t>;
+
+}  // namespace
+
+TEST_CASE("a deferred loss is the number of a loss, for whoever waits") {
+  int waits = 0;
+  const nn::DeferredLoss<float, NoTargets, Counting<double>> loss{{}, {6.0, &waits}, 3, 10, 12};
+  static_assert(dist::Work<nn::DeferredLoss<float, NoTargets, Counting<double>>>);
+  CHECK(loss.examples() == 3);
+  CHECK(!loss.is_done());
+  CHECK(waits == 0);
+  CHECK(loss.value() == 0.5F);
+  CHECK(loss.total() == 6.0);
+  CHECK(loss.is_done());
+  CHECK(nn::DeferredLoss<float, NoTargets, Counting<double>>{{}, {6.0, &waits}, 3, 10, 0}.value() == 0);
+}
+
+TEST_CASE("the loss of no examples is 0, and there") {
+  const nn::DeferredLoss<float, NoTargets, Counting<double>> none;
+  CHECK(none.is_done());
+  CHECK(none.value() == 0);
+  CHECK(none.examples() == 0);
+}
+
+TEST_CASE("who asks learns of the first target that the loss does not take") {
+  int waits = 0;
+  const nn::SparseCategoricalCrossentropy crossentropy;
+  const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> right{
+      crossentropy, {{2.0, nn::detail::no_row, 0}, &waits}, 4, 3, 4};
+  CHECK(right.value() == 0.5F);
+  const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> wrong{
+      crossentropy, {{2.0, 2, 7}, &waits}, 4, 3, 4};
+  CHECK_THROWS_WITH_AS(wrong.wait(), doctest::Contains("Label 7 of row 2 is not a class"), dist::InvalidArgument);
+  CHECK(wrong.is_done());
+}
+
+TEST_CASE("totals of rows are added, and the first refused row is kept, in whatever order rows come") {
+  const nn::detail::AddCheckedTotals<std::int32_t> add;
+  const Checked none = nn::detail::AddCheckedTotals<std::int32_t>::identity<Checked>;
+  const Checked third{1.5, 3, 30}, fifth{2.0, 5, 50};
+  for (const Checked& both : {add(third, fifth), add(fifth, third), add(add(none, third), add(fifth, none))}) {
+    CHECK(both.total == 3.5);
+    CHECK(both.refused_row == 3);
+    CHECK(both.refused == 30);
+  }
+  CHECK(add(none, none).refused_row == nn::detail::no_row);
+}

@@ -1,0 +1,136 @@
+// A whole training step, with its loss and its metrics, becomes a graph: nothing in it waits for a GPU.
+// replicas on GPUs: 1 2 4
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/device/cuda/device.cuh>
+#include <dist/nn/cudnn/backend.cuh>
+#include <dist/strategy/step_graph.hpp>
+
+#include <doctest/doctest.h>
+#include <conformance/make_strategy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <dist/core/tensor.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/variable/policies.hpp>
+#include <support/fake_cuda/machine.hpp>
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
+
+namespace {
+
+using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<4, 2, nn::Relu>, nn::Flatten, nn::Dense<3>>;
+constexpr std::size_t rows = 6;  // of a replica
+constexpr std::size_t steps = 5;
+
+struct Data {
+  explicit Data(Mirrored& strategy)
+      : images(strategy.buffer<float>({rows, 5, 4, 1}, "images")),
+        labels(strategy.buffer<std::int32_t>({rows}, "labels")) {
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+      dist::Tensor<float> x{{rows, 5, 4, 1}};
+      dist::Tensor<std::int32_t> y{{rows}};
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7 + local * 3) % 19) / 19.0F - 0.5F;
+      for (std::size_t i = 0; i < rows; ++i) y[i] = static_cast<std::int32_t>((i + local) % 3);
+      const auto queue = strategy.scope().queue(local);
+      queue.copy(x.elements(), images.component(strategy.scope(), local));
+      queue.copy(y.elements(), labels.component(strategy.scope(), local));
+      queue.wait();
+    }
+  }
+  template <class Buffer>
+  static auto of(const Buffer& buffer, const auto& replica) {
+    return dist::TensorView<const typename Buffer::Element, dist::cuda::DeviceMemory>{buffer.component(replica).data(),
+                                                                                      buffer.shape()};
+  }
+  dist::ReplicaBuffer<float, dist::Cuda> images;
+  dist::ReplicaBuffer<std::int32_t, dist::Cuda> labels;
+};
+
+struct Trained {
+  std::vector<float> losses, weights;
+  double accuracy, mean_loss;
+  bool operator==(const Trained&) const = default;
+};
+
+/// Trains by `run(step)`; what the steps return is asked for when all of them are over.
+template <class Run>
+Trained train(Mirrored& strategy, Run&& run) {
+  const Data data{strategy};
+  const std::size_t batch = rows * strategy.num_replicas_in_sync();
+  nn::Network<Net, nn::CuDnn> net{strategy, 3};
+  nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.02F}};
+  nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
+  nn::Metric mean_loss{strategy, nn::MeanOf{nn::SparseCategoricalCrossentropy{}}};
+  const auto step = [&](auto& replica) {
+    const auto logits = net.forward(replica, Data::of(data.images, replica));
+    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, Data::of(data.labels, replica), batch);
+    net.backward(replica, loss);
+    optimizer.apply_gradients(replica);
+    accuracy.update(replica, logits, Data::of(data.labels, replica));
+    mean_loss.update(replica, logits, Data::of(data.labels, replica));
+    return loss;
+  };
+  std::vector<decltype(strategy.run(step))> losses{strategy.run(step)};  // makes the memory of a step
+  while (losses.size() < steps) losses.push_back(run(step));
+  Trained trained{{}, {}, accuracy.result(strategy.scope()), mean_loss.result(strategy.scope())};
+  for (const auto& of_step : losses) trained.losses.push_back(strategy.reduce(dist::sum, of_step));
+  const auto& parameters = net.parameters().read(strategy.scope());
+  trained.weights.assign(parameters.data(), parameters.data() + parameters.size());
+  return trained;
+}
+
+}  // namespace
+
+TEST_CASE("steps with a loss and metrics that are graphs give the bits of steps that are none") {
+  Mirrored strategy{conformance::replicas_of_environment()};
+  const Trained eager = train(strategy, [&](const auto& step) { return strategy.run(step); });
+  dist::StepGraph graph{strategy};
+  const std::size_t before = fake_cuda::counts().graph_launches;
+  CHECK(train(strategy, [&](const auto& step) { return graph.run(step); }) == eager);
+  CHECK(fake_cuda::counts().graph_launches == before + steps - 1);
+  CHECK(graph.instantiations() == 1);
+  CHECK(eager.losses.back() < eager.losses.front());
+}
+
+TEST_CASE("many steps whose metrics nobody asks for are counted") {
+  Mirrored strategy{conformance::replicas_of_environment()};
+  const Data data{strategy};
+  dist::StepGraph graph{strategy};
+  nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
+  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // equal ones, of which the first counts
+  const auto step = [&](auto& replica) {
+    accuracy.update(replica, Data::of(scores, replica), Data::of(data.labels, replica));
+  };
+  strategy.run(step);
+  for (std::size_t number = 1; number < 300; ++number) graph.run(step);
+  CHECK(accuracy.result(strategy.scope()) == doctest::Approx(1.0 / 3));
+  accuracy.reset(strategy.scope());
+  graph.run(step);
+  accuracy.reset(strategy.scope());
+  CHECK(accuracy.result(strategy.scope()) == 0);
+}
+
+TEST_CASE("what is added to an OnRead variable stays on the GPU until it is read") {
+  Mirrored strategy{conformance::replicas_of_environment()};
+  auto total = strategy.variable<float, dist::OnRead, dist::Sum>({3}, 0.0F, "total");
+  dist::StepGraph graph{strategy};
+  const auto step = [&](auto& replica) { total.assign_add(replica, 0.5F); };
+  strategy.run(step);
+  for (int number = 1; number < 4; ++number) graph.run(step);  // a wait would be refused
+  const auto sum = total.read(strategy.scope());
+  CHECK(sum[2] == 2.0F * static_cast<float>(strategy.num_replicas_in_sync()));
+}
