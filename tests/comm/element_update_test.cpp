@@ -154,3 +154,37 @@ TEST_CASE("a pack is updated by the form for packs where there is one, with the 
   CHECK(one_by_one == std::array<float, 8>{0, 0, 0, 0, 1, 2, 3, 4});
   CHECK(at_once == one_by_one);
 }
+
+namespace {
+/// Memory that the host may not touch, to look at; its queue works at once.
+struct Elsewhere {
+  static constexpr bool host_accessible = false;
+};
+struct QueueOfLoops {
+  template <class Body>
+  void for_each(IndexRange range, const Body& body) const {
+    for (std::size_t i = range.begin; i < range.end; ++i) body(i);
+  }
+};
+}  // namespace
+
+TEST_CASE("a queue updates whole packs at once, and one by one what is less than a pack or not aligned") {
+  for (const std::size_t skew : {0U, 1U})
+    for (const std::size_t count : {0U, 1U, 4U, 7U, 8U, 13U}) {
+      CAPTURE(skew);
+      CAPTURE(count);
+      alignas(16) std::array<float, 16> weights{}, gradients{};
+      alignas(16) std::array<float, 16> kept{};
+      int packs = 0;
+      for (std::size_t i = 0; i < 16; ++i) gradients[i] = static_cast<float>(i % 3 + 1);
+      dist::detail::update_on(QueueOfLoops{}, RecordingPacks{{kept.data()}, &packs},
+                              dist::DeviceSpan<float, Elsewhere>{weights.data() + skew, count},
+                              dist::DeviceSpan<const float, Elsewhere>{gradients.data() + skew, count});
+      CHECK(static_cast<std::size_t>(packs) == (skew == 0 ? count / 4 : 0));
+      for (std::size_t i = 0; i < 16; ++i) {
+        const bool is_changed = i >= skew && i < skew + count;
+        CHECK(weights[i] == (is_changed ? -gradients[i] * static_cast<float>(i - skew + 1) : 0));
+      }
+      for (std::size_t i = 0; i < count; ++i) CHECK(kept[i] == gradients[i + skew]);
+    }
+}

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -113,13 +114,37 @@ void update_range(const Update& update, std::size_t first, std::span<T> weights,
   with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA { update_block(update, first, weights, gradients); });
 }
 
-/// One element of an update by a queue.
+/// The packs of these elements, whose last one may not be whole. A range without elements may begin within a pack.
+template <class T>
+[[nodiscard]] constexpr IndexRange packs_of(IndexRange elements) noexcept {
+  constexpr std::size_t lanes = pack_elements<T>;
+  return {(elements.begin + lanes - 1) / lanes, (elements.end + lanes - 1) / lanes};
+}
+/// Whether packs can be loaded from there.
+template <class T>
+[[nodiscard]] bool is_aligned_for_packs(const T* first) noexcept {
+  return reinterpret_cast<std::uintptr_t>(first) % sizeof(Pack<T>) == 0;
+}
+
+/// One pack of an update by a queue.
 template <class T, class Update>
 struct UpdateInPlace {
   Update update;
   const T* gradients;
   T* weights;
-  DIST_HD void operator()(std::size_t i) const { weights[i] = update(i, weights[i], gradients[i]); }
+  std::size_t count;
+  bool aligned;
+
+  DIST_HD void operator()(std::size_t pack) const {
+    constexpr std::size_t lanes = pack_elements<T>;
+    const std::size_t first = pack * lanes;
+    if (aligned && first + lanes <= count) {
+      updated_pack(update, first, Pack<T>::load(weights + first), Pack<T>::load(gradients + first))
+          .store(weights + first);
+    } else {
+      for (std::size_t i = first; i < count && i < first + lanes; ++i) weights[i] = update(i, weights[i], gradients[i]);
+    }
+  }
 };
 
 /// The same of all elements of a replica, by its queue where the host cannot touch them.
@@ -130,7 +155,9 @@ void update_on(const Queue&, const Update& update, std::span<T> weights, std::ty
 template <class Queue, class T, Place Where, ElementUpdate<T> Update>
 void update_on(const Queue& queue, const Update& update, DeviceSpan<T, Where> weights,
                std::type_identity_t<DeviceSpan<const T, Where>> by) {
-  queue.for_each({0, weights.size()}, UpdateInPlace<T, Update>{update, by.data(), weights.data()});
+  const bool aligned = is_aligned_for_packs(weights.data()) && is_aligned_for_packs(by.data());
+  const UpdateInPlace<T, Update> body{update, by.data(), weights.data(), weights.size(), aligned};
+  queue.for_each(packs_of<T>({0, weights.size()}), body);
 }
 
 /// An update of elements that are counted from element `offset` of all.

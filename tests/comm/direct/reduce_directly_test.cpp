@@ -42,7 +42,7 @@ std::vector<std::vector<T>> reduced(std::size_t replicas, std::size_t count, std
   for (std::size_t rank = 0; rank < replicas; ++rank) {
     const dist::IndexRange share = dist::shard_of(count, rank, replicas, lanes);
     const dist::detail::ReduceDirectly<T, Op, Step, Most, Exact> body{from, to, rank, share.end, Step{}};
-    const dist::IndexRange packs = body.packs_of(share);
+    const dist::IndexRange packs = dist::detail::packs_of<T>(share);
     for (std::size_t pack = packs.begin; pack < packs.end; ++pack) body(pack);
   }
   std::vector<std::vector<T>> result;

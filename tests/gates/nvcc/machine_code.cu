@@ -3,7 +3,9 @@
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/nn/optimizers/with.hpp>
 
 using dist::IndexRange;
 
@@ -21,6 +23,9 @@ extern "C" __global__ void __launch_bounds__(dist::cuda::block_threads)
 }
 
 using Adam = dist::nn::SlotUpdate<dist::nn::Adam::Update<float, false>, float>;
+constexpr dist::nn::detail::UpdateParts scaled_with_decay{.scales_gradient = true, .decays_weight = true};
+using Extended = dist::nn::detail::ExtendedUpdate<dist::nn::Adam::Update<float, false>, float, scaled_with_decay>;
+using SegmentedAdam = dist::nn::SegmentedUpdate<dist::nn::SlotUpdate<Extended, float>>;
 template <class Update, std::size_t Replicas>
 using Directly =
     dist::detail::ReduceDirectly<float, dist::Sum, Update, Replicas, dist::detail::reduces_exactly<Update, Replicas>>;
@@ -29,6 +34,9 @@ struct FusedAdam2 : Directly<Adam, 2> {};
 struct FusedAdam3 : Directly<Adam, 3> {};
 struct FusedAdam4 : Directly<Adam, 4> {};
 struct FusedAdam8 : Directly<Adam, 8> {};
+struct FusedSegmentedAdam2 : Directly<SegmentedAdam, 2> {};
+struct FusedSegmentedAdam8 : Directly<SegmentedAdam, 8> {};
+struct AdamInPlace : dist::detail::UpdateInPlace<float, Adam> {};
 struct AllReduce2 : Directly<dist::detail::TakeReduced, 2> {};
 struct AllReduce8 : Directly<dist::detail::TakeReduced, 8> {};
 
@@ -37,5 +45,8 @@ template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam2>(FusedAd
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam3>(FusedAdam3, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam4>(FusedAdam4, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<FusedAdam8>(FusedAdam8, IndexRange);
+template __global__ void dist::cuda::detail::for_each_kernel<FusedSegmentedAdam2>(FusedSegmentedAdam2, IndexRange);
+template __global__ void dist::cuda::detail::for_each_kernel<FusedSegmentedAdam8>(FusedSegmentedAdam8, IndexRange);
+template __global__ void dist::cuda::detail::for_each_kernel<AdamInPlace>(AdamInPlace, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<AllReduce2>(AllReduce2, IndexRange);
 template __global__ void dist::cuda::detail::for_each_kernel<AllReduce8>(AllReduce8, IndexRange);

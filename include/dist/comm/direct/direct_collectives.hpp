@@ -236,7 +236,7 @@ struct DirectCollectives {
       using Body = detail::ReduceDirectly<T, Op, Update, Most, Exact>;
       const IndexRange share = share_of<T>(elements);
       const Body body{values, mirrors, own, share.end, update};
-      queue_.for_each(Body::packs_of(share), body);
+      queue_.for_each(detail::packs_of<T>(share), body);
     }
 
     Queue queue_;

@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include <dist/comm/element_update.hpp>
@@ -34,11 +33,6 @@ template <class T, class Op, class Update, std::size_t Most, bool Exact = false>
 struct ReduceDirectly {
   static constexpr std::size_t lanes = pack_elements<T>;
 
-  /// The packs of a share, whose last one may not be whole. An empty share may begin within a pack.
-  [[nodiscard]] static constexpr IndexRange packs_of(IndexRange share) noexcept {
-    return {(share.begin + lanes - 1) / lanes, (share.end + lanes - 1) / lanes};
-  }
-
   const T* values[Most];
   T* mirrors[Most];
   const T* mine;
@@ -61,7 +55,7 @@ struct ReduceDirectly {
     for (std::size_t r = 0; r < Most; ++r) {
       values[r] = values_of[r < value_count ? r : 0];
       mirrors[r] = mirrors_of[r < mirror_count ? r : 0];
-      aligned = aligned && is_aligned(values[r]) && is_aligned(mirrors[r]);
+      aligned = aligned && is_aligned_for_packs(values[r]) && is_aligned_for_packs(mirrors[r]);
     }
   }
 
@@ -85,7 +79,6 @@ struct ReduceDirectly {
 
   [[nodiscard]] DIST_HD bool has_value(std::size_t r) const { return Exact || r < value_count; }
   [[nodiscard]] DIST_HD bool has_mirror(std::size_t r) const { return Exact || r < mirror_count; }
-  [[nodiscard]] static bool is_aligned(const T* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; }
 
   [[nodiscard]] DIST_HD T reduced(std::size_t i) const {
     auto combined = static_cast<Wide>(values[0][i]);

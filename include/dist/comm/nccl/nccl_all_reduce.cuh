@@ -468,7 +468,8 @@ class Collectives : public Host {
     const T* const from = reduced.data();
     T* const to = mirror.data() + shard.begin;
     const Change change{update, shard.begin, size()};
-    queue_.for_each(Body::packs_of({0, shard.size()}), Body{{&from, 1}, {&to, 1}, 0, shard.size(), change});
+    queue_.for_each(::dist::detail::packs_of<T>({0, shard.size()}),
+                    Body{{&from, 1}, {&to, 1}, 0, shard.size(), change});
   }
   template <class T>
   void put_gather(Span<T> mirror) const {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include <dist/context/replica_context.hpp>  // and with it what a pack is
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/nn/optimizers/segments.hpp>
@@ -23,6 +24,16 @@ struct SegmentedUpdate {
   template <class T>
   DIST_HD DIST_ALWAYS_INLINE T operator()(std::size_t i, T weight, T gradient) const {
     return of_segment(detail::segment_at(segments, segment_count, i))(i, weight, gradient);
+  }
+  template <class T>
+  [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> gradients) const {
+    std::size_t which = detail::segment_at(segments, segment_count, i);
+    Update of_element = of_segment(which);
+    return update.pack(
+        i, weights, gradients, [&](std::size_t element) -> const auto& {
+          while (element >= segments[which].end) of_element = of_segment(++which);
+          return of_element.functor;
+        });
   }
   /// Calls `visit(update, range)` for each parameter that has elements in `range`.
   template <class Visit>

@@ -21,7 +21,13 @@ struct SlotUpdate {
     return updated(i, weight, gradient, std::make_index_sequence<slot_count>{});
   }
   [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> gradients) const {
-    return updated(i, weights, gradients, std::make_index_sequence<slot_count>{});
+    return pack(i, weights, gradients, [this](std::size_t) -> const Functor& { return functor; });
+  }
+  /// The same by the functor that `functor_at(i)` gives for each element.
+  template <class FunctorAt>
+  [[nodiscard]] DIST_HD DIST_ALWAYS_INLINE Pack<T> pack(std::size_t i, Pack<T> weights, Pack<T> gradients,
+                                                        const FunctorAt& functor_at) const {
+    return updated(i, weights, gradients, functor_at, std::make_index_sequence<slot_count>{});
   }
 
  private:
@@ -33,13 +39,13 @@ struct SlotUpdate {
     ((slots[K][i] = registers[K]), ...);
     return weight;
   }
-  template <std::size_t... K>
-  DIST_HD DIST_ALWAYS_INLINE Pack<T> updated([[maybe_unused]] std::size_t i, Pack<T> weights, Pack<T> gradients,
-                                             std::index_sequence<K...>) const {
+  template <class FunctorAt, std::size_t... K>
+  DIST_HD DIST_ALWAYS_INLINE Pack<T> updated(std::size_t i, Pack<T> weights, Pack<T> gradients,
+                                             const FunctorAt& functor_at, std::index_sequence<K...>) const {
     Pack<T> packs[slot_count + 1] = {Pack<T>::load(slots[K] + i)..., Pack<T>{}};
     for (std::size_t lane = 0; lane < pack_elements<T>; ++lane) {
       T registers[slot_count + 1] = {packs[K].element[lane]..., T{}};
-      weights.element[lane] = functor(weights.element[lane], gradients.element[lane], registers);
+      weights.element[lane] = functor_at(i + lane)(weights.element[lane], gradients.element[lane], registers);
       ((packs[K].element[lane] = registers[K]), ...);
     }
     (packs[K].store(slots[K] + i), ...);
