@@ -1,11 +1,13 @@
 #include "gpu.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <support/fake_cuda/handles.hpp>
@@ -39,6 +41,14 @@ void put(Digit& digit, cudaStream_t stream) { REQUIRE(cudaLaunchHostFunc(stream,
 __global__ void add(int* p, int value) { *p += value; }
 __global__ void twice(int* p) { *p *= 2; }
 __global__ void take(unsigned) {}
+
+void sleep_2_ms(void*) { std::this_thread::sleep_for(std::chrono::milliseconds{2}); }
+cudaEvent_t timed_event(int device = 0) {
+  cudaEvent_t made = nullptr;
+  REQUIRE(cudaSetDevice(device) == cudaSuccess);
+  REQUIRE(cudaEventCreateWithFlags(&made, cudaEventDefault) == cudaSuccess);
+  return made;
+}
 
 }  // namespace
 
@@ -118,6 +128,81 @@ TEST_CASE("an event is what was put before it was recorded, on other GPUs, too")
     CHECK(cudaEventRecord(done, b) == cudaErrorInvalidResourceHandle);
     float milliseconds = 0;
     CHECK(cudaEventElapsedTime(&milliseconds, done, done) == cudaErrorInvalidResourceHandle);
+  }
+}
+
+TEST_CASE("the time between events is that of the work between them") {
+  for (const fake_cuda::Options& machine : every_schedule()) {
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const cudaStream_t stream = gpu::stream();
+    const cudaEvent_t begin = timed_event(), middle = timed_event(), end = timed_event();
+    const auto since = std::chrono::steady_clock::now();
+    gpu::record(begin, stream);
+    REQUIRE(cudaLaunchHostFunc(stream, &sleep_2_ms, nullptr) == cudaSuccess);
+    gpu::record(middle, stream);
+    REQUIRE(cudaLaunchHostFunc(stream, &sleep_2_ms, nullptr) == cudaSuccess);
+    REQUIRE(cudaLaunchHostFunc(stream, &sleep_2_ms, nullptr) == cudaSuccess);
+    gpu::record(end, stream);
+    gpu::synchronize(stream);
+    const std::chrono::duration<float, std::milli> passed = std::chrono::steady_clock::now() - since;
+    float first = 0, second = 0, whole = 0, back = 0;
+    CHECK(cudaEventElapsedTime(&first, begin, middle) == cudaSuccess);
+    CHECK(cudaEventElapsedTime(&second, middle, end) == cudaSuccess);
+    CHECK(cudaEventElapsedTime(&whole, begin, end) == cudaSuccess);
+    CHECK(cudaEventElapsedTime(&back, end, begin) == cudaSuccess);
+    CHECK(first >= 2);
+    CHECK(second >= 4);
+    CHECK(whole == doctest::Approx(first + second));
+    CHECK(whole <= passed.count());
+    CHECK(back == -whole);
+    // An event without work before it is over when it is recorded.
+    const cudaStream_t idle = gpu::stream();
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    gpu::record(begin, idle);
+    CHECK(cudaEventElapsedTime(&first, end, begin) == cudaSuccess);
+    CHECK(first >= 2);
+  }
+}
+
+TEST_CASE("events have no time between them before they are over, nor those that measure none") {
+  fake_cuda::restart(machine_of(fake_cuda::Schedule::lazy));
+  const cudaStream_t stream = gpu::stream();
+  const cudaEvent_t begin = timed_event(), end = timed_event(), untimed = gpu::event();
+  float milliseconds = -1;
+  const auto elapsed = [&](cudaEvent_t from, cudaEvent_t to) { return cudaEventElapsedTime(&milliseconds, from, to); };
+  gpu::record(begin, stream);
+  CHECK(elapsed(begin, end) == cudaErrorInvalidResourceHandle);  // never recorded
+  for (int i = 0; i < 3; ++i) REQUIRE(cudaLaunchHostFunc(stream, &sleep_2_ms, nullptr) == cudaSuccess);
+  gpu::record(end, stream);
+  gpu::record(untimed, stream);
+  CHECK(elapsed(begin, end) == cudaErrorNotReady);
+  gpu::synchronize(stream);
+  CHECK(elapsed(begin, untimed) == cudaErrorInvalidResourceHandle);
+  CHECK(elapsed(untimed, end) == cudaErrorInvalidResourceHandle);
+  CHECK(milliseconds == -1);
+  CHECK(elapsed(begin, end) == cudaSuccess);
+  CHECK(milliseconds >= 6);
+}
+
+TEST_CASE("events of two GPUs, and events of a capture, have no time between them") {
+  fake_cuda::Options two;
+  two.devices = 2;
+  fake_cuda::restart(two);
+  const cudaStream_t a = gpu::stream(0), b = gpu::stream(1);
+  const cudaEvent_t here = timed_event(0), there = timed_event(1), captured = timed_event(0);
+  gpu::record(here, a);
+  gpu::record(there, b);
+  float milliseconds = 0;
+  CHECK(cudaEventElapsedTime(&milliseconds, here, there) == cudaErrorInvalidResourceHandle);
+  for (const bool spoils : {true, false}) {
+    REQUIRE(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+    gpu::record(captured, a);
+    if (spoils) CHECK(cudaEventElapsedTime(&milliseconds, here, captured) == cudaErrorCapturedEvent);
+    cudaGraph_t graph = nullptr;
+    CHECK(cudaStreamEndCapture(a, &graph) == (spoils ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+    CHECK(cudaEventElapsedTime(&milliseconds, here, captured) == cudaErrorInvalidResourceHandle);
+    if (graph != nullptr) REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
   }
 }
 

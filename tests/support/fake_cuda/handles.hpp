@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -36,6 +37,7 @@ struct CUevent_st {
   int device = 0;
   bool has_time = false;
   fake_cuda::OperationRef recorded;  // after which it happens
+  std::int64_t recorded_at = 0;      // by the host, outside captures; 0: never
   fake_cuda::Capture* capture = nullptr;
 };
 

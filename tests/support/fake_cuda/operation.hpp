@@ -32,10 +32,11 @@ struct Operation {
   std::size_t unfinished = 0;                         // of `before`
   std::vector<Operation*> after;
   bool done = false;
-  OperationRef captured;   // of which it is a launch, with those of its graph
-  Moment put;              // by the host
-  Moment end;              // of its work
-  std::uint64_t walk = 0;  // the last that came here
+  std::int64_t done_at = 0;  // in nanoseconds of the scheduler's clock
+  OperationRef captured;     // of which it is a launch, with those of its graph
+  Moment put;                // by the host
+  Moment end;                // of its work
+  std::uint64_t walk = 0;    // the last that came here
 };
 
 /// "'copy' of stream 2 on GPU 1".

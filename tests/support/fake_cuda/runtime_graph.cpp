@@ -138,6 +138,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
       if (event->capture == &capture) {
         event->capture = nullptr;
         event->recorded = nullptr;
+        event->recorded_at = 0;
       }
     std::erase_if(captures(), [&](const auto& each) { return each.get() == &capture; });
     return !valid ? cudaErrorStreamCaptureInvalidated : !joined ? cudaErrorStreamCaptureUnjoined : cudaSuccess;

@@ -1,6 +1,8 @@
 // Streams and events of the runtime.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -17,6 +19,11 @@ namespace {
 cudaError_t spoil(Capture& capture) {
   capture.is_invalid = true;
   return cudaErrorStreamCaptureUnsupported;
+}
+
+/// When an event that is over happened: after what was there when it was recorded.
+std::int64_t time_of(const CUevent_st& event) {
+  return event.recorded == nullptr ? event.recorded_at : std::max(event.recorded_at, event.recorded->done_at);
 }
 
 }  // namespace
@@ -113,6 +120,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     CUevent_st& recorded = handles().event(event, "cudaEventRecord");
     if (recorded.device != on.device) return cudaErrorInvalidResourceHandle;
     recorded.recorded = on.capture != nullptr ? on.last_captured : on.last;
+    recorded.recorded_at = gpu_time();
     recorded.capture = on.capture;
     return cudaSuccess;
   });
@@ -135,12 +143,18 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return call("cudaEventElapsedTime", [&] {
-    for (const cudaEvent_t event : {start, end}) {
-      const CUevent_st& measured = handles().event(event, "cudaEventElapsedTime");
-      if (!measured.has_time) return cudaErrorInvalidResourceHandle;
-      if (!poll(measured.recorded)) return cudaErrorNotReady;
+    const CUevent_st& first = handles().event(start, "cudaEventElapsedTime");
+    const CUevent_st& last = handles().event(end, "cudaEventElapsedTime");
+    for (const CUevent_st* const event : {&first, &last}) {
+      if (event->capture != nullptr) {
+        event->capture->is_invalid = true;
+        return cudaErrorCapturedEvent;
+      }
+      if (!event->has_time || event->recorded_at == 0) return cudaErrorInvalidResourceHandle;
     }
-    *milliseconds = 1;  // time means nothing here
+    if (first.device != last.device) return cudaErrorInvalidResourceHandle;
+    if (!poll(first.recorded) || !poll(last.recorded)) return cudaErrorNotReady;
+    *milliseconds = static_cast<float>(static_cast<double>(time_of(last) - time_of(first)) * 1e-6);
     return cudaSuccess;
   });
 }

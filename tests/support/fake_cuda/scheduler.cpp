@@ -89,6 +89,7 @@ void run(const OperationRef& operation) {
   pending.erase(operation->number);
   if (!operation->is_meeting) execute(*operation);
   operation->done = true;
+  operation->done_at = gpu_time();
   for (Operation* const next : std::exchange(operation->after, {})) --next->unfinished;
   ++run_count;
   machine_changed().notify_all();
@@ -200,6 +201,10 @@ void wait_for_device(int device) {
   for (const OperationRef& operation : waited) wait_for(operation);
   const SeenSync seen;
   ends[device].follow();
+}
+
+std::int64_t gpu_time() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
 bool poll(const OperationRef& operation) {

@@ -18,6 +18,9 @@ void wait_for(const OperationRef& operation);
 /// The host waits until nothing of `device` is pending, of whatever stream, even of one that was destroyed.
 void wait_for_device(int device);
 
+/// The time that the GPUs' clock shows, in nanoseconds; all have the same.
+[[nodiscard]] std::int64_t gpu_time();
+
 /// The host looks whether `operation` is done, which lets something run, as a poll that goes on must once succeed.
 [[nodiscard]] bool poll(const OperationRef& operation);
 
