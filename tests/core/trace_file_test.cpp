@@ -14,6 +14,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/thread_name.hpp>
 
 using dist::Trace;
 using dist::TraceFile;

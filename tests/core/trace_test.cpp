@@ -8,8 +8,22 @@
 #include <doctest/doctest.h>
 
 #include <dist/core/error.hpp>
+#include <dist/core/thread_name.hpp>
 
 using dist::Trace;
+
+namespace {
+
+/// Notes what it is told.
+struct Listener final : dist::SpanListener {
+  std::vector<std::string> told;
+  void begin(std::string_view name, std::int64_t number) noexcept override {
+    told.push_back(std::string(name) + " " + std::to_string(number));
+  }
+  void end() noexcept override { told.emplace_back("end"); }
+};
+
+}  // namespace
 
 TEST_CASE("events keep name, number, times and thread") {
   Trace trace;
@@ -36,6 +50,49 @@ TEST_CASE("a span records its life, and nothing without a trace") {
   CHECK(before <= trace.events()[0].begin);
   CHECK(trace.events()[0].begin <= trace.events()[0].end);
   CHECK(trace.events()[0].end <= after);
+}
+
+TEST_CASE("a listener is told of spans as they begin and end, until it is taken away") {
+  Trace trace;
+  Listener listener, second;
+  REQUIRE(trace.set_listener(&listener));
+  CHECK_FALSE(trace.set_listener(&second));
+  {
+    const dist::TraceSpan outer{{&trace, "run", 1}};
+    CHECK(listener.told == std::vector<std::string>{"run 1"});
+    const dist::TraceSpan inner{{&trace, "all_reduce", 1}};
+    trace.record("what was measured otherwise", 0, 0, 1);
+  }
+  CHECK(listener.told == std::vector<std::string>{"run 1", "all_reduce 1", "end", "end"});
+  CHECK(trace.events().size() == 3);
+  CHECK(trace.set_listener(nullptr));
+  { const dist::TraceSpan span{{&trace, "late", 0}}; }
+  CHECK(listener.told.size() == 4);
+  CHECK(second.told.empty());
+}
+
+TEST_CASE("rows that are no threads have numbers that no thread has") {
+  Trace trace;
+  const int first = trace.add_row("queue 0 of GPU 0"), second = trace.add_row("queue 1 of GPU \"1\"");
+  CHECK(first != second);
+  CHECK(first > 4'194'304);  // the most that the system counts threads to
+  trace.record_on(second, "run", 5, 1'000, 2'000);
+  REQUIRE(trace.events().size() == 1);
+  CHECK(trace.events()[0].thread == second);
+  const auto has = [json = trace.chrome_json(3)](const std::string& part) {
+    return json.find(part) != std::string::npos;
+  };
+  const std::string row = std::to_string(second);
+  CHECK(
+      has("\"tid\":" + std::to_string(first) + ",\"name\":\"thread_name\",\"args\":{\"name\":\"queue 0 of GPU 0\"}}"));
+  CHECK(has("\"tid\":" + row + ",\"name\":\"thread_name\",\"args\":{\"name\":\"queue 1 of GPU \\\"1\\\"\"}}"));
+  CHECK(has("\"tid\":" + row + ",\"ts\":1.000,\"dur\":1.000,\"name\":\"run\",\"args\":{\"number\":5}"));
+  CHECK_FALSE(has(std::to_string(gettid())));  // which recorded nothing of its own
+}
+
+TEST_CASE("every trace has an id of its own") {
+  const Trace one{1}, two{1};
+  CHECK(one.id() != two.id());
 }
 
 TEST_CASE("what does not fit is cut, dropped and counted") {

@@ -44,6 +44,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/core/type_name.hpp>
+#include <dist/device/queue_span.hpp>
 
 namespace dist {
 
@@ -361,8 +362,8 @@ class ReplicaContext {
     using T = typename Span::element_type;
     if constexpr (detail::require_reduce_op<Op, T>() && detail::require_element_update<Update, T>()) {
       require_gradient_for_each("reduce_and_apply", gradient.size(), mirror.size());
-      collective("reduce_and_apply", options,
-                 [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
+      collective<Span>("reduce_and_apply", options,
+                       [&](const Collectives& ops) { ops.reduce_and_apply(op, gradient, mirror, update); });
     }
   }
 
@@ -372,12 +373,14 @@ class ReplicaContext {
   template <Reducible T, Place Where, class Op>
   void all_reduce(Op op, DeviceSpan<T, Where> values, const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>())
-      collective("all_reduce", options, [&](const Collectives& ops) { ops.all_reduce(op, values); });
+      collective<DeviceSpan<T, Where>>("all_reduce", options,
+                                       [&](const Collectives& ops) { ops.all_reduce(op, values); });
   }
   template <Reducible T, Place Where>
   void broadcast(DeviceSpan<T, Where> values, std::size_t root, const CommunicationOptions& options = {}) const {
     require_root(root);
-    collective("broadcast", options, [&](const Collectives& ops) { ops.broadcast(root, values); });
+    collective<DeviceSpan<T, Where>>("broadcast", options,
+                                     [&](const Collectives& ops) { ops.broadcast(root, values); });
   }
 
   /// The two halves of `reduce_and_apply`, for an update that must know something of all reduced values first, such as
@@ -407,7 +410,8 @@ class ReplicaContext {
     if constexpr (detail::require_element_update<Update, typename Span::element_type>()) {
       const typename detail::ReadOnly<Span>::type given = gradients;
       require_gradient_for_each("update_shards", given.size(), mirror.size());
-      collective("update_shards", options, [&](const Collectives& ops) { ops.update_shards(given, mirror, update); });
+      collective<Span>("update_shards", options,
+                       [&](const Collectives& ops) { ops.update_shards(given, mirror, update); });
     }
   }
 
@@ -419,8 +423,8 @@ class ReplicaContext {
                             const CommunicationOptions& options = {}) const {
     if constexpr (detail::require_reduce_op<Op, T>()) {
       require_gradient_for_each("reduce_scatter", values.size(), kept.size());
-      return collective("reduce_scatter", options,
-                        [&](const Collectives& ops) { return ops.reduce_scatter(op, values, kept); });
+      return collective<DeviceSpan<T, Where>>(
+          "reduce_scatter", options, [&](const Collectives& ops) { return ops.reduce_scatter(op, values, kept); });
     }
     return {};
   }
@@ -519,14 +523,22 @@ class ReplicaContext {
   }
   /// What `call` returns for the collectives, which wait as long as `options` say; an event in the trace, if there is
   /// one.
-  template <class Call>
+  ///
+  /// Where the operands are a `Span` in memory of the devices, it is an event of this replica's queue, too.
+  template <class Span = std::span<const std::byte>, class Call>
   auto collective([[maybe_unused]] std::string_view name, [[maybe_unused]] const CommunicationOptions& options,
                   Call&& call) const {
     if constexpr (CollectivesOfOne<Collectives>) {
       return call(collectives_);
     } else {
-      const TraceSpan span{detail::traced(name, replica_id().index())};
-      return detail::as_asked(collectives_, options, call);
+      const TraceLabel label = detail::traced(name, replica_id().index());
+      const TraceSpan span{label};
+      if constexpr (detail::is_on_device<Span>) {
+        const QueueSpan<Queue> queued{label, queue_};
+        return detail::as_asked(collectives_, options, call);
+      } else {
+        return detail::as_asked(collectives_, options, call);
+      }
     }
   }
   /// The group of the replicas of this process, whose threads see each other's memory.

@@ -93,6 +93,14 @@ struct SpanIn<T, Where> {
 };
 }  // namespace detail
 
+namespace detail {
+/// Whether a span's elements are in memory of a device, which the host cannot touch.
+template <class Span>
+inline constexpr bool is_on_device = false;
+template <class T, class Where>
+inline constexpr bool is_on_device<DeviceSpan<T, Where>> = true;
+}  // namespace detail
+
 /// The span of elements in `Where`: std::span where the host may touch them.
 template <class T, Place Where>
 using SpanIn = typename detail::SpanIn<T, Where>::Type;

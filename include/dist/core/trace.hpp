@@ -11,9 +11,23 @@
 #include <vector>
 
 #include <dist/core/config.hpp>
-#include <dist/core/thread_name.hpp>
 
 namespace dist {
+
+/// Is told when spans begin and end, in the threads that they are of: it makes them ranges of a profiler. Spans of a thread
+/// lie within each other.
+class SpanListener {
+ public:
+  virtual void begin(std::string_view name, std::int64_t number) noexcept = 0;
+  /// Of the last span that this thread began.
+  virtual void end() noexcept = 0;
+
+ protected:
+  SpanListener() = default;
+  SpanListener(const SpanListener&) = default;
+  SpanListener& operator=(const SpanListener&) = default;
+  ~SpanListener() = default;
+};
 
 /// What the threads of this process did, and when: a fixed number of events, which any thread
 /// records without waiting. What can be traced takes a `Trace*`, and costs one comparison where that is null.
@@ -25,7 +39,7 @@ class Trace {
     std::int64_t number = 0;  ///< which of several things of that name
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    int thread = 0;  ///< the system's number of it
+    int thread = 0;  ///< the system's number of it, or the number of a row
 
     [[nodiscard]] std::string_view name() const noexcept { return label.data(); }
   };
@@ -35,11 +49,29 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
+  /// No other trace of this process has or had it.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
   /// The time of a clock that never goes back and that all processes of a machine share.
   [[nodiscard]] static std::int64_t now() noexcept;
 
   /// Names of more than 47 characters are cut. The thread's name, as the system knows it, is kept with its first event.
   [[gnu::cold]] void record(std::string_view name, std::int64_t number, std::int64_t begin, std::int64_t end) noexcept;
+
+  /// The number of a new row for events of something that is no thread, such as a queue of a GPU. Any thread. Throws what
+  /// std::vector throws.
+  [[nodiscard]] int add_row(std::string name);
+  /// The same as `record` for a row.
+  [[gnu::cold]] void record_on(int row, std::string_view name, std::int64_t number, std::int64_t begin,
+                               std::int64_t end) noexcept;
+
+  /// What a TraceSpan does: the time at which it begins, of which the listener is told, and the event once it has ended.
+  [[nodiscard, gnu::cold]] std::int64_t begin_span(std::string_view name, std::int64_t number) noexcept;
+  [[gnu::cold]] void end_span(std::string_view name, std::int64_t number, std::int64_t begin) noexcept;
+
+  /// Lets `listener` know of all spans, until it is taken away by null. Call it while no span goes on. Returns false, and
+  /// changes nothing, where there is one already.
+  [[nodiscard]] bool set_listener(SpanListener* listener) noexcept;
 
   /// In the order of recording: within a thread, that of their ends. Call it while nobody records, like all that
   /// follows.
@@ -68,10 +100,13 @@ class Trace {
   void append_to_file(const std::string& path) const;
 
  private:
-  struct NamedThread {
-    int thread;
-    detail::ThreadName name;
+  /// A thread, or what `add_row` has made.
+  struct Row {
+    int number;
+    std::string name;
   };
+  /// No thread of Linux has this number or a greater one.
+  static constexpr int first_added_row = 1 << 23;
 
   [[noreturn]] static void refuse(const std::string& path);
 
@@ -94,7 +129,9 @@ class Trace {
   std::size_t process_;
   std::string process_name_;
   mutable std::mutex names_lock_;
-  std::vector<NamedThread> threads_;
+  std::vector<Row> rows_;
+  int added_rows_ = 0;
+  std::atomic<SpanListener*> listener_{nullptr};
 };
 
 /// What something is called in a trace, if there is one. `name` must live until it has ended.
@@ -108,11 +145,11 @@ struct TraceLabel {
 class TraceSpan {
  public:
   explicit TraceSpan(const TraceLabel& label) noexcept
-      : label_(label), begin_(label.trace == nullptr ? 0 : Trace::now()) {}
+      : label_(label), begin_(label.trace == nullptr ? 0 : label.trace->begin_span(label.name, label.number)) {}
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
   ~TraceSpan() {
-    if (label_.trace != nullptr) label_.trace->record(label_.name, label_.number, begin_, Trace::now());
+    if (label_.trace != nullptr) label_.trace->end_span(label_.name, label_.number, begin_);
   }
 
  private:

@@ -14,6 +14,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/thread_name.hpp>
 #include <dist/core/trace.hpp>
 
 namespace dist {
@@ -43,6 +44,19 @@ DIST_INLINE std::size_t Trace::dropped() const noexcept {
 DIST_INLINE void Trace::record(std::string_view name, std::int64_t number, std::int64_t begin,
                                std::int64_t end) noexcept {
   if (named_here != id_) name_thread();
+  record_on(static_cast<int>(gettid()), name, number, begin, end);
+}
+
+DIST_INLINE int Trace::add_row(std::string name) {
+  const std::lock_guard lock{names_lock_};
+  const int number = first_added_row + added_rows_;
+  rows_.push_back({number, std::move(name)});
+  ++added_rows_;
+  return number;
+}
+
+DIST_INLINE void Trace::record_on(int row, std::string_view name, std::int64_t number, std::int64_t begin,
+                                  std::int64_t end) noexcept {
   const std::size_t place = next_.fetch_add(1, std::memory_order_relaxed);
   if (place >= events_.size()) return;
   Event& event = events_[place];
@@ -51,7 +65,24 @@ DIST_INLINE void Trace::record(std::string_view name, std::int64_t number, std::
   event.number = number;
   event.begin = begin;
   event.end = end;
-  event.thread = static_cast<int>(gettid());
+  event.thread = row;
+}
+
+DIST_INLINE std::int64_t Trace::begin_span(std::string_view name, std::int64_t number) noexcept {
+  if (SpanListener* const listener = listener_.load(std::memory_order_acquire)) listener->begin(name, number);
+  return now();
+}
+
+DIST_INLINE void Trace::end_span(std::string_view name, std::int64_t number, std::int64_t begin) noexcept {
+  record(name, number, begin, now());
+  if (SpanListener* const listener = listener_.load(std::memory_order_acquire)) listener->end();
+}
+
+DIST_INLINE bool Trace::set_listener(SpanListener* listener) noexcept {
+  SpanListener* none = nullptr;
+  if (listener != nullptr) return listener_.compare_exchange_strong(none, listener);
+  listener_.store(nullptr);
+  return true;
 }
 
 DIST_INLINE std::int64_t Trace::overlap(std::string_view one, std::string_view other) const noexcept {
@@ -123,7 +154,7 @@ DIST_INLINE void Trace::name_thread() noexcept {
   named_here = id_;
   const std::lock_guard lock{names_lock_};
   try {
-    threads_.push_back({static_cast<int>(gettid()), detail::name_of_this_thread()});
+    rows_.push_back({static_cast<int>(gettid()), detail::name_of_this_thread().data()});
   } catch (...) {
     // It stays without a name.
   }
@@ -137,9 +168,9 @@ DIST_INLINE std::string Trace::json_events(std::size_t process) const {
         "\"}}");
   {
     const std::lock_guard lock{names_lock_};
-    for (const NamedThread& each : threads_)
-      add("{\"ph\":\"M\",\"pid\":", process, ",\"tid\":", each.thread,
-          ",\"name\":\"thread_name\",\"args\":{\"name\":\"", quoted(each.name.data()), "\"}}");
+    for (const Row& each : rows_)
+      add("{\"ph\":\"M\",\"pid\":", process, ",\"tid\":", each.number,
+          ",\"name\":\"thread_name\",\"args\":{\"name\":\"", quoted(each.name), "\"}}");
   }
   for (const Event& event : events())
     add("{\"ph\":\"X\",\"pid\":", process, ",\"tid\":", event.thread, ",\"ts\":", microseconds(event.begin),

@@ -30,9 +30,10 @@ inline constinit std::atomic<Trace*> active_trace{nullptr};
 ///     dist::TraceFile trace{"trace.json"};
 ///
 /// There are events for each replica's part of a run, for each collective of a replica, and for the input; threads and
-/// processes have names. `Default` and `OneDevice` record nothing, as they are the plain loop: use a TraceSpan there.
-/// The processes of a job that name the same file write one file together. Strategies that it is to see are made after
-/// it and end before it.
+/// processes have names. A replica's queue on a GPU has a row of its own, which shows when the GPU did the work of these
+/// runs and collectives; what a StepGraph captures is one event there. `Default` and `OneDevice` record nothing, as they
+/// are the plain loop: use a TraceSpan there. The processes of a job that name the same file write one file together.
+/// Strategies that it is to see are made after it and end before it.
 class TraceFile {
  public:
   /// Empties the file, if there is one. Events beyond `capacity` are dropped, and a warning counts them. Throws

@@ -9,7 +9,9 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/device/device.hpp>
+#include <dist/device/queue_span.hpp>
 #include <dist/strategy/shared_copy_order.hpp>
 
 namespace dist {
@@ -104,7 +106,11 @@ class StepGraph {
   void launch(Capture& capture) {
     captured_->order.follow();
     capture.end();
-    captured_->graph.launch();
+    {
+      const typename Device::Queue queue = strategy_->queues()[0];
+      const QueueSpan<typename Device::Queue> queued{detail::traced("graph"), queue};
+      captured_->graph.launch();
+    }
     captured_->order.lead();  // what follows on any queue comes after the graph
   }
 

@@ -24,6 +24,7 @@
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/device_name.hpp>
+#include <dist/device/queue_span.hpp>
 #include <dist/device/replica_threads.hpp>
 
 namespace dist {
@@ -149,10 +150,12 @@ class ThreadReplicas {
   void run(const void* strategy, Call&& call) {
     threads_.run(
         [&](std::size_t replica) {
-          const TraceSpan span{detail::traced("run", first_ + replica)};
+          const TraceLabel label = detail::traced("run", first_ + replica);
+          const TraceSpan span{label};
           const detail::RunGuard in_run{{.strategy = strategy}};
           const Queue queue = queues_[replica];
           queue.enter();
+          [[maybe_unused]] const QueueSpan<Queue> queued{label, queue};
           call(replica, detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_),
                queue);
         },

@@ -2,13 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/trace.hpp>
 #include <support/fake_cuda/machines.hpp>
 
 using dist::cuda::Event;
 using dist::cuda::Stream;
+using dist::cuda::TimedEvent;
 
 TEST_CASE("an event orders streams, and is over when what it recorded is") {
   for (const fake_cuda::Options& machine : fake_cuda::every_schedule(2)) {
@@ -33,6 +38,29 @@ TEST_CASE("an event orders streams, and is over when what it recorded is") {
     CHECK_FALSE(event.is_over());
     CHECK(event.is_over());
   }
+}
+
+TEST_CASE("timed events say how much later one was") {
+  for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const Stream stream{0};
+    TimedEvent begin{0}, end{0};
+    const std::int64_t before = dist::Trace::now();
+    begin.record(stream.ref());
+    REQUIRE(cudaLaunchHostFunc(
+                stream.ref().get(), [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds{2}); },
+                nullptr) == cudaSuccess);
+    end.record(stream.ref());
+    stream.ref().wait();
+    CHECK(end.since(begin) >= std::chrono::milliseconds{2});
+    CHECK(begin.since(end) == -end.since(begin));
+    TimedEvent after{0};
+    after.record(stream.ref());
+    CHECK(after.since(begin).count() <= dist::Trace::now() - before);
+  }
+  const TimedEvent never{0};
+  CHECK_THROWS_AS(static_cast<void>(never.since(never)), dist::CudaError);
 }
 
 TEST_CASE("an event is owned by one") {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
+#include <dist/core/duration.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
@@ -11,10 +13,7 @@ namespace dist::cuda {
 /// A point in the work of a stream, for which others wait. It is over until it is recorded; it measures no time.
 class Event {
  public:
-  explicit Event(int device) {
-    const SelectedDevice selected{device};
-    DIST_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
-  }
+  explicit Event(int device) : Event(device, cudaEventDisableTiming) {}
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
     std::swap(event_, other.event_);
@@ -38,8 +37,27 @@ class Event {
     return true;
   }
 
+ protected:
+  Event(int device, unsigned flags) {
+    const SelectedDevice selected{device};
+    DIST_CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags));
+  }
+
  private:
   cudaEvent_t event_ = nullptr;
+};
+
+/// An event of which the GPU notes when it was over.
+class TimedEvent : public Event {
+ public:
+  explicit TimedEvent(int device) : Event(device, cudaEventDefault) {}
+
+  /// How much later it was than `earlier`, an event of the same device; both were recorded and are over.
+  [[nodiscard]] std::chrono::nanoseconds since(const TimedEvent& earlier) const {
+    float milliseconds = 0;
+    DIST_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, earlier.get(), get()));
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6)};
+  }
 };
 
 }  // namespace dist::cuda

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
+#include <dist/core/trace_file.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
@@ -26,6 +29,7 @@
 #include <dist/device/cuda/staging.hpp>
 #include <dist/device/cuda/stream.hpp>
 #include <dist/device/cuda/wait.hpp>
+#include <dist/device/cuda/work_times.hpp>
 #include <dist/device/pending.hpp>
 
 namespace dist::cuda {
@@ -76,8 +80,9 @@ class QueueState {
 
   /// Returns when all that was put there is done. Throws DeadlineExceeded.
   void wait() const {
-    await([this] { return stream().is_done(); },
-          [this] { return text("queue ", number_, " of GPU ", stream().device()); });
+    await([this] { return stream().is_done(); }, [this] { return name(); });
+    if (times_ != nullptr) [[unlikely]]
+      harvest_times();
   }
   /// Returns when `is_over()`, of work that was put there; `describe()` is what errors call it. Throws DeadlineExceeded,
   /// NotCapturable, and what the watch throws.
@@ -106,6 +111,20 @@ class QueueState {
   void set_captured(bool captured) noexcept { is_captured_ = captured; }
   [[nodiscard]] bool is_captured() const noexcept { return is_captured_; }
 
+  /// See TimesWork. Work that becomes a part of a graph has no times.
+  [[nodiscard, gnu::cold]] bool begin_timing(const TraceLabel& label) noexcept {
+    if (is_captured_) return false;
+    try {
+      if (times_ == nullptr || !times_->records_to(label.trace))
+        times_ = std::make_unique<WorkTimes>(*label.trace, stream(), name(), timeout_);
+      times_->begin(label.name, label.number);
+      return true;
+    } catch (const std::exception&) {
+      return false;  // a call that matters says what is wrong with the GPU
+    }
+  }
+  [[gnu::cold]] void end_timing() noexcept { times_->end(); }
+
   [[nodiscard]] StreamRef stream() const noexcept { return stream_.ref(); }
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
@@ -115,12 +134,19 @@ class QueueState {
   [[nodiscard]] std::byte* result() const noexcept { return scratch_.data() + most_partials * most_partial_bytes; }
 
  private:
+  [[nodiscard]] std::string name() const { return text("queue ", number_, " of GPU ", stream().device()); }
+  [[gnu::cold]] void harvest_times() const noexcept {
+    // The trace may have ended before the strategy.
+    if (times_->records_to(::dist::detail::active_trace.load(std::memory_order_relaxed))) times_->harvest();
+  }
+
   Stream stream_;
   DeviceBuffer scratch_;
   Staging staging_;
   std::size_t number_;
   std::chrono::nanoseconds timeout_;
   QueueWatch watch_{};
+  std::unique_ptr<WorkTimes> times_;
   bool is_captured_ = false;
 };
 
@@ -154,6 +180,10 @@ class Queue {
   void await(IsOver&& is_over, Describe&& describe) const {
     state_->await(is_over, describe);
   }
+
+  /// See TimesWork.
+  [[nodiscard]] bool begin_timing(const TraceLabel& label) const noexcept { return state_->begin_timing(label); }
+  void end_timing() const noexcept { state_->end_timing(); }
 
   void set_captured(bool captured) const noexcept { state_->set_captured(captured); }
   /// Copies to the host that are under way do not come there any more.
