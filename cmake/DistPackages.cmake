@@ -71,6 +71,10 @@ dist_look_for(THRUST DistThrust)
 dist_found(THRUST Thrust "${DistThrust_FOUND}" "${DistThrust_VERSION}"
            "NVIDIA's package cuda-cccl-13-0, or PyPI's nvidia-cuda-cccl" "no Thrust per replica")
 
+dist_look_for(NVTX NVTXHeaders 3)
+dist_found(NVTX NVTX "${NVTXHeaders_FOUND}" "${NVTXHeaders_VERSION}"
+           "NVIDIA's package cuda-nvtx-13-0, or PyPI's nvidia-nvtx" "no ranges for profilers")
+
 dist_look_for(NCCL NCCLHeaders 2.18)
 dist_found(NCCL NCCL "${NCCLHeaders_FOUND}" "${NCCLHeaders_VERSION}"
            "NVIDIA's package libnccl-dev, or PyPI's nvidia-nccl-cu13" "no NcclAllReduce")

@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust cuda nccl cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -29,6 +29,8 @@ set(dist_package_mpi DistMPI)
 set(dist_needs_mpi "MPI (Debian package libopenmpi-dev)")
 set(dist_package_thrust DistThrust)
 set(dist_needs_thrust "Thrust (NVIDIA's package cuda-cccl-13-0)")
+set(dist_package_nvtx NVTXHeaders 3)
+set(dist_needs_nvtx "the headers of NVTX 3 (NVIDIA's package cuda-nvtx-13-0, or PyPI's nvidia-nvtx)")
 set(dist_package_cuda CUDAHeaders 12)
 set(dist_needs_cuda "the headers of the CUDA runtime (NVIDIA's package cuda-cudart-dev-13-0)")
 set(dist_package_nccl NCCLHeaders 2.18)

@@ -15,8 +15,9 @@ namespace dist {
 DIST_INLINE TraceFile::TraceFile(std::string path, std::size_t capacity) : path_(std::move(path)), trace_(capacity) {
   Trace* none = nullptr;
   if (!detail::active_trace.compare_exchange_strong(none, &trace_))
-    throw WrongStrategy("A second trace was asked for", "one TraceFile lives already, or DIST_TRACE is set",
-                        "End the first one before");
+    throw WrongStrategy("A second trace was asked for",
+                        "one TraceFile lives already, DIST_TRACE is set, or NvtxRanges live without a trace",
+                        "End the first one before, and make NvtxRanges after the TraceFile");
   try {
     Trace::clear_file(path_);
   } catch (...) {
