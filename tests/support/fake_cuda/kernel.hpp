@@ -44,8 +44,13 @@ class KernelCall {
   virtual void operator()() const = 0;
 };
 
-/// What cudaLaunchKernelEx does. `signature` is the text of a function's signature in which the types of the kernel's
-/// parameters come after "Expected = "; `words` are what the arguments hold, as far as it may be addresses.
+/// What a launch does. `name` is how messages call the kernel; `words` are what the arguments hold, as far as it may be
+/// addresses.
+cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name,
+                         std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words);
+
+/// The same, where `signature` is the text of a function's signature in which the types of the kernel's
+/// parameters come after "Expected = ".
 cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
                    std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words);
 
