@@ -3,13 +3,11 @@
 //
 //   bench_cnn_step [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_cnn_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
-#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
@@ -17,6 +15,8 @@
 
 #include "support/arguments.hpp"
 #include "support/cnn.hpp"
+#include "support/machine.hpp"
+#include "support/named_contenders.hpp"
 #include "support/rounds.hpp"
 
 namespace {
@@ -26,9 +26,6 @@ using One = dist::OneDevice<dist::Cpu>;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 using Central = dist::CentralStorage<dist::Cpu>;
 using Owners = nn::OwnerComputedGradients<64>;
-
-/// One global step of a contender; the number of images.
-using Step = std::function<double()>;
 
 template <class Strategy, class Gradients>
 struct Run {
@@ -40,8 +37,9 @@ struct Run {
   bench::Training<Strategy, Gradients> training{strategy};
 };
 
+/// One global step; the number of images.
 template <class Strategy, class Gradients = nn::StoredGradients, class... Arguments>
-Step make(std::size_t global_batch, Arguments... replicas) {
+bench::Work make(std::size_t global_batch, Arguments... replicas) {
   const auto run = std::make_shared<Run<Strategy, Gradients>>(global_batch, replicas...);
   return [run] {
     run->training(run->images);
@@ -49,13 +47,14 @@ Step make(std::size_t global_batch, Arguments... replicas) {
   };
 }
 
-struct Contender {
-  std::string_view name;  ///< for --only
-  const char* title;
-  Step (*make)();
-};
-
-constexpr Contender contenders[] = {
+const bench::NamedContender contenders[] = {
+    {"limit", "multiply-add limit of one core",
+     [] {
+       return [] {
+         constexpr double slice = 0.02;
+         return bench::fma_rate(slice) * slice / bench::cnn_flop_per_image;
+       };
+     }},
     {"one", "OneDevice<Cpu>, 1 x 64", [] { return make<One>(64); }},
     {"mirrored", "Mirrored<SharedMemoryAllReduce>, 2 x 64", [] { return make<Mirrored>(128, std::size_t{2}); }},
     {"central", "CentralStorage<Cpu>, 2 x 64", [] { return make<Central>(128, std::size_t{2}); }},
@@ -70,13 +69,7 @@ constexpr Contender contenders[] = {
      [] { return make<Central, Owners>(128, std::size_t{8}); }},
 };
 
-struct Quotient {
-  const char* title;
-  std::string_view numerator;
-  std::string_view denominator;
-};
-
-constexpr Quotient quotients[] = {
+constexpr bench::Quotient quotients[] = {
     {"1 replica over the multiply-add limit (0.60)", "one", "limit"},
     {"2 replicas over 1 replica (1.9)", "mirrored", "one"},
     {"central storage, 2 replicas over 1 replica", "central", "one"},
@@ -93,60 +86,17 @@ constexpr Quotient quotients[] = {
 void run_all(int rounds, std::FILE* json) {
   Mirrored both{2};  // for the gate
   bench::Rounds measured{"CNN training step, SGD, (goal)", "images"};
-  std::vector<std::string_view> names{"limit"};
-  measured.add("multiply-add limit of one core", [] {
-    constexpr double slice = 0.02;
-    return bench::fma_rate(slice) * slice / bench::cnn_flop_per_image;
-  });
-  for (const Contender& contender : contenders) {
-    measured.add(contender.title, contender.make());
-    names.push_back(contender.name);
-  }
-  const auto index_of = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
-  for (const Quotient& quotient : quotients)
-    measured.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator));
+  bench::add(measured, contenders, quotients);
   measured.run(rounds, 0.1, bench::quiet_cores(both));
   measured.print_table();
   if (json != nullptr) measured.print_json(json);
 }
 
-/// Images per second in windows of a quarter of a second, for `duration` seconds; prints the median.
-int run_only(std::string_view name, double duration) {
-  const auto* contender = std::find_if(std::begin(contenders), std::end(contenders),
-                                       [&](const Contender& each) { return each.name == name; });
-  if (contender == std::end(contenders)) {
-    std::fprintf(stderr, "No contender has that name. They are:");
-    for (const Contender& each : contenders) std::fprintf(stderr, " %s", std::string(each.name).c_str());
-    std::fprintf(stderr, "\n");
-    return 2;
-  }
-  const Step step = contender->make();
-  constexpr int warm = 10;
-  for (int i = 0; i < warm; ++i) step();
-  std::vector<double> rates;
-  const double start = bench::seconds();
-  double now = start;
-  do {
-    const double begin = now;
-    double images = 0;
-    while (now - begin < 0.25) {
-      images += step();
-      now = bench::seconds();
-    }
-    rates.push_back(images / (now - begin));
-  } while (now - start < duration);
-  const bench::Distribution rate = bench::distribution(std::move(rates));
-  std::printf("{\"contender\": \"%s\", \"images_per_second\": %.6g, \"min\": %.6g, \"max\": %.6g}\n", contender->title,
-              rate.median, rate.least, rate.greatest);
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "--only") return run_only(argv[2], argc > 3 ? std::atof(argv[3]) : 2);
+  if (argc > 2 && std::string_view(argv[1]) == "--only")
+    return bench::run_alone(contenders, argv[2], argc > 3 ? std::atof(argv[3]) : 2, "images");
   const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]",
                                    "The training step of the CNN, all contenders in turns, or one of them alone."};
   const bench::JsonFile json{arguments.text(1)};

@@ -20,6 +20,7 @@
 
 #include "support/arguments.hpp"
 #include "support/cnn.hpp"
+#include "support/machine.hpp"
 #include "support/rounds.hpp"
 
 namespace {

@@ -14,6 +14,7 @@
 
 #include "support/arguments.hpp"
 #include "support/cnn.hpp"
+#include "support/machine.hpp"
 #include "support/rounds.hpp"
 
 namespace {
@@ -112,11 +113,5 @@ int main(int argc, char** argv) {
       compare<Central>(tables, "CentralStorage", rounds, replicas, total / replicas, total / reference_replicas);
     }
 
-  if (json.get() == nullptr) return 0;
-  std::fprintf(json.get(), "[");
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (i > 0) std::fprintf(json.get(), ",");
-    tables[i].print_json(json.get());
-  }
-  std::fprintf(json.get(), "]\n");
+  if (json.get() != nullptr) bench::print_json(json.get(), tables);
 }

@@ -3,11 +3,8 @@
 // slowest replica counts.
 //
 //   bench_updates [ROUNDS [JSON]]
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,7 +12,6 @@
 #include <vector>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/adam_w.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
@@ -25,7 +21,9 @@
 #include <dist/strategy/mirrored.hpp>
 
 #include "support/arguments.hpp"
+#include "support/machine.hpp"
 #include "support/rounds.hpp"
+#include "support/updates.hpp"
 
 namespace {
 
@@ -37,98 +35,6 @@ using CentralStorage = dist::CentralStorage<dist::Cpu>;
 constexpr std::size_t parameter_count = 2'770'634;
 constexpr std::size_t replicas = 2;
 
-/// `share` of the gradient of a replica in a round: its sum over the replicas is exact.
-void write_gradient(std::span<float> gradient, std::size_t replica, unsigned round, float share) {
-  const float unit = share / 1024;
-  const float base = static_cast<float>(round % 8) + static_cast<float>(replica) - 6.5f;
-  for (std::size_t i = 0; i < gradient.size(); ++i)
-    gradient[i] = unit * (base + static_cast<float>(static_cast<int>(i % 16)));
-}
-
-/// Seconds of `part(replica)` on the slowest replica, all starting together, after `prepare(replica)`.
-template <class Strategy, class Prepare, class Part>
-double time_of(Strategy& strategy, const Prepare& prepare, const Part& part) {
-  return strategy.reduce(dist::max, strategy.run([&](auto& replica) {
-    prepare(replica);
-    replica.barrier();
-    const double start = bench::seconds();
-    part(replica);
-    return bench::seconds() - start;
-  }));
-}
-
-/// What an optimizer sees of a network.
-template <class Strategy>
-struct Network {
-  using Parameters = decltype(std::declval<Strategy&>().template variable<float>(dist::Shape{}));
-  using Gradients = decltype(std::declval<Strategy&>().template buffer<float>(dist::Shape{}));
-  Parameters all_parameters;
-  Gradients all_gradients;
-
-  explicit Network(Strategy& strategy)
-      : all_parameters(strategy.template variable<float>(dist::Shape{parameter_count}, 1.0f, "parameters")),
-        all_gradients(strategy.template buffer<float>(dist::Shape{parameter_count}, "gradients")) {}
-  Parameters& parameters() { return all_parameters; }
-  Gradients& gradients() { return all_gradients; }
-};
-
-/// An optimizer's step. The gradients that are reduced and applied in one pass come scaled, as the loss is a part of
-/// the global batch's.
-template <class Strategy, class O>
-class Fused {
- public:
-  Fused(Strategy& strategy, O optimizer)
-      : strategy_(strategy), network_(strategy), optimizer_(strategy, network_, optimizer) {}
-  double operator()() {
-    ++round_;
-    return time_of(
-        strategy_,
-        [&](auto& replica) {
-          write_gradient(network_.all_gradients.component(replica), replica.local_index(), round_, 1.0f / replicas);
-        },
-        [&](auto& replica) { optimizer_.apply_gradients(replica); });
-  }
-  [[nodiscard]] std::span<const float> weights() { return network_.all_parameters.component(strategy_.scope(), 0); }
-
- private:
-  Strategy& strategy_;
-  Network<Strategy> network_;
-  nn::Optimizer<Strategy, Network<Strategy>, O> optimizer_;
-  unsigned round_ = 0;
-};
-
-/// The same pass by pass, every replica for all of its own copy and with slots of its own. Without `scales` the
-/// gradients come scaled, as they do for one pass.
-template <class O>
-class Unfused {
- public:
-  Unfused(Mirrored& strategy, O optimizer, bool scales)
-      : strategy_(strategy), network_(strategy), optimizer_(strategy, network_, optimizer), scales_(scales) {}
-  double operator()() {
-    ++round_;
-    return time_of(
-        strategy_,
-        [&](auto& replica) {
-          write_gradient(network_.all_gradients.component(replica), replica.local_index(), round_,
-                         scales_ ? 1.0f : 1.0f / replicas);
-        },
-        [&](auto& replica) {
-          const std::span<float> gradient = network_.all_gradients.component(replica);
-          replica.all_reduce(dist::sum, gradient);
-          if (scales_) replica.for_each(gradient.size(), [&](std::size_t i) { gradient[i] *= 1.0f / replicas; });
-          optimizer_.apply_gradients(replica, nn::skip_aggregation);
-        });
-  }
-  [[nodiscard]] std::span<const float> weights() { return network_.all_parameters.component(strategy_.scope(), 0); }
-
- private:
-  Mirrored& strategy_;
-  Network<Mirrored> network_;
-  nn::Optimizer<Mirrored, Network<Mirrored>, O> optimizer_;
-  bool scales_;
-  unsigned round_ = 0;
-};
-
 /// The library's all-reduce, in place.
 class AllReduce {
  public:
@@ -136,8 +42,8 @@ class AllReduce {
       : strategy_(strategy), values_(strategy.buffer<float>(dist::Shape{parameter_count}, "values")) {}
   double operator()() {
     ++round_;
-    return time_of(
-        strategy_, [&](auto& replica) { write_gradient(values_.component(replica), replica.local_index(), round_, 1); },
+    return bench::time_of(
+        strategy_, [&](auto& replica) { bench::write_gradient(replica, values_.component(replica), round_, 1); },
         [&](auto& replica) { replica.all_reduce(dist::sum, values_.component(replica)); });
   }
 
@@ -162,8 +68,8 @@ class BareOutOfPlace {
     const float* const b = inputs_.component(scope, 1).data();
     float* const to_a = outputs_.component(scope, 0).data();
     float* const to_b = outputs_.component(scope, 1).data();
-    return time_of(
-        strategy_, [&](auto& replica) { write_gradient(inputs_.component(replica), replica.local_index(), round_, 1); },
+    return bench::time_of(
+        strategy_, [&](auto& replica) { bench::write_gradient(replica, inputs_.component(replica), round_, 1); },
         [&](auto& replica) {
           replica.barrier();
           const auto half = dist::shard_of(parameter_count, replica.local_index(), replicas, width);
@@ -199,22 +105,23 @@ class Program {
   void measure(const std::string& name, O optimizer, const std::string& mirrored_goal = "",
                const std::string& central_goal = "", bool with_limits = false) {
     bench::Rounds measured{name, "updates"};
-    const auto unfused = std::make_shared<Unfused<O>>(mirrored_, optimizer, true);
-    const auto fused = std::make_shared<Fused<Mirrored, O>>(mirrored_, optimizer);
+    const auto unfused = std::make_shared<bench::Unfused<Mirrored, O>>(mirrored_, parameter_count, optimizer, true);
+    const auto fused = std::make_shared<bench::Fused<Mirrored, O>>(mirrored_, parameter_count, optimizer);
     for (int i = 0; i < 3; ++i) (*unfused)(), (*fused)();
-    require_equal(name, unfused->weights(), fused->weights());
+    bench::require_equal(name, unfused->weights(), fused->weights());
     const auto three_passes = measured.add_timed("all-reduce, scale, apply", [=] { return (*unfused)(); });
     const auto one_pass = measured.add_timed("one pass, Mirrored", [=] { return (*fused)(); });
     measured.ratio("Mirrored: one pass over three" + mirrored_goal, one_pass, three_passes);
     if constexpr (!nn::has_option<O, nn::GlobalClipNorm>) {
-      const auto fused_central = std::make_shared<Fused<CentralStorage, O>>(central_, optimizer);
+      const auto fused_central =
+          std::make_shared<bench::Fused<CentralStorage, O>>(central_, parameter_count, optimizer);
       for (int i = 0; i < 3; ++i) (*fused_central)();
-      require_equal(name, fused->weights(), fused_central->weights());
+      bench::require_equal(name, fused->weights(), fused_central->weights());
       const auto central = measured.add_timed("one pass, CentralStorage", [=] { return (*fused_central)(); });
       measured.ratio("CentralStorage: one pass over three" + central_goal, central, three_passes);
     }
     if (with_limits) {
-      const auto unscaled = std::make_shared<Unfused<O>>(mirrored_, optimizer, false);
+      const auto unscaled = std::make_shared<bench::Unfused<Mirrored, O>>(mirrored_, parameter_count, optimizer, false);
       const auto bare_sums = std::make_shared<BareOutOfPlace>(mirrored_);
       const auto sums = std::make_shared<AllReduce>(mirrored_);
       const auto two_passes = measured.add_timed("all-reduce, apply", [=] { return (*unscaled)(); });
@@ -229,25 +136,9 @@ class Program {
     results_.push_back(std::move(measured));
   }
 
-  void write(std::FILE* json) const {
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      std::fputs(i == 0 ? "[\n" : ",\n", json);
-      results_[i].print_json(json);
-    }
-    std::fputs("]\n", json);
-  }
+  void write(std::FILE* json) const { bench::print_json(json, results_); }
 
  private:
-  static void require_equal(const std::string& name, std::span<const float> expected, std::span<const float> weights) {
-    double largest = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      largest = std::max(largest, std::abs(double{weights[i]} - double{expected[i]}) / std::abs(double{expected[i]}));
-    if (largest < 1e-6) return;
-    std::fprintf(stderr, "%s: weights differ by up to %g, relative, between ways that should agree\n", name.c_str(),
-                 largest);
-    std::exit(1);
-  }
-
   int rounds_;
   Mirrored mirrored_{replicas};
   CentralStorage central_{replicas};

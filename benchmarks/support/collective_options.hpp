@@ -7,17 +7,22 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace bench {
 
+/// Policies of ours on processors.
+inline constexpr std::string_view policies_of_processors[] = {"SharedMemoryAllReduce", "ReductionToOneDevice",
+                                                              "RingAllReduce", "HierarchicalCopyAllReduce"};
+
 /// What every program that times collectives takes, ours and the peers', in the manner of nccl-tests.
 struct CollectiveOptions {
   std::vector<std::size_t> sizes;  ///< in bytes
   std::size_t replicas = 2;        ///< ours: replicas; peers are told by their launchers
-  std::string policy = "SharedMemoryAllReduce";
+  std::string policy;              ///< ours
   std::string type = "float";
   std::string op = "sum";
   double duration = 0.2;  ///< seconds for each size
@@ -27,7 +32,10 @@ struct CollectiveOptions {
 
 namespace detail {
 
-[[noreturn]] inline void collective_usage(const char* program, const std::string& problem) {
+[[noreturn]] inline void collective_usage(const char* program, std::span<const std::string_view> policies,
+                                          const std::string& problem) {
+  std::string names;
+  for (const std::string_view policy : policies) names.append(names.empty() ? "" : ", ").append(policy);
   if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
   std::fprintf(problem.empty() ? stdout : stderr,
                "usage: %s [options]\n"
@@ -35,14 +43,14 @@ namespace detail {
                "  -e BYTES    largest size (64M)\n"
                "  -f FACTOR   from one size to the next; without it: 4 B to 64 MiB and the CNN's 11083776\n"
                "  -r COUNT    replicas, 1 to 8 (2); peers are started by their launchers\n"
-               "  -p POLICY   ours: SharedMemoryAllReduce, ReductionToOneDevice, RingAllReduce,\n"
-               "              HierarchicalCopyAllReduce\n"
+               "  -p POLICY   ours; without it, the first of\n"
+               "              %s\n"
                "  -t TYPE     float, double, int32 (float)\n"
                "  -o OP       sum, max (sum)\n"
                "  -s SECONDS  for each size (0.2)\n"
                "  -i          peers: in place\n"
                "  --json FILE one object for each row\n",
-               program);
+               program, names.c_str());
   std::exit(problem.empty() ? 0 : 2);
 }
 
@@ -61,15 +69,17 @@ inline std::size_t parse_bytes(const char* text) {
 
 }  // namespace detail
 
-/// Ends the program with a message for options that it does not know. A program that hangs, because a peer has died, is
+/// Ends the program with a message for options that it does not know. `policies` are those of the program. A program that hangs, because a peer has died, is
 /// ended by SIGALRM after ten minutes.
-inline CollectiveOptions parse_collective_options(int argc, char** argv) {
+inline CollectiveOptions parse_collective_options(int argc, char** argv,
+                                                  std::span<const std::string_view> policies = policies_of_processors) {
   alarm(600);
   CollectiveOptions options;
+  options.policy = policies.front();
   std::size_t smallest = 4, largest = std::size_t{64} << 20;
   double factor = 0;
   const option longs[] = {{"json", required_argument, nullptr, 'j'}, {"help", no_argument, nullptr, 'h'}, {}};
-  const auto fail = [&](const std::string& problem) { detail::collective_usage(argv[0], problem); };
+  const auto fail = [&](const std::string& problem) { detail::collective_usage(argv[0], policies, problem); };
   for (int flag; (flag = getopt_long(argc, argv, "b:e:f:r:p:t:o:s:ih", longs, nullptr)) != -1;) {
     switch (flag) {
       case 'b':

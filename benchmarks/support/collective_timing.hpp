@@ -19,13 +19,17 @@ void write_input(std::span<T> values, std::size_t rank, unsigned round) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = base + static_cast<T>(static_cast<int>(i % 16));
 }
 
-/// How many elements of a result differ from what arithmetic says.
+/// How many elements of a result differ from what arithmetic says, after `calls` in a row, each on the result of the one
+/// before.
 template <class T>
-std::size_t count_wrong(std::span<const T> values, bool is_sum, std::size_t ranks, unsigned round) {
+std::size_t count_wrong(std::span<const T> values, bool is_sum, std::size_t ranks, unsigned round,
+                        std::size_t calls = 1) {
   std::size_t wrong = 0;
+  std::size_t growth = 1;
+  for (std::size_t call = 1; call < calls; ++call) growth *= ranks;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t base = round % 16 + i % 16;
-    const std::size_t expected = is_sum ? ranks * base + ranks * (ranks - 1) / 2 : base + ranks - 1;
+    const std::size_t expected = is_sum ? growth * (ranks * base + ranks * (ranks - 1) / 2) : base + ranks - 1;
     if (values[i] != static_cast<T>(expected)) ++wrong;
   }
   return wrong;

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include <dist/core/reduce_op.hpp>
 
 #include "clock.hpp"
 
-/// Limits of the machine, measured in the same run as what is held against them.
+/// Limits of the machine, measured in the same run as what is held against them. nvcc cannot read this file, for its vectors.
 namespace bench {
 
 /// Multiply-adds of independent vectors that fill the registers: what one core computes at most, in FLOP per second.
@@ -42,6 +43,15 @@ double joint_fma_rate(Strategy& strategy, double duration) {
 /// says that the measurement of the one was disturbed.
 inline bool is_quiet(double rate_of_one, double rate_of_both) {
   return rate_of_both >= 1.9 * rate_of_one && rate_of_both <= 2.1 * rate_of_one;
+}
+
+/// The round is quiet when two cores together compute nearly twice what one does.
+template <class Strategy>
+std::function<bool()> quiet_cores(Strategy& two_replicas) {
+  return [&] {
+    const double both = joint_fma_rate(two_replicas, 0.02);
+    return is_quiet(fma_rate(0.02), both);
+  };
 }
 
 }  // namespace bench

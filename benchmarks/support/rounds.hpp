@@ -1,13 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "clock.hpp"
 #include "distribution.hpp"
-#include "machine.hpp"
 
 /// Ratios that hold on a shared machine: contenders take turns in rounds, each round gives one value of every ratio,
 /// and the median over the quiet rounds counts.
@@ -133,13 +134,13 @@ class Rounds {
   Marks marks_;
 };
 
-/// The round is quiet when two cores together compute nearly twice what one does.
-template <class Strategy>
-std::function<bool()> quiet_cores(Strategy& two_replicas) {
-  return [&] {
-    const double both = joint_fma_rate(two_replicas, 0.02);
-    return is_quiet(fma_rate(0.02), both);
-  };
+/// All of them, as a list.
+inline void print_json(std::FILE* out, const std::vector<Rounds>& results) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    std::fputs(i == 0 ? "[\n" : ",\n", out);
+    results[i].print_json(out);
+  }
+  std::fputs("]\n", out);
 }
 
 }  // namespace bench
