@@ -3,9 +3,12 @@
 that are in memory before the clock starts. See peers/frameworks, which holds it against ours.
 
     pytorch_step.py single1|single2|ddp [--serve] [--windows N] [--seconds S]
+    pytorch_step.py gpu_eager|gpu_compiled|gpu_graphs [--bfloat16] [--batch N] [--serve] [--windows N] [--seconds S]
 
 single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
-interface, two processes of 64 images and one thread."""
+interface, two processes of 64 images and one thread. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
+torch.compile; gpu_graphs: by torch.compile with CUDA graphs (mode "reduce-overhead"). Products are in float32 as ours are,
+without TF32, or with --bfloat16 under autocast."""
 import argparse
 import datetime
 import os
@@ -13,12 +16,12 @@ import socket
 import subprocess
 import sys
 
-import torch
-import torch.distributed
-
+import find_torch
 import windows
 
+torch = find_torch.torch_or_exit()
 PER_PROCESS = 64
+ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # the modes of torch.compile
 
 
 def make_model():
@@ -42,6 +45,35 @@ def make_step(model, images, seed):
             loss.backward()
             optimizer.step()
         return loss.item()
+
+    return step
+
+
+def make_gpu_step(configuration, images, bfloat16):
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    model = make_model().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3, fused=True)
+    loss_function = torch.nn.CrossEntropyLoss()
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(images, 1, 28, 28, generator=generator).cuda()
+    y = torch.randint(0, 10, (images,), generator=generator).cuda()
+
+    def loss_of(x, y):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=bfloat16):
+            return loss_function(model(x), y)
+
+    if ON_GPU[configuration]:
+        loss_of = torch.compile(loss_of, mode=ON_GPU[configuration])
+
+    def step(count):
+        for _ in range(count):
+            optimizer.zero_grad(set_to_none=True)
+            loss = loss_of(x, y)
+            loss.backward()
+            optimizer.step()
+        return loss.item()  # waits for the GPU
 
     return step
 
@@ -71,7 +103,9 @@ def follow(port):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("configuration", choices=["single1", "single2", "ddp"])
+    parser.add_argument("configuration", choices=["single1", "single2", "ddp", *ON_GPU])
+    parser.add_argument("--batch", type=int, default=512, help="of a GPU")
+    parser.add_argument("--bfloat16", action="store_true", help="autocast on a GPU")
     parser.add_argument("--follow", type=int, metavar="PORT", help=argparse.SUPPRESS)
     windows.add_arguments(parser)
     arguments = parser.parse_args()
@@ -81,11 +115,17 @@ def main():
         follow(arguments.follow)
         return
 
-    def measure(step, images):
+    def measure(step, images, where=""):
         before = step(1)
         assert step(20) < before, "the step does not train"
-        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}", arguments.serve,
+        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}{where}", arguments.serve,
                         arguments.windows, arguments.seconds)
+
+    if arguments.configuration in ON_GPU:
+        find_torch.torch_with_gpu_or_exit()
+        step = make_gpu_step(arguments.configuration, arguments.batch, arguments.bfloat16)
+        measure(step, arguments.batch, f" on {torch.cuda.get_device_name()}")
+        return
 
     if arguments.configuration != "ddp":
         images = PER_PROCESS * torch.get_num_threads()
