@@ -108,7 +108,7 @@ if(DIST_HAVE_NVCC)
   set(sources "${header_dir}/nvcc.cpp")
   file(CONFIGURE OUTPUT "${sources}" CONTENT "#define I dist_macro_bait\n${folder_all}" @ONLY)
   dist_headers_under(nvcc "${NVCC_PROGRAM}" ${nvcc_flags})
-  # Kernels are templates: tests of devices and the examples make them.
+  # Kernels are templates: tests of devices, the examples and the benchmarks make them.
   if(DIST_HAVE_CUDA)
     set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
         comm/cuda/direct_all_reduce_test.cpp comm/cuda/hierarchical_copy_all_reduce_test.cpp
@@ -132,8 +132,9 @@ if(DIST_HAVE_NVCC)
           -DMPICH_SKIP_MPICXX=1)
     endif()
     get_property(gpu_examples GLOBAL PROPERTY dist_gpu_examples)
+    get_property(gpu_benchmarks GLOBAL PROPERTY dist_gpu_benchmarks)
     set(all "")
-    foreach(test IN LISTS sources gpu_examples)
+    foreach(test IN LISTS sources gpu_examples gpu_benchmarks)
       cmake_path(ABSOLUTE_PATH test BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE source)
       dist_checked_with(checked "${NVCC_PROGRAM}" "${source}" ${nvcc_flags} "-I${CMAKE_CURRENT_SOURCE_DIR}"
                         "-I${PROJECT_SOURCE_DIR}/examples" "-I${PROJECT_SOURCE_DIR}/examples/backend/cudnn"

@@ -1,0 +1,38 @@
+// All-reduce of replicas on GPUs by size, in the columns of nccl-tests, by the policies that need no NCCL: several
+// replicas may share a GPU. --help names the options.
+#include <cstdio>
+#include <string_view>
+
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+#include <dist/comm/cuda/reduction_to_one_device.cuh>
+#include <dist/device/cuda/device.cuh>
+#include <dist/strategy/mirrored.hpp>
+
+#include "../support/collective_options.hpp"
+#include "../support/main.hpp"
+#include "queued_collectives.hpp"
+
+namespace {
+
+constexpr std::string_view policies[] = {dist::DirectAllReduce::name, dist::ReductionToOneDevice::name,
+                                         dist::HierarchicalCopyAllReduce::name};
+
+template <class Ops>
+int measure(const bench::CollectiveOptions& options) {
+  return bench::measure_queued<dist::Mirrored<Ops, dist::Cuda>>(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::CollectiveOptions options = bench::parse_collective_options(argc, argv, policies);
+  return bench::main_of([&] {
+    if (options.policy == dist::DirectAllReduce::name) return measure<dist::DirectAllReduce>(options);
+    if (options.policy == dist::ReductionToOneDevice::name) return measure<dist::ReductionToOneDevice>(options);
+    if (options.policy == dist::HierarchicalCopyAllReduce::name)
+      return measure<dist::HierarchicalCopyAllReduce>(options);
+    std::fprintf(stderr, "There is no policy '%s'. %s --help names them\n", options.policy.c_str(), argv[0]);
+    return 2;
+  });
+}

@@ -1,0 +1,141 @@
+// Gradients of replicas that share a GPU, reduced and applied by Adam in one kernel, against a kernel that reduces and then
+// Adam on every replica; both against a copy that moves as many bytes as the one kernel must. Then a step of such replicas
+// as one graph against the same step by its kernels.
+//
+//   [ROUNDS [KIBIPARAMETERS [JSON]]]
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/device.cuh>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/step_graph.hpp>
+
+#include "../support/arguments.hpp"
+#include "../support/main.hpp"
+#include "../support/rounds.hpp"
+#include "../support/updates.hpp"
+#include "copies.hpp"
+
+namespace {
+
+namespace nn = dist::nn;
+using Strategy = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
+
+/// Elements that the one kernel reads and writes for each parameter: it reads the gradients of all replicas, a weight and
+/// Adam's two slots; it writes the weights of all replicas and the slots.
+constexpr std::size_t moved_elements(std::size_t replicas) { return (replicas + 3) + (replicas + 2); }
+
+/// A training step that is nothing but its kernels: each replica writes its gradient, and all update.
+class Step {
+ public:
+  Step(Strategy& strategy, std::size_t parameters)
+      : strategy_(strategy), network_(strategy, parameters), optimizer_(strategy, network_, nn::Adam{}) {
+    by_kernels();  // makes what a graph cannot
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  double by_kernels() {
+    return time([&](const auto& step) { strategy_.run(step); });
+  }
+  double by_graph() {
+    return time([&](const auto& step) { graph_.run(step); });
+  }
+  [[nodiscard]] std::size_t instantiations() const { return graph_.instantiations(); }
+
+ private:
+  /// Seconds of `run(step)`, until all queues are done.
+  template <class Run>
+  double time(const Run& run) {
+    ++round_;
+    const double start = bench::seconds();
+    run([&](auto& replica) {
+      bench::write_gradient(replica, network_.all_gradients.component(replica), round_,
+                            1.0f / static_cast<float>(strategy_.num_replicas_in_sync()));
+      optimizer_.apply_gradients(replica);
+    });
+    for (std::size_t replica = 0; replica < strategy_.num_local_replicas(); ++replica)
+      strategy_.queues()[replica].wait();
+    return bench::seconds() - start;
+  }
+
+  Strategy& strategy_;
+  bench::ParametersOnly<Strategy> network_;
+  nn::Optimizer<Strategy, bench::ParametersOnly<Strategy>, nn::Adam> optimizer_;
+  dist::StepGraph<Strategy> graph_{strategy_};
+  unsigned round_ = 0;
+};
+
+bench::Rounds measure_passes(Strategy& strategy, std::size_t parameters, int rounds, const char* goal) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  bench::Rounds measured{dist::text("Adam, ", parameters, " parameters, ", replicas, " replicas on one GPU"),
+                         "updates"};
+  const auto unfused = std::make_shared<bench::Unfused<Strategy, nn::Adam>>(strategy, parameters, nn::Adam{}, false);
+  const auto fused = std::make_shared<bench::Fused<Strategy, nn::Adam>>(strategy, parameters, nn::Adam{});
+  for (int round = 0; round < 3; ++round) (*unfused)(), (*fused)();
+  bench::require_equal(dist::text(replicas, " replicas"), unfused->weights(), fused->weights());
+  const auto copy = std::make_shared<bench::Copy>(parameters * moved_elements(replicas) / 2);
+
+  const auto two_passes = measured.add_timed("all-reduce, then Adam on every replica", [=] { return (*unfused)(); });
+  const auto one_pass = measured.add_timed("reduced and applied by one kernel", [=] { return (*fused)(); });
+  const auto limit = measured.add_timed(dist::text("copy that moves ", moved_elements(replicas), " x 4 B a parameter"),
+                                        [=] { return (*copy)(); });
+  measured.ratio(dist::text("one kernel over two passes", goal), one_pass, two_passes);
+  measured.ratio("one kernel: share of the copy bandwidth (goal 0.85)", one_pass, limit);
+  measured.run(rounds, 0.05, bench::steady_memory(parameters));
+  measured.print_table();
+  return measured;
+}
+
+bench::Rounds measure_graph(Strategy& strategy, std::size_t parameters, int rounds, std::size_t gate) {
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  bench::Rounds measured{dist::text("A step of ", 2 * replicas, " kernels, ", parameters, " parameters, ", replicas,
+                                    " replicas on one GPU"),
+                         "steps"};
+  const auto step = std::make_shared<Step>(strategy, parameters);
+  const auto kernels = measured.add_timed("launched kernel by kernel", [=] { return step->by_kernels(); });
+  const auto graph = measured.add_timed("captured, one launch", [=] { return step->by_graph(); });
+  measured.ratio("captured over kernel by kernel", graph, kernels);
+  measured.run(rounds, 0.05, bench::steady_memory(gate));
+  measured.print_table();
+  std::printf("  graphs that were made for all captured steps: %zu\n", step->instantiations());
+  return measured;
+}
+
+int run(int rounds, std::size_t parameters, std::FILE* json) {
+  if (dist::Cuda::count() > 1)
+    throw dist::InvalidArgument(dist::text("This measures replicas that share one GPU, and sees ", dist::Cuda::count()),
+                                "replicas take a GPU each where they can",
+                                "Set CUDA_VISIBLE_DEVICES to the number of one of them");
+  const std::size_t small = std::min(parameters, std::size_t{64} << 10);
+  Strategy two{2}, four{4};
+  std::vector<bench::Rounds> results;  // they hold what was made on the strategies
+  results.push_back(measure_passes(two, parameters, rounds, " (goal 1.8)"));
+  results.push_back(measure_passes(four, parameters, rounds, " (goal 2.3)"));
+  results.push_back(measure_graph(two, small, rounds, parameters));
+  results.push_back(measure_graph(four, small, rounds, parameters));
+  if (json != nullptr) bench::print_json(json, results);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Arguments arguments{
+      argc, argv, 3, "[ROUNDS [KIBIPARAMETERS [JSON]]]",
+      "Adam of 2 and 4 replicas on one GPU: gradients reduced and applied by one kernel, or "
+      "by two passes; steps as graphs."};
+  const int rounds = arguments.number(0, 15);
+  const std::size_t parameters = static_cast<std::size_t>(arguments.number(1, 64 << 10)) << 10;
+  const bench::JsonFile json{arguments.text(2)};
+  return bench::main_of([&] { return run(rounds, parameters, json.get()); });
+}

@@ -1,0 +1,135 @@
+# Benchmarks of GPUs, benchmarks/gpus/*.cpp: each runs on fake GPUs, with sizes so small that only the table is of interest;
+# nvcc checks them (gates.kernels_nvcc), and with DIST_GPU_PROGRAMS compiles them as they are measured (target
+# gpu_benchmarks). Which components they need follows from their includes; these libraries come with those.
+set(libraries_of_nccl nccl)
+set(libraries_of_cudnn cublas cudnn)
+
+add_custom_target(fake_gpu_benchmarks)
+if(DIST_GPU_PROGRAMS)
+  add_custom_target(gpu_benchmarks)
+endif()
+
+# dist_add_gpu_benchmark_program(<name>): for the GPUs of this machine, after dist_requirements: build/.../benchmarks/gpus/<name>.
+function(dist_add_gpu_benchmark_program name)
+  set(target on_gpus_bench_${name})
+  foreach(component IN ITEMS nccl cudnn)
+    if(dist::${component} IN_LIST dist_libraries)
+      foreach(library IN LISTS libraries_of_${component})
+        find_library(dist_library_${library} ${library} HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
+                     PATH_SUFFIXES lib64 lib)
+        if(NOT dist_library_${library})
+          message(STATUS "  benchmark ${name} of GPUs is left out: the library ${library} was not found")
+          return()
+        endif()
+        list(APPEND dist_libraries "${dist_library_${library}}")
+      endforeach()
+    endif()
+  endforeach()
+  # nvcc takes the source for CUDA's by its name, which the other compiler must not.
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/gpu_benchmarks/${name}.cu")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp\"\n" @ONLY)
+  add_executable(${target} EXCLUDE_FROM_ALL "${source}")
+  target_link_libraries(${target} PRIVATE ${dist_libraries})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+                        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/benchmarks/gpus")
+  add_dependencies(gpu_benchmarks ${target})
+endfunction()
+
+# dist_add_gpu_benchmark_run(<test> <target> <GPUs> ROWS <regular expression>... ARGUMENTS <argument>...): what it prints has
+# a line for each of the expressions, and every number is finite.
+function(dist_add_gpu_benchmark_run test target gpus)
+  cmake_parse_arguments(run "" "STATUS" "ROWS;ARGUMENTS" ${ARGN})
+  if(NOT DEFINED run_STATUS)
+    set(run_STATUS 0)
+  endif()
+  list(JOIN run_ROWS "@" rows)
+  add_test(NAME ${test}
+           COMMAND "${CMAKE_COMMAND}" "-DROWS=${rows}" -DSTATUS=${run_STATUS}
+                   -P "${PROJECT_SOURCE_DIR}/tests/gates/table_check.cmake" -- $<TARGET_FILE:${target}> ${run_ARGUMENTS})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${dist_test_timeout} LABELS gpus
+                       ENVIRONMENT "DIST_FAKE_CUDA=${gpus};DIST_WARNINGS=0")
+endfunction()
+
+# dist_add_gpu_benchmark(<name> <optimisation>): sets `target` to its program on fake GPUs, or to nothing where there can be none.
+function(dist_add_gpu_benchmark name optimisation)
+  set(target "" PARENT_SCOPE)
+  set(source "${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp")
+  dist_requirements("${source}")
+  if(dist_off)
+    return()
+  elseif(dist_missing)
+    dist_add_skipped(benchmarks.${name}.gpus "the component ${dist_missing} was not found")
+    return()
+  endif()
+  if(DIST_GPU_PROGRAMS)
+    dist_add_gpu_benchmark_program(${name})
+  endif()
+  set(program gpu_bench_${name})
+  dist_compiled_libraries("${source}")
+  add_executable(${program} "${source}")
+  dist_test_settings(${program} ${optimisation} ${dist_libraries})
+  add_dependencies(gpu_tests ${program})
+  add_dependencies(fake_gpu_benchmarks ${program})
+  set_property(GLOBAL APPEND PROPERTY dist_gpu_benchmarks "${source}")
+  add_test(NAME benchmarks.${name}.gpus.help COMMAND ${program} --help)
+  add_test(NAME benchmarks.${name}.gpus.unknown_argument COMMAND ${program} --no-such-option)
+  set_tests_properties(benchmarks.${name}.gpus.unknown_argument PROPERTIES WILL_FAIL TRUE)
+  set_tests_properties(benchmarks.${name}.gpus.help benchmarks.${name}.gpus.unknown_argument PROPERTIES LABELS gpus)
+  set(target ${program} PARENT_SCOPE)
+endfunction()
+
+set(seconds -s 0.001)
+set(column " +[0-9.]+")
+set(row "^ +4 +1 +float +sum${column}${column}${column} +0" "^ +1024 +256 +float +sum${column}${column}${column} +0"
+        "^ +4096 +1024 +float +sum${column}${column}${column} +0")
+set(timed " +[0-9.]+ us( +[0-9.]+)+$")
+set(ratio " +[0-9.]+ x( +[0-9.]+)+")
+
+dist_add_gpu_benchmark(collectives -O0)
+foreach(policy IN ITEMS DirectAllReduce ReductionToOneDevice HierarchicalCopyAllReduce)
+  string(REGEX REPLACE "([a-z])([A-Z])" "\\1_\\2" test ${policy})
+  string(TOLOWER ${test} test)
+  dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.${test} ${target} "2 lazy"
+    ROWS "^# Mirrored<${policy}, Cuda>: 4 replicas on /gpu:0 /gpu:1, in place, 9 calls in a row, 4 ranks" ${row}
+    ARGUMENTS -p ${policy} -r 4 -b 4 -e 4096 ${seconds})
+endforeach()
+dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.max ${target} "1 lazy"
+  ROWS "^ +4096 +512 +double +max${column}${column}${column} +0" ARGUMENTS -t double -o max -b 4096 -e 4096 ${seconds})
+dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.none ${target} "0 eager" STATUS 1 ROWS "There is no GPU|no GPU")
+dist_add_gpu_benchmark_run(benchmarks.collectives.gpus.unknown_policy ${target} "1 lazy" STATUS 2
+  ROWS "^There is no policy 'RingAllReduce'" ARGUMENTS -p RingAllReduce)
+
+dist_add_gpu_benchmark(nccl_collectives -O0)
+if(target)
+  dist_add_gpu_benchmark_run(benchmarks.nccl_collectives.gpus ${target} "2 lazy"
+    ROWS "^# Mirrored<NcclAllReduce, Cuda>: 2 replicas on /gpu:0 /gpu:1, in place, 19 calls in a row, 2 ranks" ${row}
+    ARGUMENTS -b 4 -e 4096 ${seconds})
+  dist_add_gpu_benchmark_run(benchmarks.nccl_collectives.gpus.shared ${target} "1 lazy" STATUS 1 ROWS "DirectAllReduce"
+    ARGUMENTS -r 2)
+endif()
+
+dist_add_gpu_benchmark(updates -O0)
+dist_add_gpu_benchmark_run(benchmarks.updates.gpus ${target} "1 lazy"
+  ROWS "^Adam, 1024 parameters, 2 replicas on one GPU" "^Adam, 1024 parameters, 4 replicas on one GPU"
+       "^  all-reduce, then Adam on every replica${timed}" "^  reduced and applied by one kernel${timed}"
+       "^  copy that moves 9 x 4 B a parameter${timed}" "^  copy that moves 13 x 4 B a parameter${timed}"
+       "^  one kernel over two passes .goal 1.8.${ratio}" "^  one kernel over two passes .goal 2.3.${ratio}"
+       "^  one kernel: share of the copy bandwidth .goal 0.85.${ratio}"
+       "^A step of 4 kernels" "^  launched kernel by kernel${timed}" "^  captured, one launch${timed}"
+       "^  captured over kernel by kernel${ratio}" "^  graphs that were made for all captured steps: 1$"
+  ARGUMENTS 1 1)
+dist_add_gpu_benchmark_run(benchmarks.updates.gpus.several ${target} "2 lazy" STATUS 1 ROWS "CUDA_VISIBLE_DEVICES")
+
+dist_add_gpu_benchmark(cnn_step -O1)  # it computes so much
+if(target)
+  set(rate " +[0-9.e+]+ images/s( +[0-9.e+]+)+$")
+  dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus ${target} "1 lazy"
+    ROWS "^CNN training step, SGD, one GPU, batch 2" "^  float${rate}" "^  factors of products in BFloat16${rate}"
+         "^  BFloat16 over float${ratio}"
+    ARGUMENTS 1 2 1)
+  dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.only ${target} "1 lazy"
+    ROWS "^{.contender.: .float., .images_per_second.: [0-9.e+]+, .min.: [0-9.e+]+, .max.: [0-9.e+]+}$"
+    ARGUMENTS --only float 1 2 1)
+  dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.unknown_contender ${target} "1 lazy" STATUS 2
+    ROWS "^No contender has that name. They are: float bfloat16$" ARGUMENTS --only double)
+endif()
