@@ -1,4 +1,4 @@
-// The training step of the guide's CNN on one GPU, on data in its memory: in float, and with
+// The training step of the guide's CNN on one GPU, on data in its memory: in float, with each step as a graph, and with
 // factors of 16 bits.
 //
 //   [ROUNDS [BATCH [STEPS [JSON]]]]       all contenders in turns, ratios; the queue is waited for after so many steps
@@ -20,6 +20,7 @@
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/cudnn/backend.cuh>
+#include <dist/strategy/step_graph.hpp>
 
 #include "../support/arguments.hpp"
 #include "../support/cnn_training.hpp"
@@ -52,44 +53,60 @@ class Uploaded {
   decltype(std::declval<Strategy&>().template buffer<T>(dist::Shape{})) buffer_;
 };
 
+/// How a step comes to the GPU.
+enum class Launch { kernel_by_kernel, graph };
+
 template <class Backend>
 class Training {
  public:
-  Training(const bench::Images& images, std::size_t steps)
-      : x_(strategy_, images.x), y_(strategy_, images.y), rows_(images.x.rows()), steps_(steps) {}
+  Training(const bench::Images& images, std::size_t steps, Launch launch)
+      : x_(strategy_, images.x), y_(strategy_, images.y), rows_(images.x.rows()), steps_(steps), launch_(launch) {
+    if (launch == Launch::graph) strategy_.run([&](auto& replica) { step(replica); });  // makes what a graph cannot
+  }
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
   /// Some steps, until the queue is done; the number of images.
   double operator()() {
-    for (std::size_t step = 0; step < steps_; ++step)
-      strategy_.run([&](auto& replica) { training_.step(replica, x_.view(replica), y_.view(replica), rows_); });
+    const auto on_replica = [&](auto& replica) { step(replica); };
+    for (std::size_t each = 0; each < steps_; ++each)
+      if (launch_ == Launch::graph)
+        graph_.run(on_replica);
+      else
+        strategy_.run(on_replica);
     strategy_.queues()[0].wait();
     return static_cast<double>(steps_ * rows_);
   }
 
  private:
+  void step(auto& replica) { training_.step(replica, x_.view(replica), y_.view(replica), rows_); }
+
   Strategy strategy_;
   Uploaded<float> x_;
   Uploaded<std::int32_t> y_;
   std::size_t rows_;
   std::size_t steps_;
+  Launch launch_;
   bench::TrainingBy<Backend, Strategy> training_{strategy_};
+  dist::StepGraph<Strategy> graph_{strategy_};
 };
 
 template <class Backend>
-bench::NamedContender contender(std::string_view name, const char* title, std::size_t batch, std::size_t steps) {
+bench::NamedContender contender(std::string_view name, const char* title, std::size_t batch, std::size_t steps,
+                                Launch launch = Launch::kernel_by_kernel) {
   return {name, title, [=] {
-            const auto training = std::make_shared<Training<Backend>>(bench::Images{batch}, steps);
+            const auto training = std::make_shared<Training<Backend>>(bench::Images{batch}, steps, launch);
             return [=] { return (*training)(); };
           }};
 }
 
-std::array<bench::NamedContender, 2> contenders(std::size_t batch, std::size_t steps) {
+std::array<bench::NamedContender, 3> contenders(std::size_t batch, std::size_t steps) {
   return {contender<nn::CuDnn>("float", "float", batch, steps),
+          contender<nn::CuDnn>("graph", "float, each step a graph", batch, steps, Launch::graph),
           contender<Mixed>("bfloat16", "factors of products in BFloat16", batch, steps)};
 }
-constexpr bench::Quotient quotients[] = {{"BFloat16 over float", "bfloat16", "float"}};
+constexpr bench::Quotient quotients[] = {{"a graph over kernel by kernel", "graph", "float"},
+                                         {"BFloat16 over float", "bfloat16", "float"}};
 
 int run_all(int rounds, std::size_t batch, std::size_t steps, std::FILE* json) {
   bench::Rounds measured{dist::text("CNN training step, SGD, one GPU, batch ", batch), "images"};

@@ -124,12 +124,12 @@ dist_add_gpu_benchmark(cnn_step -O1)  # it computes so much
 if(target)
   set(rate " +[0-9.e+]+ images/s( +[0-9.e+]+)+$")
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus ${target} "1 lazy"
-    ROWS "^CNN training step, SGD, one GPU, batch 2" "^  float${rate}" "^  factors of products in BFloat16${rate}"
-         "^  BFloat16 over float${ratio}"
+    ROWS "^CNN training step, SGD, one GPU, batch 2" "^  float${rate}" "^  float, each step a graph${rate}" "^  factors of products in BFloat16${rate}"
+         "^  a graph over kernel by kernel${ratio}" "^  BFloat16 over float${ratio}"
     ARGUMENTS 1 2 1)
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.only ${target} "1 lazy"
     ROWS "^{.contender.: .float., .images_per_second.: [0-9.e+]+, .min.: [0-9.e+]+, .max.: [0-9.e+]+}$"
     ARGUMENTS --only float 1 2 1)
   dist_add_gpu_benchmark_run(benchmarks.cnn_step.gpus.unknown_contender ${target} "1 lazy" STATUS 2
-    ROWS "^No contender has that name. They are: float bfloat16$" ARGUMENTS --only double)
+    ROWS "^No contender has that name. They are: float graph bfloat16$" ARGUMENTS --only double)
 endif()
