@@ -1,8 +1,30 @@
-function(dist_find_nvcc)
+# dist_nvcc_version(<out> <nvcc>): its version, or nothing where it does not say one.
+function(dist_nvcc_version out nvcc)
+  execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE text ERROR_QUIET)
+  string(REGEX MATCH "release [0-9.]+, V([0-9.]+)" text "${text}")
+  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# dist_nvcc_has_cxx20(<out> <nvcc>): sets it to FALSE for nvcc of CUDA 11, which Debian 12 has, and earlier.
+function(dist_nvcc_has_cxx20 out nvcc)
+  dist_nvcc_version(version "${nvcc}")
+  if(version VERSION_LESS 12)
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# dist_find_nvcc(<variable>): finds an nvcc that knows C++20, as a cache entry.
+function(dist_find_nvcc variable)
   include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/DistCudaPlaces.cmake")
-  find_program(CMAKE_CUDA_COMPILER nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin)
+  find_program(${variable} nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin
+               VALIDATOR dist_nvcc_has_cxx20)
+endfunction()
+
+# dist_require_nvcc(): sets CMAKE_CUDA_COMPILER.
+function(dist_require_nvcc)
+  dist_find_nvcc(CMAKE_CUDA_COMPILER)
   if(NOT CMAKE_CUDA_COMPILER)
-    message(FATAL_ERROR "nvcc was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
+    message(FATAL_ERROR "nvcc of CUDA 12 or newer was not found. Install NVIDIA's package cuda-toolkit-13-0, or in a Python environment that "
                         "is active: pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 "
                         "nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85; or set CMAKE_CUDA_COMPILER.")
   endif()
@@ -17,7 +39,7 @@ endfunction()
 # A macro, since a language is enabled for the folder that asks.
 macro(dist_enable_cuda)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    dist_find_nvcc()
+    dist_require_nvcc()
   endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     if(EXISTS /proc/driver/nvidia/gpus)

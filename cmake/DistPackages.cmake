@@ -84,18 +84,14 @@ dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERS
            "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
 
 if(DIST_NVCC)
-  include(DistCudaPlaces)
-  find_program(NVCC_PROGRAM nvcc HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit} PATH_SUFFIXES bin)
+  dist_find_nvcc(NVCC_PROGRAM)
   mark_as_advanced(NVCC_PROGRAM)
 endif()
 set(nvcc_found FALSE)
 if(NVCC_PROGRAM)
-  execute_process(COMMAND "${NVCC_PROGRAM}" --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
-  if(nvcc_version MATCHES "release [0-9.]+, V([0-9.]+)")
-    set(nvcc_version ${CMAKE_MATCH_1})
-    if(nvcc_version VERSION_GREATER_EQUAL 12)  # the first with C++20
-      set(nvcc_found TRUE)
-    endif()
+  dist_nvcc_version(nvcc_version "${NVCC_PROGRAM}")
+  if(nvcc_version VERSION_GREATER_EQUAL 12)
+    set(nvcc_found TRUE)
   endif()
 endif()
 dist_found(NVCC nvcc "${nvcc_found}" "${nvcc_version}" "NVIDIA's package cuda-toolkit-13-0"

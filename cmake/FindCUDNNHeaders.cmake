@@ -1,5 +1,6 @@
 # Finds the headers of cuBLAS and cuDNN as CUDNNHeaders::CUDNNHeaders, and sets CUDNNHeaders_FOUND and
-# CUDNNHeaders_VERSION, that of cuDNN. Programs link the libraries; nothing here does.
+# CUDNNHeaders_VERSION, that of cuDNN. Programs link the libraries, which are CUDNNHeaders::cuBLAS and CUDNNHeaders::cuDNN where
+# they are there; nothing here does.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(CUDNNHeaders_CUBLAS_DIR cublas_v2.h HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)
@@ -18,4 +19,8 @@ if(CUDNNHeaders_FOUND AND NOT TARGET CUDNNHeaders::CUDNNHeaders)
   add_library(CUDNNHeaders::CUDNNHeaders INTERFACE IMPORTED)
   set_target_properties(CUDNNHeaders::CUDNNHeaders PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
                                                               "${CUDNNHeaders_CUBLAS_DIR};${CUDNNHeaders_INCLUDE_DIR}")
+endif()
+if(CUDNNHeaders_FOUND)
+  dist_find_cuda_library(CUDNNHeaders::cuBLAS CUDNNHeaders_CUBLAS_LIBRARY libcublas.so.13)
+  dist_find_cuda_library(CUDNNHeaders::cuDNN CUDNNHeaders_LIBRARY libcudnn.so.9 ENV CUDNN_HOME)
 endif()

@@ -1,5 +1,6 @@
 # Finds the header of NCCL, of a toolkit, a system package or PyPI's wheels in the active Python environment, as
-# NCCLHeaders::NCCLHeaders, and sets NCCLHeaders_FOUND and NCCLHeaders_VERSION. Programs link the library; nothing here does.
+# NCCLHeaders::NCCLHeaders, and sets NCCLHeaders_FOUND and NCCLHeaders_VERSION. Programs link the library, which is
+# NCCLHeaders::NCCL where it is there; nothing here does.
 include("${CMAKE_CURRENT_LIST_DIR}/DistCudaPlaces.cmake")
 find_path(NCCLHeaders_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
           PATH_SUFFIXES include)
@@ -15,4 +16,7 @@ find_package_handle_standard_args(NCCLHeaders REQUIRED_VARS NCCLHeaders_INCLUDE_
 if(NCCLHeaders_FOUND AND NOT TARGET NCCLHeaders::NCCLHeaders)
   add_library(NCCLHeaders::NCCLHeaders INTERFACE IMPORTED)
   set_target_properties(NCCLHeaders::NCCLHeaders PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${NCCLHeaders_INCLUDE_DIR}")
+endif()
+if(NCCLHeaders_FOUND)
+  dist_find_cuda_library(NCCLHeaders::NCCL NCCLHeaders_LIBRARY libnccl.so.2 ENV NCCL_HOME)
 endif()

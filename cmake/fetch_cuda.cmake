@@ -1,36 +1,69 @@
-# cmake -DPART=headers|disassembler -DFOLDER=<folder> -P fetch_cuda.cmake
+# cmake -DPART=<part> -DFOLDER=<folder> -P fetch_cuda.cmake
 #
-# Fetches a part of CUDA 13 from PyPI, unless it is there: the headers of the runtime (2.4 MB) into <folder>/include, or
-# cuobjdump and nvdisasm for x86-64 (4.8 MB) into <folder>/bin.
+# Fetches a part of CUDA 13 from PyPI, unless it is there:
+#
+#   part          into <folder>                                                     download   on the disk
+#   headers       include/: the headers of the CUDA runtime                           2.4 MB
+#   disassembler  bin/: cuobjdump and nvdisasm                                        4.8 MB
+#   compiler      nvcc, the headers and libraries of the runtime, and CCCL            105 MB        276 MB
+#   cublas        the headers and libraries of cuBLAS                                 423 MB
+#   cudnn         the headers and libraries of cuDNN                                  366 MB
+#   nccl          the header and library of NCCL                                      197 MB
+#
+# CMAKE_PREFIX_PATH=<folder> lets dist find the last four. All are for Linux on x86-64; the headers are for every system.
+#
+# The files and their hashes are pinned, and CMake, which every build of dist has, does the rest. pip would take the same
+# files, and would need Python, venv and a package index besides, which a bare Debian has not.
+include("${CMAKE_CURRENT_LIST_DIR}/DistWheels.cmake")
 set(files https://files.pythonhosted.org/packages)
-set(linux py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl)  # headers are the same for every system
+set(since_2010 py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.whl)
+set(since_2014 py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl)
+set(runtime
+    ${files}/2e/24/d1558f3b68b1d26e706813b1d10aa1d785e4698c425af8db8edc3dced472/nvidia_cuda_runtime-13.0.96-${since_2014}
+    7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
+    ${files}/05/69/a1ec4d9f0747d85964206feb47bf359f48a2d6af74c0add8abba6efe3dda/nvidia_cuda_crt-13.0.88-${since_2014}
+    2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4)
 if(PART STREQUAL "headers")
-  set(subfolder include)
-  set(sign cuda_runtime_api.h)
-  set(wheels
-      ${files}/2e/24/d1558f3b68b1d26e706813b1d10aa1d785e4698c425af8db8edc3dced472/nvidia_cuda_runtime-13.0.96-${linux}
-      7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
-      ${files}/05/69/a1ec4d9f0747d85964206feb47bf359f48a2d6af74c0add8abba6efe3dda/nvidia_cuda_crt-13.0.88-${linux}
-      2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4)
+  set(sign include/cuda_runtime_api.h)
+  set(wheels ${runtime})
 elseif(PART STREQUAL "disassembler")
-  set(subfolder bin)
-  set(sign nvdisasm)
+  set(sign bin/nvdisasm)
   set(wheels
-      ${files}/64/46/cfeb5d8aa044ff448484f6cdf5c0b829a764071f01114717e787b7298a24/nvidia_cuda_cuobjdump-13.2.78-${linux}
+      ${files}/64/46/cfeb5d8aa044ff448484f6cdf5c0b829a764071f01114717e787b7298a24/nvidia_cuda_cuobjdump-13.2.78-${since_2014}
       394087411405b846bf43aa52ca2ff603bbe18b3b8a1257cda0903e23c17bdbf3
-      ${files}/ae/25/253a0ad679fff2362d5c1ef3ff0afd5cc22fbbac3b9b70480fddacaae2e4/nvidia_cuda_nvdisasm-13.2.78-${linux}
+      ${files}/ae/25/253a0ad679fff2362d5c1ef3ff0afd5cc22fbbac3b9b70480fddacaae2e4/nvidia_cuda_nvdisasm-13.2.78-${since_2014}
       b4ebcd3c5046bf8039ac52675b9dbefd843600969649ecaab0a42b0713a61dae)
+elseif(PART STREQUAL "compiler")
+  set(sign bin/nvcc)
+  set(wheels
+      ${files}/71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/nvidia_cuda_nvcc-13.0.88-${since_2014}
+      56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03
+      ${files}/15/b0/ee41e6d1108d959b5097163e7190c2d0f7857dea75606ce358f0275891b4/nvidia_nvvm-13.0.88-${since_2010}
+      c5f41ffeb6466944a026dfa5317d7d85355c119bbec279205d22f1869d1054e0
+      ${runtime}
+      ${files}/ab/fb/0384bb2129bed6b1b39f8e44471c615ab5ab29b7e55817538a1d390d8f84/nvidia_cuda_cccl-13.0.85-${since_2014}
+      e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649)
+elseif(PART STREQUAL "cublas")
+  set(sign include/cublas_v2.h)
+  set(wheels
+      ${files}/e7/44/423ac00af4dd95a5aeb27207e2c0d9b7118702149bf4704c3ddb55bb7429/nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl
+      ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171)
+elseif(PART STREQUAL "cudnn")
+  set(sign include/cudnn_version.h)
+  set(wheels
+      ${files}/1a/fd/850146fb4f33db76f8815758a539d3ce46fc6579dc2f6f92ee1559e40765/nvidia_cudnn_cu13-9.19.1.2-py3-none-manylinux_2_27_x86_64.whl
+      7609f4bbcde269c4aa8869e12112a1924fb6e032a00842912caafcb4e15d42d6)
+elseif(PART STREQUAL "nccl")
+  set(sign include/nccl.h)
+  set(wheels
+      ${files}/b0/b4/878fefaad5b2bcc6fcf8d474a25e3e3774bc5133e4b58adff4d0bca238bc/nvidia_nccl_cu13-2.28.9-py3-none-manylinux_2_18_x86_64.whl
+      e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42)
 else()
-  message(FATAL_ERROR "PART is '${PART}': use headers or disassembler.")
+  message(FATAL_ERROR "PART is '${PART}': use headers, disassembler, compiler, cublas, cudnn or nccl.")
 endif()
-if(EXISTS "${FOLDER}/${subfolder}/${sign}")
-  return()
+cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
+if(NOT PART STREQUAL "headers" AND NOT processor STREQUAL "x86_64")
+  message(FATAL_ERROR "What is fetched here is for x86-64, and this machine is ${processor}: install NVIDIA's package "
+                      "cuda-toolkit-13-0.")
 endif()
-set(unpacked "${FOLDER}/wheels")
-while(wheels)
-  list(POP_FRONT wheels url hash)
-  file(DOWNLOAD "${url}" "${FOLDER}/wheel.zip" EXPECTED_HASH SHA256=${hash} TIMEOUT 120)
-  file(ARCHIVE_EXTRACT INPUT "${FOLDER}/wheel.zip" DESTINATION "${unpacked}" PATTERNS "*/${subfolder}/*")
-endwhile()
-file(RENAME "${unpacked}/nvidia/cu13/${subfolder}" "${FOLDER}/${subfolder}")
-file(REMOVE_RECURSE "${unpacked}" "${FOLDER}/wheel.zip")
+dist_fetch_wheels("${FOLDER}" "${sign}" ${wheels})
