@@ -11,11 +11,14 @@ unset(dist_cuda_wheels)
 # name without a version, such as libnccl.so.2, and makes an imported target of it where it is there.
 function(dist_find_cuda_library target variable file)
   string(REGEX REPLACE "^lib|[.]so.*" "" name "${file}")
-  find_library(${variable} NAMES ${name} ${file} HINTS ${ARGN} ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
-               PATH_SUFFIXES lib64 lib)
+  find_library(${variable} NAMES ${name} ${file} NAMES_PER_DIR HINTS ${ARGN} ${dist_cuda_places}
+               PATHS ${dist_cuda_toolkit} PATH_SUFFIXES lib64 lib)
   mark_as_advanced(${variable})
   if(${variable} AND NOT TARGET ${target})
     add_library(${target} SHARED IMPORTED)
-    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${variable}}")
+    cmake_path(GET ${variable} PARENT_PATH folder)
+    # Where nvcc links from the same folder, CMake takes it for one of the system's, and tells programs nothing of it.
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${variable}}"
+                                               INTERFACE_LINK_OPTIONS "LINKER:-rpath,${folder}")
   endif()
 endfunction()

@@ -43,6 +43,9 @@ if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
   dist_add_consumer(cuda_language "-DCMAKE_PREFIX_PATH=${stage}" "-DCMAKE_CUDA_COMPILER=${NVCC_PROGRAM}")
   set_tests_properties(consumers.cuda_language PROPERTIES FIXTURES_REQUIRED dist_stage)
 endif()
+dist_add_consumer(wheels "-DMODULES=${PROJECT_SOURCE_DIR}/cmake")
+add_test(NAME gates.wheels COMMAND "${CMAKE_COMMAND}" "-DDIRECTORY=${CMAKE_CURRENT_BINARY_DIR}/wheels"
+                                   -P "${CMAKE_CURRENT_SOURCE_DIR}/gates/wheels_check.cmake")
 dist_add_consumer(fetch_content "-DFETCHCONTENT_SOURCE_DIR_DIST=${PROJECT_SOURCE_DIR}")
 add_test(NAME consumers.pkg_config
          COMMAND "${CMAKE_COMMAND}" "-DSTAGE=${stage}" "-DCXX=${CMAKE_CXX_COMPILER}"

@@ -1,0 +1,94 @@
+# cmake -DDIRECTORY=<folder> -P wheels_check.cmake
+#
+# What cmake/DistWheels.cmake makes of wheels: of those that are whole, and of those that are not. It makes the wheels and
+# reads them as files, so that no network is needed. With FOLDER and WHEELS it is the program that fetches.
+if(DEFINED FOLDER)
+  include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/DistWheels.cmake")
+  dist_fetch_wheels("${FOLDER}" include/tool.h ${WHEELS})
+  return()
+endif()
+
+# make_wheel(<name> <file> <size in its list>): with a file of 10 bytes below nvidia/tool, and its address and hash in
+# <name>.
+function(make_wheel name file size)
+  set(folder "${DIRECTORY}/${name}")
+  file(WRITE "${folder}/nvidia/tool/${file}" "123456789\n")
+  set(list "${name}-1.0.dist-info/RECORD")
+  file(WRITE "${folder}/${list}" "nvidia/tool/${file},sha256=0,${size}\n${list},,\n")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E tar cf "${DIRECTORY}/${name}.whl" --format=zip nvidia "${name}-1.0.dist-info"
+                  WORKING_DIRECTORY "${folder}" COMMAND_ERROR_IS_FATAL ANY)
+  file(SHA256 "${DIRECTORY}/${name}.whl" hash)
+  set(${name} "file://${DIRECTORY}/${name}.whl" ${hash} PARENT_SCOPE)
+endfunction()
+
+# fetch(<wheel>...): sets `status`, and `said` to the message on one line.
+set(made "${DIRECTORY}/made")
+function(fetch)
+  execute_process(COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${made}" "-DWHEELS=${ARGN}" -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+                  RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  string(REGEX REPLACE "[ \n]+" " " said "${said}")
+  set(status "${status}" PARENT_SCOPE)
+  set(said "${said}" PARENT_SCOPE)
+endfunction()
+
+function(expect_whole what)
+  file(GLOB_RECURSE files RELATIVE "${made}" "${made}/*")
+  if(NOT status EQUAL 0 OR NOT files STREQUAL "bin/tool;include/tool.h" OR EXISTS "${made}.part")
+    message(FATAL_ERROR "${what}: status ${status}, files ${files}: ${said}")
+  endif()
+  file(SIZE "${made}/bin/tool" size)
+  if(NOT size EQUAL 10)
+    message(FATAL_ERROR "${what}: bin/tool has ${size} bytes")
+  endif()
+endfunction()
+
+function(expect_failure what sentence)
+  if(status EQUAL 0 OR EXISTS "${made}" OR NOT said MATCHES "${sentence}")
+    message(FATAL_ERROR "${what}: status ${status}, and it said: ${said}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${DIRECTORY}")
+make_wheel(program bin/tool 10)
+make_wheel(header include/tool.h 10)
+make_wheel(cut bin/tool 11)
+list(GET program 0 program_file)
+set(other ${program_file} 0000000000000000000000000000000000000000000000000000000000000000)
+set(missing "file://${DIRECTORY}/missing.whl" 0)
+
+fetch(${program} ${header})
+expect_whole("two wheels")
+fetch(${missing})
+expect_whole("a folder that is there")
+file(REMOVE_RECURSE "${made}")
+
+fetch(${header} ${other})
+expect_failure("another hash" "program.whl is not the file that was expected, its SHA-256 is .* instead of 0000")
+fetch(${header} ${program})
+expect_whole("the right hash after another one")
+file(REMOVE_RECURSE "${made}")
+
+fetch(${program} ${missing})
+expect_failure("no such file" "missing.whl could not be downloaded: ")
+file(RENAME "${DIRECTORY}/program.whl" "${DIRECTORY}/away.whl")
+fetch(${program} ${header})
+expect_whole("what an earlier run had downloaded")
+file(REMOVE_RECURSE "${made}")
+file(RENAME "${DIRECTORY}/away.whl" "${DIRECTORY}/program.whl")
+
+fetch(${header} ${cut})
+expect_failure("a file that is too short" "cut.whl could not be unpacked whole into")
+file(REMOVE_RECURSE "${made}.part")
+
+# A run that was interrupted leaves half of a download, and half of what it unpacked.
+file(WRITE "${made}.part/program.whl" "PK")
+file(WRITE "${made}.part/unpacked/nvidia/tool/bin/tool" "1234")
+file(WRITE "${made}.part/unpacked/nvidia/tool/include/stray.h" "")
+fetch(${program} ${header})
+expect_whole("after an interruption")
+
+file(REMOVE "${made}/include/tool.h")
+fetch(${program} ${header})
+if(status EQUAL 0 OR NOT said MATCHES "has no include/tool.h. Remove it" OR NOT EXISTS "${made}/bin/tool")
+  message(FATAL_ERROR "another folder of that name: status ${status}, and it said: ${said}")
+endif()
