@@ -1,7 +1,8 @@
 /// Checks for our own mistakes, not the user's: they state what the code around them relies on, and stop the program
 /// with the place and the condition when it does not hold.
 ///
-/// DIST_CONTRACT_LEVEL chooses the cost: 0 none, 1 (default) checks outside inner loops, 2 also index checks in them.
+/// DIST_CONTRACT_LEVEL chooses the cost: 0 none, 1 (default) checks outside inner loops, 2 also index checks in them, and
+/// the arguments of kernels.
 #pragma once
 
 #include <dist/core/config.hpp>

@@ -25,6 +25,7 @@ struct Options {
   std::uint64_t seed = 1;                     // of Schedule::random
   std::size_t memory = std::size_t{1} << 30;  // of each GPU, in bytes
   bool peer_access = true;                    // whether GPUs can be given access to each other's memory
+  bool pageable_access = false;               // whether GPUs reach all of the host's memory
   /// Every CUDA thread is one to the thread sanitizer, which then sees races within a kernel. Else an operation is one.
   bool separate_threads = false;
   int patience_ms = 1000;  // after so long a wait in which nothing could run is a deadlock

@@ -27,6 +27,8 @@ int attribute_of(cudaDeviceAttr attribute) {
       return 1024;
     case cudaDevAttrWarpSize:
       return 32;
+    case cudaDevAttrPageableMemoryAccess:
+      return options().pageable_access ? 1 : 0;
     default:
       return 0;
   }

@@ -16,6 +16,7 @@
 #include "counts.hpp"
 #include "device_memory.hpp"
 #include "handles.hpp"
+#include "machine.hpp"
 #include "pinned_memory.hpp"
 
 namespace fake_cuda {
@@ -57,7 +58,8 @@ std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, con
     const Allocation* const allocation = allocation_at(address);
     if (allocation != nullptr && allocation->freed) refuse(where + "the address of " + place_of(address));
     if (allocation == nullptr && !is_pinned_address(address)) {
-      if (is_mapped(words[i])) refuse(where + "an address of the host's memory, which no GPU reaches");
+      if (!options().pageable_access && is_mapped(words[i]))
+        refuse(where + "an address of the host's memory, which no GPU reaches");
       continue;  // a number like any other
     }
     if (allocation == nullptr && !is_mapped_for(device, address))

@@ -13,13 +13,15 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/kernel_arguments.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/shared.cuh>
 #include <dist/device/cuda/stream.hpp>
 
 namespace dist::cuda {
 
-/// Puts a kernel on `stream`, which is of the GPU that the calling thread has selected.
+/// Puts a kernel on `stream`, which is of the GPU that the calling thread has selected. At DIST_CONTRACT_LEVEL 2, throws
+/// HostPointer where an argument holds an address that this GPU does not reach.
 template <class... Expected, class... Given>
 void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected...), Given&&... arguments) {
   static_assert(
@@ -31,6 +33,10 @@ void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected
   config.blockDim = threads;
   config.stream = stream.get();
   constexpr const WorkName& work = kernel_work<Expected...>;
+  if constexpr (DIST_CONTRACT_LEVEL >= 2) {
+    std::size_t number = 0;
+    (require_no_host_pointers<std::decay_t<Expected>>(stream.device(), work, ++number, arguments), ...);
+  }
   const cudaError_t answer = cudaLaunchKernelEx(&config, kernel, std::forward<Given>(arguments)...);
   if (answer != cudaSuccess) [[unlikely]]
     cuda::check(answer, text("cudaLaunchKernelEx of a kernel ", work.parameters), stream.device());

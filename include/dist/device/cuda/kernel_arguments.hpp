@@ -1,0 +1,105 @@
+/// What kernels are given is looked through for addresses that their GPU does not reach.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/last_work.hpp>
+
+namespace dist {
+
+/// A kernel was given an address of the host's memory, which its GPU does not reach. Without the check, the process would
+/// lose its GPUs when the kernel uses it.
+class HostPointer : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace cuda {
+namespace detail {
+
+/// The part of the process's memory that holds `address`, such as "[heap]"; empty where nothing is there that a program
+/// writes to. Functions and constants are no memory for kernels to use, and the files of a driver are its own matter.
+[[nodiscard]] inline std::string host_memory_at(std::uintptr_t address) {
+  std::string place;
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return place;
+  char line[512];
+  while (place.empty() && std::fgets(line, sizeof line, maps) != nullptr) {
+    unsigned long first = 0, end = 0;
+    char allowed[5] = "";
+    int name_at = 0;
+    if (std::sscanf(line, "%lx-%lx %4s %*s %*s %*s %n", &first, &end, allowed, &name_at) < 3) continue;
+    if (address < first || address >= end) continue;
+    std::string_view name = name_at > 0 ? line + name_at : "";
+    if (name.ends_with('\n')) name.remove_suffix(1);
+    const bool is_of_a_driver = name.starts_with("/dev/") && !name.starts_with("/dev/shm/");
+    if (allowed[1] == 'w' && !is_of_a_driver) place = name.empty() ? "memory without a name" : name;
+    break;
+  }
+  std::fclose(maps);
+  return place;
+}
+
+/// Throws HostPointer if `word`, in byte `offset` of an argument, is an address that `device` does not reach.
+inline void require_reached(int device, const WorkName& kernel, std::size_t number, std::size_t offset,
+                            std::uintptr_t word) {
+  // The first pages, and numbers of 32 bits with them, are nobody's memory; the last are the kernel's.
+  if (word < (std::uintptr_t{1} << 32) || word >= (std::uintptr_t{1} << 47)) return;
+  cudaPointerAttributes attributes{};
+  const cudaError_t answer = cudaPointerGetAttributes(&attributes, reinterpret_cast<const void*>(word));
+  forget(answer);
+  if (answer != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered) return;
+  const std::string place = host_memory_at(word);
+  if (place.empty()) return;
+  int reaches_all = 0;
+  forget(cudaDeviceGetAttribute(&reaches_all, cudaDevAttrPageableMemoryAccess, device));
+  if (reaches_all != 0) return;
+  throw HostPointer(
+      text("A ", kernel.kind, kernel.parameters, " for GPU ", device, " has an address of the host's memory in byte ",
+           offset, " of argument ", number),
+      text("it is in ", place, ", which GPU ", device, " does not reach and cudaHostRegister did not pin"),
+      "Give the kernel data() of a span of the device, such as component(replica), or values instead of "
+      "references and pointers, and set members that it does not use to null");
+}
+
+}  // namespace detail
+
+/// Throws HostPointer if a word of a kernel's argument, the one with this number from 1, is an address of the host's
+/// memory that `device` does not reach. A GPU that reaches all of the host's memory is given what it likes. Padding, which
+/// holds anything, is not looked at. A compiler that cannot clear it looks only at types without any, and without
+/// floating-point numbers.
+template <class T>
+void require_no_host_pointers(int device, const WorkName& kernel, std::size_t number, T argument) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+#define DIST_CLEAR_PADDING(value) __builtin_clear_padding(&value)
+#endif
+#endif
+#ifdef DIST_CLEAR_PADDING
+  constexpr bool is_seen = sizeof(T) >= sizeof(std::uintptr_t);
+  if constexpr (is_seen) DIST_CLEAR_PADDING(argument);
+#undef DIST_CLEAR_PADDING
+#else
+  constexpr bool is_seen = sizeof(T) >= sizeof(std::uintptr_t) && std::has_unique_object_representations_v<T>;
+#endif
+  if constexpr (is_seen) {
+    for (std::size_t offset = 0; offset + sizeof(std::uintptr_t) <= sizeof argument; offset += sizeof(std::uintptr_t)) {
+      std::uintptr_t word = 0;
+      std::memcpy(&word, reinterpret_cast<const std::byte*>(&argument) + offset, sizeof word);
+      detail::require_reached(device, kernel, number, offset, word);
+    }
+  }
+}
+
+}  // namespace cuda
+}  // namespace dist
