@@ -15,7 +15,7 @@ function(dist_find_cuda_library target variable file)
                PATHS ${dist_cuda_toolkit} PATH_SUFFIXES lib64 lib)
   mark_as_advanced(${variable})
   if(${variable} AND NOT TARGET ${target})
-    add_library(${target} SHARED IMPORTED)
+    add_library(${target} SHARED IMPORTED GLOBAL)
     cmake_path(GET ${variable} PARENT_PATH folder)
     # Where nvcc links from the same folder, CMake takes it for one of the system's, and tells programs nothing of it.
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${variable}}"

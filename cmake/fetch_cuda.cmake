@@ -5,10 +5,10 @@
 #   part          into <folder>                                                     download   on the disk
 #   headers       include/: the headers of the CUDA runtime                           2.4 MB
 #   disassembler  bin/: cuobjdump and nvdisasm                                        4.8 MB
-#   compiler      nvcc, the headers and libraries of the runtime, and CCCL            105 MB        276 MB
-#   cublas        the headers and libraries of cuBLAS                                 423 MB
-#   cudnn         the headers and libraries of cuDNN                                  366 MB
-#   nccl          the header and library of NCCL                                      197 MB
+#   compiler      nvcc, the headers and libraries of the runtime, and CCCL            105 MB        271 MB
+#   cublas        the headers and libraries of cuBLAS                                 423 MB        570 MB
+#   cudnn         the headers and libraries of cuDNN                                  366 MB        471 MB
+#   nccl          the header and library of NCCL                                      197 MB        209 MB
 #
 # CMAKE_PREFIX_PATH=<folder> lets dist find the last four. All are for Linux on x86-64; the headers are for every system.
 #

@@ -114,7 +114,7 @@ TEST_CASE("a GPU that is hidden, or is none, says which are visible") {
         }).find("this process sees /gpu:0; CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
 }
 
-TEST_CASE("processes of a launcher share the GPUs that they see, by their local ranks") {
+TEST_CASE("processes of a launcher share the GPUs that they see, by their local ranks (spec M17)") {
   fake_cuda::restart(machine_of(4));
   CHECK(Cuda::placement(8) == std::vector<std::size_t>{0, 1, 2, 3});
   {
