@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <thread>
 
 #include <support/fake_nccl/machine.hpp>
 #include <support/stderr_of.hpp>
@@ -114,6 +115,31 @@ TEST_CASE("collectives of a group, in every schedule") {
   }
 }
 
+TEST_CASE("messages of a group arrive in their order, in every schedule") {
+  for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random})
+    for (const int polls : {0, 2}) {
+      const Setting set{polls, schedule};
+      // 1 and 2 go to rank 1, one by one, 10 and 20 to rank 0.
+      REQUIRE(ncclGroupStart() == ncclSuccess);
+      for (int rank = 0; rank < 2; ++rank)
+        for (int i = 0; i < 2; ++i) {
+          float* const mine = set.values[rank];
+          REQUIRE(ncclSend(mine + i, 1, ncclFloat32, 1 - rank, set.comms[rank], set.streams[rank]) == ncclSuccess);
+          REQUIRE(ncclRecv(mine + 2 + i, 1, ncclFloat32, 1 - rank, set.comms[rank], set.streams[rank]) == ncclSuccess);
+        }
+      REQUIRE(ncclGroupEnd() == (polls == 0 ? ncclSuccess : ncclInProgress));
+      for (const ncclComm_t comm : set.comms) Setting::settle(comm);
+      for (int rank = 0; rank < 2; ++rank)
+        for (int i = 0; i < 2; ++i)
+          CHECK(gpu::value(set.values[rank] + 2 + i, set.streams[rank]) == (rank == 0 ? 10 : 1) * (i + 1));
+    }
+  const Setting set;
+  CHECK(ncclSend(set.values[0], 1, ncclFloat32, 2, set.comms[0], set.streams[0]) == ncclInvalidArgument);
+  REQUIRE(ncclRecv(set.values[0], 1, ncclFloat32, 1, set.comms[0], set.streams[0]) == ncclSuccess);
+  for (const ncclComm_t comm : set.comms) REQUIRE(ncclCommAbort(comm) == ncclSuccess);
+  gpu::synchronize(set.streams[0]);
+}
+
 TEST_CASE("what a call in progress puts on a stream comes there when it has been asked often enough") {
   const Setting set{2, fake_cuda::Schedule::eager};
   CHECK(set.sum_of_both() == ncclInProgress);
@@ -166,6 +192,27 @@ TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
         return ncclGroupEnd();
       },
       "ranks 0 and 1 make different calls: ncclAllReduce of 4, ncclAllReduce of 3");
+  const auto exchange = [&](int rank, std::size_t sent, std::size_t received) {
+    static_cast<void>(ncclSend(set.values[rank], sent, ncclFloat32, 1 - rank, set.comms[rank], set.streams[rank]));
+    return ncclRecv(set.values[rank], received, ncclFloat32, 1 - rank, set.comms[rank], set.streams[rank]);
+  };
+  refuses(
+      [&] {
+        static_cast<void>(ncclGroupStart());
+        static_cast<void>(exchange(0, 2, 2));
+        static_cast<void>(exchange(1, 2, 1));
+        return ncclGroupEnd();
+      },
+      "rank 0 sends 2 elements to rank 1, which receives 1");
+  refuses(
+      [&] {  // each sends first, and nobody receives
+        std::thread other{[&] { static_cast<void>(exchange(1, 1, 1)); }};
+        other.join();
+        return exchange(0, 1, 1), cudaStreamSynchronize(set.streams[0]);
+      },
+      "deadlock");
+  refuses([&] { return ncclSend(set.values[0], 1, ncclFloat32, 0, set.comms[0], set.streams[0]); },
+          "of rank 0 and itself");
   refuses([&] { return set.sum(0, 5); }, "sends, 20 bytes, is not in one allocation of GPU 0");
   refuses(
       [&] {

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <dist/core/bfloat16.hpp>
@@ -36,7 +37,9 @@ namespace {
 using fake_cuda::OperationRef;
 using fake_cuda::refuse;
 
-enum class Kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter };
+enum class Kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, send, receive };
+
+bool is_message(Kind kind) { return kind == Kind::send || kind == Kind::receive; }
 
 /// What one rank calls.
 struct Call {
@@ -47,7 +50,7 @@ struct Call {
   std::size_t count;
   ncclDataType_t type;
   ncclRedOp_t op;
-  int root;
+  int root;  // the peer of a message
 
   [[nodiscard]] bool agrees_with(const Call& other) const {
     return kind == other.kind && count == other.count && type == other.type && op == other.op && root == other.root;
@@ -65,11 +68,25 @@ struct Collective {
   bool is_ended = false;  // by an abort
 };
 
+/// What one rank sends to another: each end brings what it calls, the sender also the values.
+struct Message {
+  std::unique_ptr<const Call> ends[2];  // of Kind::send, of Kind::receive
+  bool has_come[2] = {};
+  std::vector<std::byte> values;
+  OperationRef sending;
+};
+/// The messages from one rank to another, of which both ends count their own.
+struct Channel {
+  std::uint64_t next[2] = {};
+  std::map<std::uint64_t, std::shared_ptr<Message>> under_way;
+};
+
 struct Clique {
   int ranks = 0;
   std::vector<ncclComm*> members;                                  // by rank; null where it has not come, or has gone
   std::vector<std::size_t> next;                                   // collective of each rank
   std::map<std::size_t, std::shared_ptr<Collective>> collectives;  // under way, by number
+  std::map<std::pair<int, int>, Channel> channels;                 // from a rank to another
   std::size_t came_here = 0;                                       // to this process
   std::unique_ptr<fake_nccl::SharedClique> shared;                 // with ranks of other processes
   bool is_ended = false;                                           // by an abort
@@ -253,11 +270,13 @@ void reduce(const Collective& together, std::size_t first, std::size_t count, st
 std::size_t sent_bytes(const Call& of, int rank, int ranks) {
   const std::size_t each = of.count * size_of(of.type);
   if (of.kind == Kind::broadcast) return rank == of.root ? each : 0;
+  if (of.kind == Kind::receive) return 0;
   return of.kind == Kind::reduce_scatter ? each * static_cast<std::size_t>(ranks) : each;
 }
 std::size_t received_bytes(const Call& of, int rank, int ranks) {
   const std::size_t each = of.count * size_of(of.type);
   if (of.kind == Kind::reduce) return rank == of.root ? each : 0;
+  if (of.kind == Kind::send) return 0;
   return of.kind == Kind::all_gather ? each * static_cast<std::size_t>(ranks) : each;
 }
 
@@ -281,6 +300,9 @@ std::vector<std::byte> result_of(const Collective& together, int rank) {
     case Kind::all_gather:
       result.clear();
       for (const auto& part : together.brought) result.insert(result.end(), part.begin(), part.end());
+      break;
+    case Kind::send:
+    case Kind::receive:
       break;
   }
   return result;
@@ -453,22 +475,164 @@ void put(const Pending& pending) {
   fake_cuda::put_on(stream, delivery);
 }
 
+[[noreturn]] void refuse_message(int from, int to, std::int64_t sent, std::int64_t received) {
+  refuse("rank " + std::to_string(from) + " sends " + std::to_string(sent) + " elements to rank " + std::to_string(to) +
+         ", which receives " + std::to_string(received) + ", or elements of another type");
+}
+
+/// A message as one end sees it: of Kind::send or Kind::receive.
+struct End {
+  Call call;
+  int from, to;
+  std::uint64_t number;
+  std::shared_ptr<Message> message;  // where both ends are in this process
+
+  [[nodiscard]] bool is_sent() const { return call.kind == Kind::send; }
+  [[nodiscard]] std::size_t bytes() const { return call.count * size_of(call.type); }
+  [[nodiscard]] fake_nccl::SharedCall described() const {
+    return {0, static_cast<std::int64_t>(call.count), call.type, 0, 0};
+  }
+};
+
+/// Messages that one rank sends and receives in one call or group, together. Two operations on its stream: it comes, with what
+/// it sends; and when the others have come for that, and with what it receives, that is written.
+void put_messages(const std::vector<Pending>& calls) {
+  ncclComm& comm = *calls.front().comm;
+  const std::shared_ptr<Clique> clique = comm.clique;
+  const bool is_here = clique->is_here();
+  if (!is_here) static const Progress progress;
+  CUstream_st& stream = stream_of(calls.front());
+  const auto ends = std::make_shared<std::vector<End>>();
+  std::vector<const void*> addresses;
+  for (const Pending& pending : calls) {
+    if (&stream_of(pending) != &stream)
+      refuse(pending.call.name + " of one group on two streams, which the fake has not");
+    const bool is_sent = pending.call.kind == Kind::send;
+    End end{pending.call, is_sent ? comm.rank : pending.call.root, is_sent ? pending.call.root : comm.rank, 0, nullptr};
+    Channel& channel = clique->channels[{end.from, end.to}];
+    end.number = channel.next[is_sent ? 0 : 1]++;
+    if (is_here) {
+      std::shared_ptr<Message>& message = channel.under_way[end.number];
+      if (message == nullptr) message = std::make_shared<Message>();
+      end.message = message;
+      message->ends[is_sent ? 0 : 1] = std::make_unique<const Call>(end.call);
+      if (message->ends[0] != nullptr && message->ends[1] != nullptr) {
+        const Call& sent = *message->ends[0];
+        const Call& received = *message->ends[1];
+        if (sent.count != received.count || sent.type != received.type)
+          refuse_message(end.from, end.to, static_cast<std::int64_t>(sent.count),
+                         static_cast<std::int64_t>(received.count));
+        channel.under_way.erase(end.number);
+      }
+    }
+    addresses.push_back(is_sent ? end.call.send : end.call.receive);
+    ends->push_back(std::move(end));
+  }
+  const std::string name = "messages of rank " + std::to_string(comm.rank);
+
+  OperationRef arrival = fake_cuda::next_operation(stream, name);
+  arrival->addresses = addresses;
+  if (!is_here)
+    arrival->ready = [clique, ends] {
+      return clique->is_ended || std::all_of(ends->begin(), ends->end(), [&](const End& end) {
+               return !end.is_sent() || clique->shared->may_send(static_cast<std::size_t>(end.from),
+                                                                 static_cast<std::size_t>(end.to), end.number);
+             });
+    };
+  arrival->work = std::make_shared<const std::function<void()>>([clique, ends] {
+    for (const End& end : *ends)
+      if (end.is_sent()) fake_cuda::reads(end.call.send, end.bytes());
+    const fake_cuda::UnseenAccesses unseen;
+    if (clique->is_ended) return;
+    for (const End& end : *ends) {
+      const auto from = static_cast<std::size_t>(end.from), to = static_cast<std::size_t>(end.to);
+      const std::span values{static_cast<const std::byte*>(end.call.send), end.is_sent() ? end.bytes() : 0};
+      if (end.message != nullptr) {
+        end.message->has_come[end.is_sent() ? 0 : 1] = true;
+        if (end.is_sent()) end.message->values.assign(values.begin(), values.end());
+      } else if (end.is_sent()) {
+        clique->shared->send(from, to, end.number, end.described(), values);
+      } else {
+        clique->shared->come_for(from, to, end.number);
+      }
+    }
+  });
+  for (const End& end : *ends)
+    if (end.message != nullptr && end.is_sent()) end.message->sending = arrival;
+  fake_cuda::put_on(stream, arrival);
+
+  OperationRef delivery = fake_cuda::next_operation(stream, name);
+  delivery->addresses = addresses;
+  delivery->ready = [clique, ends] {
+    return clique->is_ended || std::all_of(ends->begin(), ends->end(), [&](const End& end) {
+             if (end.message != nullptr) return end.message->has_come[end.is_sent() ? 1 : 0];
+             const auto from = static_cast<std::size_t>(end.from), to = static_cast<std::size_t>(end.to);
+             return end.is_sent() ? clique->shared->has_come_for(from, to, end.number)
+                                  : clique->shared->is_sent(from, to, end.number);
+           });
+  };
+  delivery->work = std::make_shared<const std::function<void()>>([clique, ends] {
+    for (const End& end : *ends) {
+      if (end.is_sent()) continue;
+      if (!clique->is_ended && end.message != nullptr) end.message->sending->end.follow();
+      fake_cuda::writes(end.call.receive, end.bytes());
+    }
+    const fake_cuda::UnseenAccesses unseen;
+    for (const End& end : *ends) {
+      if (end.is_sent() || end.bytes() == 0) continue;
+      if (clique->is_ended) {
+        std::memset(end.call.receive, 0xAB, end.bytes());  // no result
+      } else if (end.message != nullptr) {
+        std::memcpy(end.call.receive, end.message->values.data(), end.bytes());
+      } else {
+        const auto from = static_cast<std::size_t>(end.from), to = static_cast<std::size_t>(end.to);
+        const fake_nccl::SharedCall& sent = clique->shared->call_of_message(from, to, end.number);
+        if (sent != end.described())
+          refuse_message(end.from, end.to, sent.count, static_cast<std::int64_t>(end.call.count));
+        const std::span<const std::byte> values = clique->shared->message(from, to, end.number);
+        std::memcpy(end.call.receive, values.data(), values.size());
+        clique->shared->take_message(from, to, end.number);
+      }
+    }
+  });
+  comm.put.push_back(delivery);
+  fake_cuda::put_on(stream, delivery);
+}
+
+/// Puts calls on streams, in their order; the messages of a rank together.
+void put_all(std::vector<Pending> calls) {
+  while (!calls.empty()) {
+    const Pending first = calls.front();
+    if (!is_message(first.call.kind)) {
+      put(first);
+      calls.erase(calls.begin());
+      continue;
+    }
+    const auto others = std::stable_partition(calls.begin(), calls.end(), [&](const Pending& each) {
+      return is_message(each.call.kind) && each.comm == first.comm;
+    });
+    put_messages({calls.begin(), others});
+    calls.erase(calls.begin(), others);
+  }
+}
+
 /// What was called becomes work on streams, now or when the communicator has been asked often enough.
 ncclResult_t start(std::vector<Pending>& calls) {
   ncclResult_t answer = ncclSuccess;
   for (const Pending& each : calls) each.comm->polls = chosen.polls;
-  for (Pending& each : calls) {
-    if (chosen.polls > 0) {
+  if (chosen.polls > 0) {
+    for (Pending& each : calls) {
       each.comm->waiting.push_back(std::move(each));
       answer = ncclInProgress;
-    } else {
-      put(each);
     }
+    calls.clear();
+  } else {
+    put_all(std::exchange(calls, {}));
   }
-  calls.clear();
   return answer;
 }
 
+/// A collective, or a message.
 ncclResult_t collective(Kind kind, std::string_view name, const void* send, void* receive, std::size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root, ncclComm* comm, cudaStream_t stream) {
   return call(name, [&]() -> ncclResult_t {
@@ -476,6 +640,8 @@ ncclResult_t collective(Kind kind, std::string_view name, const void* send, void
     if (of.error != ncclSuccess) return of.error;
     if (of.is_finalizing) refuse(std::string(name) + " of a communicator that is finalized");
     if (root < 0 || root >= of.clique->ranks) return ncclInvalidArgument;
+    if (is_message(kind) && root == of.rank)
+      refuse(std::string(name) + " of rank " + std::to_string(root) + " and itself, which the fake NCCL does not have");
     if (op == ncclAvg) refuse(std::string(name) + " by ncclAvg, which divides what it adds");
     const Call made{kind, std::string(name), send, receive, count, type, op, root};
     require_buffers(made, of);
@@ -663,7 +829,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
         return ncclSuccess;
       }
       if (of.polls > 0 && --of.polls > 0) return ncclInProgress;
-      for (const Pending& each : std::exchange(of.waiting, {})) put(each);
+      put_all(std::exchange(of.waiting, {}));
       if (of.is_finalizing && !of.is_finalized) {
         for (const OperationRef& each : of.put)
           if (!fake_cuda::poll(each)) return ncclInProgress;
@@ -720,6 +886,14 @@ ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDa
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   return collective(Kind::all_gather, "ncclAllGather", send, receive, count, type, ncclSum, 0, comm, stream);
+}
+ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return collective(Kind::send, "ncclSend", send, nullptr, count, type, ncclSum, peer, comm, stream);
+}
+ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return collective(Kind::receive, "ncclRecv", nullptr, receive, count, type, ncclSum, peer, comm, stream);
 }
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {

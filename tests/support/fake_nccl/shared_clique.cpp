@@ -107,11 +107,47 @@ std::span<const std::byte> SharedClique::brought_by(std::size_t rank, std::uint6
 }
 void SharedClique::take(std::size_t rank, std::uint64_t number) { header_->of[rank].taken.store(number + 1); }
 
+void SharedClique::come_for(std::size_t from, std::size_t to, std::uint64_t number) {
+  header_->between[from][to].come_for.store(number + 1);
+}
+bool SharedClique::has_come_for(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return header_->between[from][to].come_for.load() > number;
+}
+bool SharedClique::may_send(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return header_->between[from][to].taken.load() + most_messages > number;
+}
+void SharedClique::send(std::size_t from, std::size_t to, std::uint64_t number, const SharedCall& call,
+                        std::span<const std::byte> given) {
+  if (given.size() > most_message_bytes)
+    fake_cuda::refuse("the fake NCCL takes messages of " + std::to_string(most_message_bytes) +
+                      " bytes between processes, not " + std::to_string(given.size()));
+  Channel& channel = header_->between[from][to];
+  channel.last[number % most_messages] = {call, given.size()};
+  if (!given.empty()) std::memcpy(values(from, to, number), given.data(), given.size());
+  channel.sent.store(number + 1);
+}
+bool SharedClique::is_sent(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return header_->between[from][to].sent.load() > number;
+}
+const SharedCall& SharedClique::call_of_message(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return header_->between[from][to].last[number % most_messages].call;
+}
+std::span<const std::byte> SharedClique::message(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return {values(from, to, number), header_->between[from][to].last[number % most_messages].bytes};
+}
+void SharedClique::take_message(std::size_t from, std::size_t to, std::uint64_t number) {
+  header_->between[from][to].taken.store(number + 1);
+}
+
 void SharedClique::abort() { header_->is_aborted.store(1); }
 bool SharedClique::is_aborted() const { return header_->is_aborted.load() != 0; }
 
 std::byte* SharedClique::values(std::size_t rank, std::uint64_t number) const {
   return reinterpret_cast<std::byte*>(header_ + 1) + (2 * rank + number % 2) * most_bytes;
+}
+std::byte* SharedClique::values(std::size_t from, std::size_t to, std::uint64_t number) const {
+  return values(most_ranks, 0) +
+         ((from * most_ranks + to) * most_messages + number % most_messages) * most_message_bytes;
 }
 
 }  // namespace fake_nccl

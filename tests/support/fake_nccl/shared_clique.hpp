@@ -18,13 +18,16 @@ struct SharedCall {
   friend bool operator==(const SharedCall&, const SharedCall&) = default;
 };
 
-/// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives. It has no name
+/// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives, and the last
+/// messages for each other. It has no name
 /// that could stay behind, and no locks that a killed process could hold: each rank writes to its own part, which others
 /// read once its counter says so.
 class SharedClique {
  public:
   static constexpr std::size_t most_ranks = 16;
   static constexpr std::size_t most_bytes = std::size_t{8} << 20;  // that a rank brings
+  static constexpr std::size_t most_messages = 4;                  // from one rank to another that were not taken
+  static constexpr std::size_t most_message_bytes = std::size_t{512} << 10;
 
   SharedClique();
   /// That of the process that made `id`.
@@ -53,6 +56,18 @@ class SharedClique {
   /// The rank needs nothing more of collective `number`.
   void take(std::size_t rank, std::uint64_t number);
 
+  /// Message `number` from one rank to another. Its receiver says that it has come for it; its sender may leave it there
+  /// when there is room, and the receiver takes it.
+  void come_for(std::size_t from, std::size_t to, std::uint64_t number);
+  [[nodiscard]] bool has_come_for(std::size_t from, std::size_t to, std::uint64_t number) const;
+  [[nodiscard]] bool may_send(std::size_t from, std::size_t to, std::uint64_t number) const;
+  void send(std::size_t from, std::size_t to, std::uint64_t number, const SharedCall& call,
+            std::span<const std::byte> values);
+  [[nodiscard]] bool is_sent(std::size_t from, std::size_t to, std::uint64_t number) const;
+  [[nodiscard]] const SharedCall& call_of_message(std::size_t from, std::size_t to, std::uint64_t number) const;
+  [[nodiscard]] std::span<const std::byte> message(std::size_t from, std::size_t to, std::uint64_t number) const;
+  void take_message(std::size_t from, std::size_t to, std::uint64_t number);
+
   void abort();
   [[nodiscard]] bool is_aborted() const;
 
@@ -67,15 +82,24 @@ class SharedClique {
     std::atomic<std::uint64_t> taken;
     Brought last[2];
   };
+  struct alignas(64) Channel {
+    std::atomic<std::uint64_t> come_for;
+    std::atomic<std::uint64_t> sent;
+    std::atomic<std::uint64_t> taken;
+    Brought last[most_messages];
+  };
   struct Header {
     std::atomic<std::uint64_t> ranks;
     std::atomic<std::uint64_t> is_aborted;
     Rank of[most_ranks];
+    Channel between[most_ranks][most_ranks];
   };
-  static constexpr std::size_t bytes = sizeof(Header) + 2 * most_ranks * most_bytes;
+  static constexpr std::size_t bytes =
+      sizeof(Header) + 2 * most_ranks * most_bytes + most_ranks * most_ranks * most_messages * most_message_bytes;
 
   void map();
   [[nodiscard]] std::byte* values(std::size_t rank, std::uint64_t number) const;
+  [[nodiscard]] std::byte* values(std::size_t from, std::size_t to, std::uint64_t number) const;
 
   int file_ = -1;
   Header* header_ = nullptr;
