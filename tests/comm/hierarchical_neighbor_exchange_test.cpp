@@ -60,6 +60,9 @@ TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, On<Workers, 1>, On<Workers, 2
                                On<Workers, 1, Nodes::one, false>, On<Workers, 2, Nodes::one, false>,
                                On<dist::MultiWorker<dist::MpiAllReduce>, 2, Nodes::one, false>);
 
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, On<Workers, 2>, On<Workers, 2, Nodes::halves>,
+                               On<Workers, 1, Nodes::dealt>, On<Workers, 2, Nodes::one, false>);
+
 TEST_CASE("a worker that fails is told of by its neighbours, which do not wait for the deadline") {
   for (const Nodes where : {Nodes::one, Nodes::dealt}) {
     nodes = where;

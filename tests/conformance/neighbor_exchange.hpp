@@ -1,5 +1,7 @@
-// How the replicas of every strategy exchange with their neighbours. A strategy joins with one line:
+// How the replicas of every strategy exchange with their neighbours. A strategy joins with two lines, for memory of the host
+// and for its own, in which a replica's queue reads and writes, on any device:
 //   TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<TheStrategy, 2>);
+//   TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<TheStrategy, 2>);
 #pragma once
 
 #include <array>
@@ -8,19 +10,25 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <dist/context/neighbor_exchange.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/shape.hpp>
 
 #include <doctest/doctest.h>
+#include <support/on_host.hpp>
 
 namespace conformance {
 
 namespace neighbors {
 
 /// Element `i` of what replica `from` has for replica `to`: whole numbers, different for all.
-inline double value(std::size_t from, std::size_t to, std::size_t i) {
+DIST_HD inline double value(std::size_t from, std::size_t to, std::size_t i) {
   return static_cast<double>((from * 64 + to) * 1'000'000 + i);
 }
 inline std::vector<double> values(std::size_t from, std::size_t to, std::size_t count) {
@@ -34,6 +42,40 @@ inline std::size_t count_between(std::size_t from, std::size_t to) {
   const std::size_t kind = (5 * from + 3 * to) % 7;
   return kind < 3 ? 0 : kind == 3 ? 1 : kind == 6 ? 40'000 + from : 100 * kind + to;
 }
+
+/// Writes `value(from, to, i)`.
+struct Write {
+  double* field;
+  std::size_t from, to;
+  DIST_HD void operator()(std::size_t i) const { field[i] = value(from, to, i); }
+};
+/// A step of an automaton on a ring: whole numbers below 1000, which depend on those of both neighbours.
+struct Step {
+  const double* now;
+  double* next;
+  DIST_HD void operator()(std::size_t i) const {
+    const auto sum = static_cast<std::size_t>(3 * now[i - 1] + 5 * now[i] + 7 * now[i + 1] + 1);
+    next[i] = static_cast<double>(sum % 1000);
+  }
+};
+/// The cells of such a ring after so many steps, all of them begun with their number.
+inline std::vector<double> ring_after(std::size_t cells, std::size_t steps) {
+  std::vector<double> now(cells), next(cells);
+  for (std::size_t i = 0; i < cells; ++i) now[i] = static_cast<double>(i);
+  for (std::size_t step = 0; step < steps; ++step) {
+    for (std::size_t i = 0; i < cells; ++i) {
+      const double around[3]{now[(i + cells - 1) % cells], now[i], now[(i + 1) % cells]};
+      Step{around, next.data() + i - 1}(1);
+    }
+    now.swap(next);
+  }
+  return now;
+}
+struct Number {
+  double* cells;
+  std::size_t first;
+  DIST_HD void operator()(std::size_t i) const { cells[i] = static_cast<double>(first + i); }
+};
 
 /// The type and the text of the error of an exchange; each replica goes on after it.
 template <class Exchange>
@@ -201,21 +243,6 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     strategy.run([](auto& replica) { replica.neighbor_exchange({}, {}); });
   }
 
-  SUBCASE("what lies in the strategy's memory is exchanged in place") {
-    const auto field = strategy.template buffer<double>({1002});
-    neighbors::require_right(strategy, [&](auto& replica) {
-      const std::size_t id = replica.replica_id().index();
-      const std::size_t next = (id + 1) % size;
-      const std::size_t last = (id + size - 1) % size;
-      const std::span<double> mine{field.component(replica)};
-      for (std::size_t i = 0; i < 501; ++i) mine[i] = value(id, next, i);
-      replica.neighbor_exchange({{next, mine.first(501)}}, {{last, mine.last(501)}});
-      std::size_t wrong = 0;
-      for (std::size_t i = 0; i < 501; ++i) wrong += mine[501 + i] != value(last, id, i);
-      return wrong;
-    });
-  }
-
   SUBCASE("both ends of a message that differ are named on all replicas, which go on together") {
     const std::size_t last = size - 1;
     // The last replica sends three elements to the first one, which expects four.
@@ -303,5 +330,178 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in any graph", MakeStrat
     });
     for (const std::string& text : strategy.local_results(said))
       CHECK(text.find(dist::text("replica ", size, " of ", size)) != std::string::npos);
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("neighbours exchange what lies in the strategy's memory", MakeStrategy,
+                          neighbor_exchanges_in_place) {
+  namespace neighbors = conformance::neighbors;
+  using neighbors::value;
+  using neighbors::values;
+  const auto owner = MakeStrategy::make();
+  auto& strategy = *owner;
+  using Strategy = std::remove_cvref_t<decltype(strategy)>;
+  constexpr bool on_devices = !Strategy::Device::Place::host_accessible;
+  const std::size_t size = strategy.num_replicas_in_sync();
+  CAPTURE(size);
+
+  SUBCASE("the halo of a ring, step by step, between work on it for which the host does not wait") {
+    constexpr std::size_t cells = 37, steps = 12;
+    const auto even = strategy.template buffer<double>({cells + 2});
+    const auto odd = strategy.template buffer<double>({cells + 2});
+    const std::vector<double> expected = neighbors::ring_after(cells * size, steps);
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t left = (id + size - 1) % size;
+      const std::size_t right = (id + 1) % size;
+      auto now = even.component(replica);
+      auto next = odd.component(replica);
+      replica.for_each(cells, neighbors::Number{now.data() + 1, id * cells});
+      for (std::size_t step = 0; step < steps; ++step) {
+        replica.neighbor_exchange({{left, now.subspan(1, 1)}, {right, now.subspan(cells, 1)}},
+                                  {{right, now.subspan(cells + 1, 1)}, {left, now.subspan(0, 1)}});
+        replica.for_each(dist::IndexRange{1, cells + 1}, neighbors::Step{now.data(), next.data()});
+        std::swap(now, next);
+      }
+      const auto seen = support::on_host(replica.queue(), now);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < cells; ++i) wrong += seen[i + 1] != expected[id * cells + i];
+      return wrong;
+    });
+  }
+
+  SUBCASE("an irregular graph with large and small messages, and with messages of a replica for itself") {
+    const std::size_t most = size * 40'100;  // of what a replica sends or receives
+    const auto sent = strategy.template buffer<double>({most});
+    const auto received = strategy.template buffer<double>({most});
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      std::vector<std::size_t> out{0}, in{0};
+      for (std::size_t peer = 0; peer < size; ++peer) {
+        out.push_back(out.back() + neighbors::count_between(id, peer));
+        in.push_back(in.back() + neighbors::count_between(peer, id));
+      }
+      const auto from = sent.component(replica);
+      const auto to = received.component(replica);
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      for (std::size_t peer = 0; peer < size; ++peer) {
+        replica.for_each(out[peer + 1] - out[peer], neighbors::Write{from.data() + out[peer], id, peer});
+        sends.emplace_back(peer, from.subspan(out[peer], out[peer + 1] - out[peer]));  // without elements, sometimes
+        receives.emplace_back(peer, to.subspan(in[peer], in[peer + 1] - in[peer]));
+      }
+      replica.neighbor_exchange(sends, receives);
+      const auto seen = support::on_host(replica.queue(), to);
+      std::size_t wrong = 0;
+      for (std::size_t peer = 0; peer < size; ++peer)
+        for (std::size_t i = in[peer]; i < in[peer + 1]; ++i) wrong += seen[i] != value(peer, id, i - in[peer]);
+      return wrong;
+    });
+  }
+
+  SUBCASE("messages of the host's memory and of the strategy's go in one call, each in its order") {
+    const auto field = strategy.template buffer<double>({60});
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const std::size_t next = (id + 1) % size;
+      const std::size_t last = (id + size - 1) % size;
+      const auto mine = field.component(replica);
+      replica.for_each(30, neighbors::Write{mine.data(), id, next});
+      const std::vector<float> out{1, 2, static_cast<float>(id)};
+      std::vector<float> in(3);
+      replica.neighbor_exchange({{next, mine.first(10)}, {next, out}, {next, mine.subspan(10, 20)}},
+                                {{last, mine.subspan(30, 10)}, {last, in}, {last, mine.subspan(40, 20)}});
+      std::size_t wrong = in != std::vector<float>{1, 2, static_cast<float>(last)};
+      const auto seen = support::on_host(replica.queue(), mine);
+      for (std::size_t i = 0; i < 30; ++i) wrong += seen[30 + i] != value(last, id, i);
+      return wrong;
+    });
+  }
+
+  SUBCASE("some replicas only have messages in the strategy's memory") {
+    const auto field = strategy.template buffer<double>({2});
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const auto mine = field.component(replica);
+      replica.for_each(1, neighbors::Write{mine.data(), id, 7});
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id == size - 1) sends.emplace_back(0, mine.first(1));
+      if (id == 0) receives.emplace_back(size - 1, mine.subspan(1, 1));
+      replica.neighbor_exchange(sends, receives);
+      replica.for_each(1, neighbors::Write{mine.data(), id, 8});  // not before it was copied
+      const auto seen = support::on_host(replica.queue(), mine);
+      return std::size_t{seen[1] != (id == 0 ? value(size - 1, 7, 0) : 0.0)};
+    });
+  }
+
+  SUBCASE("both ends of a message that differ are named on all replicas, nothing is copied on devices, and all go on") {
+    const std::size_t last = size - 1;
+    const auto field = strategy.template buffer<double>({10});
+    const auto numbers = strategy.template buffer<std::int64_t>({3});
+    const auto clear = [&](auto& replica) { replica.queue().fill(field.component(replica), 0.0); };
+    // The first replica also receives a message that fits.
+    const auto exchange = [&](auto& replica, const auto& out, const auto& in) {
+      const std::size_t id = replica.replica_id().index();
+      const auto mine = field.component(replica);
+      clear(replica);
+      replica.for_each(2, neighbors::Write{mine.data(), id + 1, 0});
+      std::vector<dist::SendTo> sends;
+      std::vector<dist::ReceiveFrom> receives;
+      if (id == last) {
+        sends.emplace_back(0, mine.first(2));
+        sends.emplace_back(0, out);
+      }
+      if (id == 0) {
+        receives.emplace_back(last, mine.subspan(8, 2));
+        receives.emplace_back(last, in);
+      }
+      replica.neighbor_exchange(sends, receives);
+    };
+    const auto require_untouched = [&] {
+      if constexpr (on_devices)
+        neighbors::require_right(strategy, [&](auto& replica) {
+          const auto seen = support::component_on_host(field, replica);
+          return std::size_t{seen[8] != 0.0} + std::size_t{seen[9] != 0.0};
+        });
+    };
+    const std::string from_last = dist::text("message 1 from replica ", last, " to replica 0");
+    const std::string place = on_devices ? " on a device" : "";
+    neighbors::require_error(strategy, "ShapeMismatch",
+                             {from_last, "3 elements of 8 bytes" + place, "4 elements of 8 bytes" + place},
+                             [&](auto& replica) {
+                               const auto mine = field.component(replica);
+                               exchange(replica, mine.subspan(2, 3), mine.subspan(4, 4));
+                             });
+    require_untouched();
+    neighbors::require_error(
+        strategy, "ShapeMismatch", {from_last, "3 elements of 8 bytes" + place + ", of another type"},
+        [&](auto& replica) { exchange(replica, numbers.component(replica), field.component(replica).subspan(4, 3)); });
+    require_untouched();
+    if constexpr (on_devices) {
+      neighbors::require_error(strategy, "ShapeMismatch",
+                               {from_last,
+                                "3 elements of 8 bytes on a device, and where it is received there are 3 "
+                                "elements of 8 bytes)"},
+                               [&](auto& replica) {
+                                 std::vector<double> of_host(3);
+                                 exchange(replica, field.component(replica).subspan(2, 3), std::span{of_host});
+                               });
+      require_untouched();
+    }
+    neighbors::require_error(strategy, "CollectiveMismatch",
+                             {dist::text("message 0 from replica 0 to replica ", last), "does not send"},
+                             [&](auto& replica) {
+                               std::vector<dist::ReceiveFrom> receives;
+                               if (replica.replica_id().index() == last)
+                                 receives.emplace_back(0, field.component(replica).first(1));
+                               replica.neighbor_exchange({}, receives);
+                             });
+    neighbors::require_right(strategy, [&](auto& replica) {
+      const auto mine = field.component(replica);
+      exchange(replica, mine.subspan(2, 3), mine.subspan(5, 3));
+      const auto seen = support::on_host(replica.queue(), mine);
+      return std::size_t{replica.replica_id().index() == 0 && seen[9] != value(last + 1, 0, 1)};
+    });
   }
 }

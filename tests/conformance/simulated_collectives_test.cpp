@@ -14,4 +14,5 @@ using Workers = conformance::SimulatedStrategy;
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 1>, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 1>, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(subgroups, Make<Workers, 1>, Make<Workers, 2>);

@@ -20,6 +20,7 @@
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/cross_device_ops.hpp>
 #include <conformance/make_strategy.hpp>
+#include <conformance/neighbor_exchange.hpp>
 #include <conformance/optimizer.hpp>
 #include <conformance/strategy.hpp>
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
@@ -100,6 +101,8 @@ void add_ones(Workers& strategy) {
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 1>, Make<Workers, 2>);
 
 TEST_CASE("each worker has GPUs of its own, and a context on no other") {
   const std::size_t share = gpus / ranks();

@@ -115,6 +115,19 @@ concept OrdersQueues = requires(const B ops) {
   ops.order_queues();
 };
 
+/// Collectives whose members' queues copy from each other's memory of devices. A member calls `record_ready()` before it
+/// tells the others where its memory is. Its `queue()` copies from another member's after `wait_for_ready(member)`, and
+/// `record_done()` follows the copies; when all have done that, `wait_for_done(member)` puts what this member does next
+/// after what that one copies.
+template <class B>
+concept CopiesBetweenDevices = requires(const B ops, std::size_t member) {
+  ops.queue();
+  ops.record_ready();
+  ops.wait_for_ready(member);
+  ops.record_done();
+  ops.wait_for_done(member);
+};
+
 /// What the members of a group do together. All members make the same calls in the same order, of as many elements each:
 /// those that differ get a CollectiveMismatch.
 ///

@@ -19,6 +19,7 @@ namespace dist::detail {
 template <class Lower, class Upper>
 struct NeighborExchange<Hierarchical<Lower, Upper>> {
   using Groups = Hierarchical<Lower, Upper>;
+  static constexpr bool takes_memory_of_devices = false;
 
   [[nodiscard]] static NeighborMismatch run(const Groups& ops, std::span<const SendTo> sends,
                                             std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {

@@ -13,14 +13,17 @@
 #include <vector>
 
 #include <dist/comm/communicator.hpp>
+#include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/loan.hpp>
 #include <dist/comm/neighbor_message.hpp>
 #include <dist/comm/self.hpp>
+#include <dist/comm/self_on_queue.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
 
 namespace dist {
@@ -30,8 +33,20 @@ namespace detail {
 inline constexpr std::string_view neighbor_exchange_name = "neighbor_exchange";
 inline constexpr std::string_view end_of_neighbor_exchange = "end of neighbor_exchange";
 
+/// What lies on devices is compared like all messages, and copied by their queues.
 inline void copy_message(const std::byte* from, const ReceiveFrom& to) noexcept {
-  if (to.bytes() != 0) std::memmove(to.data, from, to.bytes());
+  if (to.bytes() != 0 && to.on_device == 0) std::memmove(to.data, from, to.bytes());
+}
+template <class Q>
+void copy_on(const Q& queue, const std::byte* from, const ReceiveFrom& to) {
+  using Where = typename Q::Place;
+  queue.copy(DeviceSpan<const std::byte, Where>{from, to.bytes()}, DeviceSpan<std::byte, Where>{to.data, to.bytes()});
+}
+template <class Message>
+[[nodiscard]] std::size_t count_on_devices(std::span<const Message> messages) noexcept {
+  std::size_t count = 0;
+  for (const Message& message : messages) count += message.on_device;
+  return count;
 }
 
 /// What a member lends to its peers: where its messages are, and what it knows to be wrong.
@@ -91,7 +106,9 @@ class LentMessages<C> {
   LentMessages(const C& comm, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
                const NeighborMismatch& found, WrittenByPeer&& written_by_peer)
       : receives_(receives) {
-    const auto is_copied = [&](const auto& message) { return !comm.holds(message.data, message.bytes()); };
+    const auto is_copied = [&](const auto& message) {
+      return message.on_device == 0 && !comm.holds(message.data, message.bytes());
+    };
     std::size_t bytes =
         room_for(sizeof(NeighborTable)) + room_for(sends.size_bytes()) + room_for(receives.size_bytes());
     for (const SendTo& send : sends)
@@ -135,15 +152,16 @@ class LentMessages<C> {
   NeighborTable* table_ = nullptr;
 };
 
-/// Copies the message for `receives[at]` from the table of `peer`, in which this member is number `me`, if it fits.
-inline bool receive_from_table(const NeighborTable& table, std::span<const ReceiveFrom> receives, std::size_t at,
-                               std::size_t me) noexcept {
+/// Copies the message for `receives[at]` from the table of its peer, for whom this member is number `me`. Returns it; null
+/// where none fits.
+inline const SendTo* receive_from_table(const NeighborTable& table, std::span<const ReceiveFrom> receives,
+                                        std::size_t at, std::size_t me) noexcept {
   const ReceiveFrom& receive = receives[at];
   const SendTo* const send = nth_with(table.sends(), me, number_of(receives, at));
   if (send == nullptr || !fits_into(*send, receive) || send->owner != receive.other || send->other != receive.owner)
-    return false;
+    return nullptr;
   copy_message(table.seen(send->data), receive);
-  return true;
+  return send;
 }
 
 /// How the members of a group that has the collectives `Ops` exchange messages: `run(ops, sends, receives, found)`
@@ -151,10 +169,12 @@ inline bool receive_from_table(const NeighborTable& table, std::span<const Recei
 /// to be used.
 ///
 /// Members that share memory copy from each other's, after one meeting; in a second one they count whether what all
-/// sent is what all received. Members that pass messages compare them by a sum over all, before any travels.
+/// sent is what all received. Members that pass messages compare them by a sum over all, before any travels. What lies on
+/// devices is copied after that, by queues.
 template <class Ops>
 struct NeighborExchange {
   using C = CommunicatorOf<Ops>;
+  static constexpr bool takes_memory_of_devices = CopiesBetweenDevices<Ops>;
 
   [[nodiscard]] static NeighborMismatch run(const Ops& ops, std::span<const SendTo> sends,
                                             std::span<const ReceiveFrom> receives, const NeighborMismatch& found) {
@@ -163,7 +183,7 @@ struct NeighborExchange {
                   "neighbor_exchange needs members that share memory or pass messages: see the concepts "
                   "dist::SharesMemory and dist::PassesMessages");
     if constexpr (in_memory)
-      return in_one_memory(ops.communicator(), sends, receives, found);
+      return in_one_memory(ops, sends, receives, found);
     else if constexpr (PassesMessages<C>)
       return by_messages(ops, sends, receives, found);
     else
@@ -175,19 +195,33 @@ struct NeighborExchange {
     std::uint64_t sent;
     std::uint64_t received;
     std::uint64_t wrong;
+    std::uint64_t on_devices;  // of those sent
+  };
+  /// What a queue copies for this member, and from where.
+  struct Arrival {
+    const ReceiveFrom* to;
+    const std::byte* from;
   };
 
-  [[nodiscard]] static NeighborMismatch in_one_memory(const C& comm, std::span<const SendTo> sends,
+  [[nodiscard]] static NeighborMismatch in_one_memory(const Ops& ops, std::span<const SendTo> sends,
                                                       std::span<const ReceiveFrom> receives,
                                                       const NeighborMismatch& found) {
+    const C& comm = ops.communicator();
     const CollectiveCall call{.operation = neighbor_exchange_name};
     LentMessages<C> lent{comm, sends, receives, found, [](const ReceiveFrom&) { return false; }};
+    Counts mine{sends.size(), 0, found.is_there, count_on_devices(sends)};
+    std::vector<Arrival> arrivals;
+    if constexpr (takes_memory_of_devices)
+      if (mine.on_devices != 0) ops.record_ready();
     const Loan loan{comm};
     comm.publish(call, lent.table());
-    Counts mine{sends.size(), 0, found.is_there};
     for (std::size_t at = 0; at < receives.size(); ++at) {
       const NeighborTable& theirs = *comm.template peer<NeighborTable>(receives[at].peer, 0);
-      if (receive_from_table(theirs, receives, at, comm.rank())) ++mine.received;
+      const SendTo* const send = receive_from_table(theirs, receives, at, comm.rank());
+      if (send == nullptr) continue;
+      ++mine.received;
+      if constexpr (takes_memory_of_devices)
+        if (send->on_device != 0) arrivals.push_back({&receives[at], send->data});
     }
     mine.wrong += receives.size() - mine.received;
     comm.exchange(CollectiveCall{.operation = end_of_neighbor_exchange}, std::span<const Counts>{&mine, 1});
@@ -197,13 +231,35 @@ struct NeighborExchange {
       all.sent += theirs.sent;
       all.received += theirs.received;
       all.wrong += theirs.wrong;
+      all.on_devices += theirs.on_devices;
     }
-    if (all.sent == all.received && all.wrong == 0) [[likely]]
+    if (all.sent == all.received && all.wrong == 0) [[likely]] {
+      if constexpr (takes_memory_of_devices)
+        if (all.on_devices != 0) copy_between_devices(ops, sends, receives, arrivals);
       return {};
+    }
     comm.publish(call, lent.table());  // again: all look for what does not fit, and find the same
     const NeighborMismatch mismatch = look_for_mismatch(comm);
     comm.barrier();
     return mismatch;
+  }
+  /// Puts the copies into this member's queue, after what the senders put into theirs before, and returns when what this
+  /// member puts next follows those that read its memory. Its messages fit those of the others, and stay until all have
+  /// come to the barrier.
+  static void copy_between_devices(const Ops& ops, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
+                                   const std::vector<Arrival>& arrivals) {
+    const C& comm = ops.communicator();
+    const auto for_each_peer = [&](const auto& messages, auto&& use) {
+      for (std::size_t rank = 0; rank < comm.size(); ++rank)
+        if (std::any_of(messages.begin(), messages.end(),
+                        [&](const auto& message) { return message.on_device != 0 && message.peer == rank; }))
+          use(rank);
+    };
+    for_each_peer(receives, [&](std::size_t rank) { ops.wait_for_ready(rank); });
+    for (const Arrival& arrival : arrivals) copy_on(ops.queue(), arrival.from, *arrival.to);
+    if (!arrivals.empty()) ops.record_done();
+    comm.barrier();
+    for_each_peer(sends, [&](std::size_t rank) { ops.wait_for_done(rank); });
   }
   [[nodiscard]] static NeighborMismatch look_for_mismatch(const C& comm) {
     std::vector<SendTo> sends;
@@ -242,13 +298,14 @@ struct NeighborExchange {
     const auto for_each_piece = [](std::size_t bytes, auto&& use) {
       for (std::size_t first = 0; first < bytes; first += most_bytes) use(first, std::min(most_bytes, bytes - first));
     };
+    const auto travels = [&](const auto& message) { return message.peer != comm.rank() && message.on_device == 0; };
     for (const ReceiveFrom& receive : receives)
-      if (receive.peer != comm.rank())
+      if (travels(receive))
         for_each_piece(receive.bytes(), [&](std::size_t first, std::size_t count) {
           transfers.push_back(comm.start_receive({receive.data + first, count}, receive.peer));
         });
     for (const SendTo& send : sends)
-      if (send.peer != comm.rank())
+      if (travels(send))
         for_each_piece(send.bytes(), [&](std::size_t first, std::size_t count) {
           transfers.push_back(comm.start_send({send.data + first, count}, send.peer));
         });
@@ -315,19 +372,38 @@ struct NeighborExchange {
   }
 };
 
-/// A group of one has messages for itself only.
+/// A group of one has messages for itself only. `copy(from, to)` is called for each, if all fit.
+template <class Copy>
+[[nodiscard]] NeighborMismatch exchange_alone(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives,
+                                              Copy&& copy) {
+  bool fits = sends.size() == receives.size();
+  for (std::size_t at = 0; fits && at < sends.size(); ++at) fits = fits_into(sends[at], receives[at]);
+  if (!fits) [[unlikely]]
+    return mismatch_alone(sends, receives);
+  for (std::size_t at = 0; at < sends.size(); ++at) copy(sends[at].data, receives[at]);
+  return {};
+}
 template <>
 struct NeighborExchange<SelfCollectives> {
+  static constexpr bool takes_memory_of_devices = false;
+
   [[nodiscard]] static NeighborMismatch run(const SelfCollectives&, std::span<const SendTo> sends,
                                             std::span<const ReceiveFrom> receives, const NeighborMismatch&) {
-    bool fits = sends.size() == receives.size();
-    for (std::size_t at = 0; fits && at < sends.size(); ++at) {
-      fits = fits_into(sends[at], receives[at]);
-      if (fits) copy_message(sends[at].data, receives[at]);
-    }
-    if (fits) [[likely]]
-      return {};
-    return mismatch_alone(sends, receives);
+    return exchange_alone(sends, receives, copy_message);
+  }
+};
+template <class Q>
+struct NeighborExchange<SelfOnQueue<Q>> {
+  static constexpr bool takes_memory_of_devices = true;
+
+  [[nodiscard]] static NeighborMismatch run(const SelfOnQueue<Q>& ops, std::span<const SendTo> sends,
+                                            std::span<const ReceiveFrom> receives, const NeighborMismatch&) {
+    return exchange_alone(sends, receives, [&](const std::byte* from, const ReceiveFrom& to) {
+      if (to.on_device != 0)
+        copy_on(ops.queue(), from, to);
+      else
+        copy_message(from, to);
+    });
   }
 };
 
@@ -339,19 +415,29 @@ struct NeighborExchange<SelfCollectives> {
 /// right, receives from the right and the left. Members may send to themselves, and have no neighbours at all. What is
 /// sent and what is written must not overlap, on any member.
 ///
+/// Elements in memory of the host have arrived when this returns. Those in memory of devices, at both ends of a message,
+/// are copied by the receiver's queue: what either end puts into its queue afterwards follows the copy, and the host waits
+/// for no device.
+///
 /// Throws on all members, naming both ends of a message, ShapeMismatch where one end has more elements than the other or
 /// elements of another type, CollectiveMismatch where one end has no such message: what arrived is then not to be used.
-/// Throws InvalidArgument for a member that there is not. A collective call.
+/// Throws InvalidArgument for a member that there is not, and for memory of a device where the members work on the host. A
+/// collective call.
 template <class Ops>
 void neighbor_exchange(const Ops& ops, std::span<const SendTo> sends, std::span<const ReceiveFrom> receives) {
   const std::size_t size = ops.communicator().size();
-  for (const SendTo& send : sends)
-    if (send.peer >= size) [[unlikely]]
-      detail::refuse_neighbor(send.peer, size);
-  for (const ReceiveFrom& receive : receives)
-    if (receive.peer >= size) [[unlikely]]
-      detail::refuse_neighbor(receive.peer, size);
-  const detail::NeighborMismatch mismatch = detail::NeighborExchange<Ops>::run(ops, sends, receives, {});
+  const auto require = [&](const auto& messages) {
+    for (const auto& message : messages) {
+      if (message.peer >= size) [[unlikely]]
+        detail::refuse_neighbor(message.peer, size);
+      if (!detail::NeighborExchange<Ops>::takes_memory_of_devices && message.on_device != 0) [[unlikely]]
+        detail::refuse_memory_of_device();
+    }
+  };
+  require(sends);
+  require(receives);
+  const detail::NeighborMismatch mismatch =
+      detail::NeighborExchange<Ops>::run(ops, sends, receives, detail::NeighborMismatch{});
   if (mismatch.is_there != 0) [[unlikely]]
     mismatch.raise();
 }

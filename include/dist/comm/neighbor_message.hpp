@@ -11,6 +11,7 @@
 #include <dist/comm/collective_call.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/place.hpp>
 #include <dist/core/type_name.hpp>
 
 namespace dist {
@@ -25,10 +26,17 @@ concept PlainElements = requires(Range& range) {
   requires std::is_trivially_copyable_v<std::remove_pointer_t<decltype(std::data(range))>>;
 };
 
+/// Whether elements lie where the host cannot touch them, as the type of their span or view says.
+template <class Range>
+inline constexpr bool lies_on_device = false;
+template <template <class, Place> class View, class T, Place Where>
+inline constexpr bool lies_on_device<View<T, Where>> = !Where::host_accessible;
+
 }  // namespace detail
 
 /// One message of a neighbour exchange: elements that lie one after another, such as a std::vector, a std::span or an
-/// array, and the replica that they go to or come from. It views the elements; they must outlive the exchange.
+/// array, or memory of a replica's device, and the replica that they go to or come from. It views the elements; they must
+/// outlive the exchange.
 template <class Byte>
 struct NeighborMessage {
   static constexpr bool is_sent = std::is_const_v<Byte>;
@@ -47,7 +55,8 @@ struct NeighborMessage {
       if constexpr (may_change) data = reinterpret_cast<Byte*>(std::data(values));
       elements = static_cast<std::size_t>(std::size(values));
       element_bytes = sizeof(Element);
-      type = detail::hash_of(detail::type_name<std::remove_const_t<Element>>());
+      on_device = detail::lies_on_device<std::remove_cvref_t<Range>>;
+      type = detail::hash_of(detail::type_name<std::remove_const_t<Element>>()) + on_device;
     }
   }
 
@@ -59,7 +68,8 @@ struct NeighborMessage {
   Byte* data = nullptr;
   std::size_t elements = 0;
   std::size_t element_bytes = 1;
-  std::uint64_t type = 0;  ///< a fingerprint of the elements' type
+  std::uint64_t on_device = 0;  ///< 1 where the host cannot touch the elements: only queues copy them
+  std::uint64_t type = 0;       ///< a fingerprint of the elements' type, and of where they lie
 };
 /// Elements for a replica.
 using SendTo = NeighborMessage<const std::byte>;
@@ -90,6 +100,7 @@ struct NeighborMismatch {
     std::uint64_t is_there = 0;
     std::uint64_t elements = 0;
     std::uint64_t element_bytes = 0;
+    std::uint64_t on_device = 0;
   };
   std::uint64_t is_there = 0;
   std::uint64_t from = 0;
@@ -117,6 +128,8 @@ void sort_messages(std::vector<ReceiveFrom>& receives);
 [[nodiscard]] NeighborMismatch mismatch_alone(std::span<const SendTo> sends, std::span<const ReceiveFrom> receives);
 /// The error of a neighbour that there is not among `size` members.
 [[noreturn]] void refuse_neighbor(std::size_t peer, std::size_t size);
+/// The error of memory of a device, given to replicas that work on the host.
+[[noreturn]] void refuse_memory_of_device();
 
 /// Whether what is sent fits where it is received.
 [[nodiscard]] inline bool fits_into(const SendTo& sent, const ReceiveFrom& received) noexcept {

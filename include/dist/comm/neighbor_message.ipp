@@ -12,15 +12,17 @@ namespace dist::detail {
 DIST_INLINE void NeighborMismatch::raise() const {
   const auto described = [](const End& end) {
     return text(end.elements, end.elements == 1 ? " element of " : " elements of ", end.element_bytes,
-                end.element_bytes == 1 ? " byte" : " bytes");
+                end.element_bytes == 1 ? " byte" : " bytes", end.on_device != 0 ? " on a device" : "");
   };
   const std::string which = text("message ", number, " from replica ", from, " to replica ", to);
   if (sent.is_there != 0 && received.is_there != 0) {
-    const bool other_type = sent.elements == received.elements && sent.element_bytes == received.element_bytes;
+    const bool other_type = sent.elements == received.elements && sent.element_bytes == received.element_bytes &&
+                            sent.on_device == received.on_device;
     throw ShapeMismatch(text("Replica ", to, " does not expect what replica ", from, " sends to it"),
                         text(which, " has ", described(sent), ", and where it is received there are ",
                              described(received), other_type ? ", of another type" : ""),
-                        "Send and receive as many elements, of the same type, in the same order");
+                        "Send and receive as many elements, of the same type, in the same order, both in memory of "
+                        "the host or both in memory of devices");
   }
   throw CollectiveMismatch("The replicas do not agree on who is whose neighbour",
                            sent.is_there != 0 ? text("replica ", from, " sends ", which, ", of ", described(sent),
@@ -56,8 +58,11 @@ DIST_INLINE NeighborMismatch first_mismatch(std::span<const SendTo> sends, std::
     const bool is_received = received == pair;
     if (!is_sent || !is_received || !fits_into(sends[s], receives[r])) {
       NeighborMismatch mismatch{1, pair.first, pair.second, number, {}, {}};
-      if (is_sent) mismatch.sent = {1, sends[s].elements, sends[s].element_bytes};
-      if (is_received) mismatch.received = {1, receives[r].elements, receives[r].element_bytes};
+      const auto end_of = [](const auto& message) {
+        return NeighborMismatch::End{1, message.elements, message.element_bytes, message.on_device};
+      };
+      if (is_sent) mismatch.sent = end_of(sends[s]);
+      if (is_received) mismatch.received = end_of(receives[r]);
       return mismatch;
     }
     ++s;
@@ -103,6 +108,14 @@ DIST_INLINE NeighborMismatch mismatch_alone(std::span<const SendTo> sends, std::
 DIST_INLINE void refuse_neighbor(std::size_t peer, std::size_t size) {
   throw InvalidArgument("There is no such neighbour", text("replica ", peer, " of ", size),
                         "Give neighbours from 0 to num_replicas_in_sync() - 1");
+}
+
+DIST_INLINE void refuse_memory_of_device() {
+  throw InvalidArgument(
+      "neighbor_exchange was given memory of a device",
+      "the replicas of this strategy work in the host's memory, and have no queue that copies it",
+      "Give buffers of the strategy that runs the replica function, or name one whose replicas are on "
+      "such devices, such as Mirrored<DirectAllReduce, Cuda>");
 }
 
 }  // namespace dist::detail

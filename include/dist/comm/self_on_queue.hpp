@@ -22,6 +22,8 @@ class SelfOnQueue : public SelfCollectives {
  public:
   explicit SelfOnQueue(Q queue) : queue_(queue) {}
 
+  [[nodiscard]] const Q& queue() const noexcept { return queue_; }
+
   using SelfCollectives::all_reduce;
   using SelfCollectives::broadcast;
   using SelfCollectives::reduce_and_apply;

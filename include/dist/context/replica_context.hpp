@@ -453,9 +453,14 @@ class ReplicaContext {
   /// same replica, and what it receives first is what it sent first, here upwards. Nothing has to be symmetric, replicas may
   /// send to themselves, and have no neighbours. What is sent must not overlap what is written, on any replica.
   ///
+  /// Elements lie in memory of the host, and have arrived when this returns; or at both ends in memory of the replicas'
+  /// devices, such as parts of a buffer's component: then the receiver's queue copies them, what either replica puts into
+  /// its queue afterwards follows the copy, and the host waits for no device.
+  ///
   /// Throws on all replicas, naming both ends of a message, ShapeMismatch where one end has more elements than the other or
   /// elements of another type, CollectiveMismatch where one end has no such message; what arrived is then not to be used.
-  /// Throws InvalidArgument for a replica that there is not. A collective call.
+  /// Throws InvalidArgument for a replica that there is not, and for memory of a device where replicas work on the host. A
+  /// collective call.
   void neighbor_exchange(const MessageList<SendTo>& sends, const MessageList<ReceiveFrom>& receives,
                          const CommunicationOptions& options = {}) const;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
+#include <dist/context/neighbor_exchange.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <support/fake_cuda/handles.hpp>
@@ -52,6 +53,9 @@ void train(Strategy& strategy) {
       replica.reduce_and_apply(dist::sum, mine.first(count), weight.first(count), Descend{});
     replica.all_reduce(dist::sum, mine);
     replica.broadcast(weight, 1);
+    const std::size_t other = 1 - replica.replica_id().index();
+    replica.neighbor_exchange({{other, mine.first(3)}, {other, mine.subspan(3, 2)}},
+                              {{other, weight.first(3)}, {other, weight.subspan(3, 2)}});
     replica.queue().wait();
   });
 }
@@ -90,9 +94,10 @@ TEST_CASE("replicas train while NCCL is in progress for a while after every call
 }
 
 TEST_CASE("every failure of every call is an NcclError that names it, and no communicator is left") {
-  constexpr std::array calls{"ncclGetVersion",         "ncclGetUniqueId",       "ncclGroupStart", "ncclGroupEnd",
-                             "ncclCommInitRankConfig", "ncclCommGetAsyncError", "ncclAllReduce",  "ncclReduce",
-                             "ncclReduceScatter",      "ncclAllGather",         "ncclBroadcast",  "ncclCommFinalize"};
+  constexpr std::array calls{
+      "ncclGetVersion",        "ncclGetUniqueId",  "ncclGroupStart", "ncclGroupEnd",      "ncclCommInitRankConfig",
+      "ncclCommGetAsyncError", "ncclAllReduce",    "ncclReduce",     "ncclReduceScatter", "ncclAllGather",
+      "ncclBroadcast",         "ncclCommFinalize", "ncclSend",       "ncclRecv"};
   constexpr std::array codes{ncclUnhandledCudaError, ncclSystemError,  ncclInternalError,
                              ncclInvalidArgument,    ncclInvalidUsage, ncclRemoteError};
   for (const int polls : {0, 2})

@@ -158,10 +158,16 @@ struct DirectCollectives {
       together<std::byte>({.operation = "barrier"}, nullptr, nullptr, [] {});
     }
 
+    /// For copies between neighbours: see CopiesBetweenDevices.
+    [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
+    void record_ready() const { queue_.record(state_->ready[rank()]); }
+    void wait_for_ready(std::size_t replica) const { queue_.wait_for(state_->ready[replica]); }
+    void record_done() const { queue_.record(state_->done[rank()]); }
+    void wait_for_done(std::size_t replica) const { queue_.wait_for(state_->done[replica]); }
+
    protected:
     [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
     [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
-    [[nodiscard]] const Queue& queue() const noexcept { return queue_; }
 
     /// Operand `which` of every replica.
     template <class T>
@@ -186,16 +192,16 @@ struct DirectCollectives {
     /// Returns when what this replica puts next follows what all put there.
     template <class T, class Put>
     void together(const CollectiveCall& call, T* from, T* to, Put&& put) const {
-      queue_.record(state_->ready[rank()]);
+      record_ready();
       {
         const detail::Loan loan{this->communicator()};
         this->communicator().publish(call, from, to);
-        for (const auto& ready : state_->ready) queue_.wait_for(ready);
+        for (std::size_t each = 0; each < size(); ++each) wait_for_ready(each);
         put();
-        queue_.record(state_->done[rank()]);
+        record_done();
         this->communicator().barrier();
       }
-      for (const auto& done : state_->done) queue_.wait_for(done);
+      for (std::size_t each = 0; each < size(); ++each) wait_for_done(each);
     }
 
    private:

@@ -37,6 +37,8 @@ class Group {
     return answer_ == ncclSuccess;
   }
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  /// Whether no call failed so far.
+  [[nodiscard]] bool is_fine() const noexcept { return answer_ == ncclSuccess; }
   /// The first answer that is a failure, else that of the group.
   ncclResult_t end() noexcept {
     if (!std::exchange(is_open_, false)) return answer_;

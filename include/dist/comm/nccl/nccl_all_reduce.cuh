@@ -312,6 +312,15 @@ class Collectives : public Host {
       if (!values.empty()) put_broadcast(root, values.data(), values.data(), values.size_bytes());
     });
   }
+  /// What neighbours exchange: `agree()` returns on all replicas what is wrong with the messages, and has exchanged those in
+  /// the host's memory. Where nothing is, the messages in memory of GPUs go from queue to queue; those of a replica for
+  /// itself are copied.
+  template <class Sends, class Receives, class Agree>
+  auto exchange_with_neighbors(const Sends& sends, const Receives& receives, Agree&& agree) const {
+    const auto mismatch = agreed(agree);
+    if (mismatch.is_there == 0) calling_nccl([&] { put_messages(sends, receives); });
+    return mismatch;
+  }
   template <class T>
   void all_gather(Span<const T> mine, std::span<const std::size_t> counts, Span<T> all) const {
     DIST_EXPECT(counts.size() == size() && mine.size() == counts[rank()]);
@@ -363,7 +372,16 @@ class Collectives : public Host {
   /// for ever, or give wrong values. Replicas that have come all call NCCL; what keeps one from it ends it for all.
   template <class Put>
   void together(const CollectiveCall& call, Put&& put) const {
-    agree(call);
+    agreed([&] {
+      if constexpr (MeetsForCalls<Host>)
+        this->meet(call);
+      else
+        this->communicator().exchange(call, std::span<const std::byte>{});
+    });
+    calling_nccl(put);
+  }
+  template <class Put>
+  void calling_nccl(Put&& put) const {
     try {
       queue_.enter();
       put();
@@ -372,12 +390,10 @@ class Collectives : public Host {
       throw;
     }
   }
-  void agree(const CollectiveCall& call) const {
+  template <class Agree>
+  auto agreed(Agree&& agree) const {
     try {
-      if constexpr (MeetsForCalls<Host>)
-        this->meet(call);
-      else
-        this->communicator().exchange(call, std::span<const std::byte>{});
+      return agree();
     } catch (...) {
       // What was put before waits for others that do not come.
       if (this->is_broken()) state_->ranks().give_up(std::current_exception());
@@ -493,6 +509,36 @@ class Collectives : public Host {
         });
       });
   }
+  template <class Sends, class Receives>
+  void put_messages(const Sends& sends, const Receives& receives) const {
+    const auto for_each_of = [&](const auto& messages, bool to_itself, auto&& use) {
+      for (const auto& message : messages)
+        if (message.on_device != 0 && message.bytes() != 0 && (message.peer == rank()) == to_itself) use(message);
+    };
+    std::size_t others = 0;
+    for_each_of(sends, false, [&](const auto&) { ++others; });
+    for_each_of(receives, false, [&](const auto&) { ++others; });
+    if (others != 0)
+      put("ncclSend and ncclRecv", [&](ncclComm_t comm) {
+        return in_group([&](Group& group) {
+          for_each_of(sends, false, [&](const auto& send) {
+            if (group.is_fine())
+              group.add(ncclSend(send.data, send.bytes(), ncclUint8, static_cast<int>(send.peer), comm, stream()));
+          });
+          for_each_of(receives, false, [&](const auto& receive) {
+            if (group.is_fine())
+              group.add(
+                  ncclRecv(receive.data, receive.bytes(), ncclUint8, static_cast<int>(receive.peer), comm, stream()));
+          });
+        });
+      });
+    std::vector<Span<const std::byte>> mine;
+    for_each_of(sends, true, [&](const auto& send) { mine.emplace_back(send.data, send.bytes()); });
+    auto next = mine.begin();
+    for_each_of(receives, true, [&](const auto& receive) {
+      queue_.copy(*next++, Span<std::byte>{receive.data, receive.bytes()});
+    });
+  }
   void put_broadcast(std::size_t root, const void* from, void* to, std::size_t bytes) const {
     put("ncclBroadcast", [&](ncclComm_t comm) {
       return ncclBroadcast(from, to, bytes, ncclUint8, static_cast<int>(root), comm, stream());
@@ -508,7 +554,17 @@ class Collectives : public Host {
 
 namespace detail {
 template <class Host>
-struct NeighborExchange<nccl::Collectives<Host>> : NeighborExchange<Host> {};
+struct NeighborExchange<nccl::Collectives<Host>> {
+  static constexpr bool takes_memory_of_devices = true;
+
+  template <class Sends, class Receives, class Mismatch>
+  [[nodiscard]] static Mismatch run(const nccl::Collectives<Host>& ops, const Sends& sends, const Receives& receives,
+                                    const Mismatch& found) {
+    return ops.exchange_with_neighbors(sends, receives, [&] {
+      return NeighborExchange<Host>::run(static_cast<const Host&>(ops), sends, receives, found);
+    });
+  }
+};
 }  // namespace detail
 
 /// Memory of GPUs is reduced by NCCL, one replica on each GPU (spec H05): those of a process under Mirrored, of all

@@ -1,0 +1,42 @@
+// Replicas on GPUs, several of which may share one, exchange with their neighbours: memory of the host, and of the GPUs.
+// replicas on GPUs: 1 2 3 4 8
+#include <dist/comm/cuda/direct_all_reduce.cuh>
+#include <dist/comm/cuda/hierarchical_copy_all_reduce.cuh>
+#include <dist/comm/cuda/reduction_to_one_device.cuh>
+#include <dist/device/cuda/device.cuh>
+#include <dist/strategy/central_storage.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+
+#include <cstddef>
+
+#include <conformance/make_strategy.hpp>
+#include <conformance/neighbor_exchange.hpp>
+#include <support/fake_cuda/machine.hpp>
+
+using conformance::MakeOfEnvironment;
+using Direct = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
+using ToOne = dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>;
+using InGroups = dist::Mirrored<dist::HierarchicalCopyAllReduce, dist::Cuda>;
+using Central = dist::CentralStorage<dist::Cpu, dist::Cuda>;
+using One = dist::OneDevice<dist::Cuda>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, MakeOfEnvironment<Direct>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, MakeOfEnvironment<Direct>, MakeOfEnvironment<ToOne>,
+                               MakeOfEnvironment<InGroups>, MakeOfEnvironment<Central>, MakeOfEnvironment<One>);
+
+TEST_CASE("each message in memory of GPUs is one copy, and no kernel") {
+  Direct strategy{conformance::replicas_of_environment()};
+  const std::size_t size = strategy.num_replicas_in_sync();
+  const auto field = strategy.buffer<double>({4});
+  const fake_cuda::Counts before = fake_cuda::counts();
+  strategy.run([&](auto& replica) {
+    const std::size_t id = replica.replica_id().index();
+    const auto mine = field.component(replica);
+    replica.neighbor_exchange({{(id + size - 1) % size, mine.subspan(1, 1)}, {(id + 1) % size, mine.subspan(2, 1)}},
+                              {{(id + 1) % size, mine.subspan(3, 1)}, {(id + size - 1) % size, mine.first(1)}});
+  });
+  const fake_cuda::Counts after = fake_cuda::counts();
+  CHECK(after.copies - before.copies == 2 * size);
+  CHECK(after.kernels == before.kernels);
+}
