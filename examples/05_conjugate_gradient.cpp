@@ -8,10 +8,11 @@
 
 #include "check.hpp"
 #include "conjugate_gradient.hpp"
+#include "quick.hpp"
 
 template <class Strategy>
 poisson::Solution solve_and_tell(Strategy&& strategy) {
-  const poisson::Solution solution = poisson::solve(strategy);
+  const poisson::Solution solution = quick() ? poisson::solve<64>(strategy) : poisson::solve<256>(strategy);
   std::printf("%s\n  %d iterations, largest error %.1e\n", strategy.describe().c_str(), solution.iterations,
               solution.largest_error);
   return solution;

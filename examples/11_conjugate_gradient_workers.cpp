@@ -14,8 +14,8 @@
 int main() {
   dist::MultiWorker<dist::RingAllReduce> workers{2};  // first of all: finds the other processes, and meets them
   dist::Default serial;
-  const poisson::Solution many = poisson::solve(workers);
-  const poisson::Solution one = poisson::solve(serial);
+  const poisson::Solution many = poisson::solve<256>(workers);
+  const poisson::Solution one = poisson::solve<256>(serial);
   if (workers.is_chief())
     std::printf("%s\n  %d iterations, largest error %.1e; alone %d iterations, %.1e\n", workers.describe().c_str(),
                 many.iterations, many.largest_error, one.iterations, one.largest_error);

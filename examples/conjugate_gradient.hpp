@@ -1,68 +1,128 @@
 // Conjugate gradients for the Poisson equation on a square grid, for any strategy: examples 05 and 11. Each replica owns some
 // rows of the grid; dot products are all-reduces; the solver's loop runs inside one replica function.
 //
-// Replicas may be threads of one process or of many, so they share only what the strategy shares: here what they exchange with
-// their neighbours and reduce. A vector that a replica function captures exists once in each process, which under MultiWorker is not once for all.
+// Replicas may be threads of one process or of many, on CPUs or on GPUs, so they share only what the strategy shares: here what
+// they exchange with their neighbours and reduce. Fields are buffers of the strategy, of which each replica has its own in
+// the memory of its device, and loops are function objects that are copied there, with pointers to the fields.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include <dist/context/neighbor_exchange.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
 
 namespace poisson {
 
-constexpr std::size_t side = 256;             // inner points per axis
-constexpr double spacing = 1.0 / (side + 1);  // of the grid on the unit square
-constexpr std::size_t stride = side + 2;      // a row with its two boundary points
+/// A replica's rows of a grid on the unit square with `side` inner points per axis. Its fields hold them one after another, each
+/// with its two boundary points, between two more rows, those of its neighbours or the boundary.
+template <std::size_t side>
+struct Rows {
+  static constexpr double spacing = 1.0 / (side + 1);  // of the grid
+  static constexpr std::size_t stride = side + 2;
+
+  dist::IndexRange range;  // among the inner rows of the whole grid
+
+  /// The elements of the rows themselves. The boundary points among them stay zero in every field.
+  [[nodiscard]] dist::IndexRange elements() const { return {stride, (range.size() + 1) * stride}; }
+  [[nodiscard]] DIST_HD static bool inside(std::size_t at) { return at % stride != 0 && at % stride != side + 1; }
+
+  /// x (1 - x) and y (1 - y) of an element.
+  [[nodiscard]] DIST_HD static double hump_x(std::size_t at) { return hump(at % stride); }
+  [[nodiscard]] DIST_HD double hump_y(std::size_t at) const { return hump(range.begin + at / stride); }
+
+ private:
+  [[nodiscard]] DIST_HD static double hump(std::size_t index) {
+    return static_cast<double>(index) * spacing * (1 - static_cast<double>(index) * spacing);
+  }
+};
+
+/// r = p = f times the squared spacing, for the solution x (1 - x) y (1 - y).
+template <std::size_t side>
+struct Begin {
+  Rows<side> rows;
+  double* r;
+  double* p;
+  DIST_HD void operator()(std::size_t at) const {
+    if (rows.inside(at)) p[at] = r[at] = rows.spacing * rows.spacing * 2 * (rows.hump_x(at) + rows.hump_y(at));
+  }
+};
 
 /// y = A x: the five-point Laplacian times the squared spacing, with the sign that makes A positive definite.
+template <std::size_t side>
 struct Laplacian {
   const double* x;
   double* y;
-  void operator()(std::size_t at) const { y[at] = 4 * x[at] - x[at - 1] - x[at + 1] - x[at - stride] - x[at + stride]; }
+  DIST_HD void operator()(std::size_t at) const {
+    constexpr std::size_t stride = Rows<side>::stride;
+    if (Rows<side>::inside(at)) y[at] = 4 * x[at] - x[at - 1] - x[at + 1] - x[at - stride] - x[at + stride];
+  }
 };
 
-/// A replica's rows of the grid. Its vectors hold them between two more rows, those of its neighbours or the boundary.
-struct Rows {
-  dist::IndexRange range;  // among the inner rows of the whole grid
+/// A step of length alpha along p, and what it leaves of the residual.
+struct Advance {
+  double alpha;
+  const double* p;
+  const double* q;
+  double* u;
+  double* r;
+  DIST_HD void operator()(std::size_t at) const {
+    u[at] += alpha * p[at];
+    r[at] -= alpha * q[at];
+  }
+};
 
-  [[nodiscard]] std::vector<double> vector() const { return std::vector<double>((range.size() + 2) * stride); }
-  /// The elements of the rows themselves. The boundary points among them stay zero in every vector.
-  [[nodiscard]] dist::IndexRange elements() const { return {stride, (range.size() + 1) * stride}; }
-  /// The row in the whole grid, boundary included, and the column of an element.
-  [[nodiscard]] std::size_t row(std::size_t at) const { return range.begin + at / stride; }
-  [[nodiscard]] static std::size_t column(std::size_t at) { return at % stride; }
-  [[nodiscard]] static bool inside(std::size_t at) { return column(at) != 0 && column(at) != stride - 1; }
+/// The next direction.
+struct Turn {
+  double beta;
+  const double* r;
+  double* p;
+  DIST_HD void operator()(std::size_t at) const { p[at] = r[at] + beta * p[at]; }
+};
+
+struct Product {
+  const double* a;
+  const double* b;
+  DIST_HD double operator()(std::size_t at) const { return a[at] * b[at]; }
+};
+
+/// The distance of u from the known solution.
+template <std::size_t side>
+struct Error {
+  Rows<side> rows;
+  const double* u;
+  DIST_HD double operator()(std::size_t at) const { return std::abs(u[at] - rows.hump_x(at) * rows.hump_y(at)); }
 };
 
 // [neighbours]
 /// Fetches the rows above and below those of this replica: its first row goes to the replica above, its last one to the
 /// replica below, and theirs come back.
-void fetch_neighbours(auto& replica, const Rows& rows, std::vector<double>& x) {
+template <std::size_t side>
+void fetch_neighbours(auto& replica, const Rows<side>& rows, const auto& field) {
   const std::size_t id = replica.replica_id().index();
-  const std::span<double> field{x};
+  const std::size_t count = rows.range.size();
+  const auto row = [&](std::size_t number) { return field.subspan(number * rows.stride, rows.stride); };
   std::vector<dist::SendTo> sends;
   std::vector<dist::ReceiveFrom> receives;
   if (rows.range.begin > 0) {
-    sends.emplace_back(id - 1, field.subspan(stride, stride));
-    receives.emplace_back(id - 1, field.first(stride));
+    sends.emplace_back(id - 1, row(1));
+    receives.emplace_back(id - 1, row(0));
   }
   if (rows.range.end < side) {
-    sends.emplace_back(id + 1, field.last(2 * stride).first(stride));
-    receives.emplace_back(id + 1, field.last(stride));
+    sends.emplace_back(id + 1, row(count));
+    receives.emplace_back(id + 1, row(count + 1));
   }
   replica.neighbor_exchange(sends, receives);
 }
 // [/neighbours]
 
-double dot(auto& replica, const Rows& rows, const std::vector<double>& a, const std::vector<double>& b) {
-  return replica.all_reduce(
-      dist::sum, replica.transform_reduce(dist::sum, rows.elements(), [&](std::size_t at) { return a[at] * b[at]; }));
+/// The dot product of two fields, over the elements of all replicas.
+double dot(auto& replica, const dist::IndexRange& elements, const double* a, const double* b) {
+  return replica.all_reduce(dist::sum, replica.transform_reduce(dist::sum, elements, Product{a, b}));
 }
 
 struct Solution {
@@ -71,39 +131,36 @@ struct Solution {
 };
 
 /// Solves -laplace(u) = f for the u = x(1-x) y(1-y) that is zero on the boundary, and compares with it.
-template <class Strategy>
+template <std::size_t side, class Strategy>
 Solution solve(Strategy& strategy) {
-  const auto hump = [](std::size_t index) {
-    return static_cast<double>(index) * spacing * (1 - static_cast<double>(index) * spacing);
-  };
+  const dist::Shape shape{(side / strategy.num_replicas_in_sync() + 3) * Rows<side>::stride};
+  const auto field_u = strategy.template buffer<double>(shape, "u");  // all zero at first
+  const auto field_r = strategy.template buffer<double>(shape, "r");
+  const auto field_p = strategy.template buffer<double>(shape, "p");
+  const auto field_q = strategy.template buffer<double>(shape, "q");
+
   auto solutions = strategy.run([&](auto& replica) {
-    const Rows rows{replica.shard(side)};
-    std::vector<double> u = rows.vector(), r = u, p = u, q = u;  // this replica's own
+    const Rows<side> rows{replica.shard(side)};
     const auto mine = rows.elements();
-    replica.for_each(mine, [&](std::size_t at) {
-      if (rows.inside(at)) p[at] = r[at] = spacing * spacing * 2 * (hump(rows.column(at)) + hump(rows.row(at)));
-    });
+    double* const u = field_u.component(replica).data();
+    double* const r = field_r.component(replica).data();
+    double* const p = field_p.component(replica).data();
+    double* const q = field_q.component(replica).data();
+    replica.for_each(mine, Begin<side>{rows, r, p});
 
     Solution solution;
-    double rr = dot(replica, rows, r, r);
+    double rr = dot(replica, mine, r, r);
     for (const double goal = 1e-26 * rr; rr > goal && solution.iterations < 2000; ++solution.iterations) {
-      fetch_neighbours(replica, rows, p);
-      replica.for_each(mine, [&, apply = Laplacian{p.data(), q.data()}](std::size_t at) {
-        if (rows.inside(at)) apply(at);
-      });
-      const double alpha = rr / dot(replica, rows, p, q);
-      replica.for_each(mine, [&](std::size_t at) {
-        u[at] += alpha * p[at];
-        r[at] -= alpha * q[at];
-      });
+      fetch_neighbours(replica, rows, field_p.component(replica));
+      replica.for_each(mine, Laplacian<side>{p, q});
+      const double alpha = rr / dot(replica, mine, p, q);
+      replica.for_each(mine, Advance{alpha, p, q, u, r});
       const double previous = rr;
-      rr = dot(replica, rows, r, r);
-      replica.for_each(mine, [&](std::size_t at) { p[at] = r[at] + rr / previous * p[at]; });
+      rr = dot(replica, mine, r, r);
+      replica.for_each(mine, Turn{rr / previous, r, p});
     }
     solution.largest_error =
-        replica.all_reduce(dist::max, replica.transform_reduce(dist::max, mine, [&](std::size_t at) {
-          return std::abs(u[at] - hump(rows.column(at)) * hump(rows.row(at)));
-        }));
+        replica.all_reduce(dist::max, replica.transform_reduce(dist::max, mine, Error<side>{rows, u}));
     return solution;
   });
   return strategy.local_results(solutions)[0];

@@ -87,8 +87,8 @@ function(dist_add_gpu_example name)
 endfunction()
 
 # Those whose data needs no files.
-foreach(name IN ITEMS 01_hello_replicas 02_variables_and_contexts 06_monte_carlo 08_values_and_structures
-        13_particles_in_cells)
+foreach(name IN ITEMS 01_hello_replicas 02_variables_and_contexts 05_conjugate_gradient 06_monte_carlo
+        08_values_and_structures 13_particles_in_cells)
   dist_add_gpu_example(${name})
 endforeach()
 if(DIST_HAVE_CUDNN)
