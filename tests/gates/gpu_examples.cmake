@@ -1,12 +1,14 @@
 # Examples on GPUs: their sources, in which a strategy of GPUs is named instead. Each runs on fake GPUs, and nvcc compiles it.
-# Where a type has no counterpart, another one stands for it.
+# Where a type has no counterpart, another one stands for it. Example 10 makes fewer steps, as its epochs do not end with the
+# data, and fake GPUs are slow.
 set(of_cpus "dist::Mirrored<dist::SharedMemoryAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
-    "dist::CentralStorage<dist::Cpu>" "dist::OneDevice<dist::Cpu>" "dist::Default none" "nn::OwnerComputedGradients<1>"
-    "<dist/device/thrust_policy.hpp>")
+    "dist::CentralStorage<dist::Cpu>" "dist::MultiWorker<dist::RingAllReduce>" "dist::OneDevice<dist::Cpu>"
+    "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>" "quick() ? 20 : 70")
 set(of_gpus "dist::Mirrored<dist::DirectAllReduce, dist::Cuda>" "dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>"
-    "dist::CentralStorage<dist::Cpu, dist::Cuda>" "dist::OneDevice<dist::Cuda>"
-    "dist::OneDevice<dist::Cuda> none" "nn::StoredGradients" "<dist/device/cuda/thrust_policy.cuh>")
-set(policies direct_all_reduce reduction_to_one_device direct_all_reduce)  # whose headers the first ones need
+    "dist::CentralStorage<dist::Cpu, dist::Cuda>" "dist::MultiWorker<dist::NcclAllReduce>" "dist::OneDevice<dist::Cuda>"
+    "dist::OneDevice<dist::Cuda> none" "nn::StoredGradients" "<dist/device/cuda/thrust_policy.cuh>" "quick() ? 5 : 70")
+set(policies cuda/direct_all_reduce cuda/reduction_to_one_device cuda/direct_all_reduce
+    nccl/nccl_all_reduce)  # whose headers the first ones need
 
 add_custom_target(gpu_examples)
 # For the GPUs of this machine, too, which needs nvcc: cmake/quickstart cuda.
@@ -38,7 +40,8 @@ function(dist_add_gpu_program name text)
   set_tests_properties(${test} PROPERTIES TIMEOUT ${dist_test_timeout} RUN_SERIAL ON ENVIRONMENT DIST_EXAMPLE_QUICK=1)
 endfunction()
 
-# dist_add_gpu_example(<name>)
+# dist_add_gpu_example(<name> <launcher>...): the launcher starts it as several processes, of which each needs a GPU that
+# this machine may not have.
 function(dist_add_gpu_example name)
   set(source "${PROJECT_SOURCE_DIR}/examples/${name}.cpp")
   set(changed "${CMAKE_CURRENT_BINARY_DIR}/gpu_examples/${name}.cpp")
@@ -49,7 +52,7 @@ function(dist_add_gpu_example name)
   foreach(type replacement policy IN ZIP_LISTS of_cpus of_gpus policies)
     string(REPLACE "${type}" "${replacement}" changed_text "${text}")
     if(policy AND NOT changed_text STREQUAL text)
-      string(PREPEND headers "#include <dist/comm/cuda/${policy}.cuh>\n")
+      string(PREPEND headers "#include <dist/comm/${policy}.cuh>\n")
     endif()
     set(text "${changed_text}")
   endforeach()
@@ -74,14 +77,20 @@ function(dist_add_gpu_example name)
   if(text MATCHES "\"backend\\.hpp\"")
     target_link_libraries(${target} PRIVATE dist::cudnn dist_fake_cudnn)
   endif()
+  if(dist::nccl IN_LIST dist_libraries)
+    target_link_libraries(${target} PRIVATE dist_fake_nccl)
+  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   add_dependencies(gpu_tests ${target})
   add_dependencies(gpu_examples ${target})
-  add_test(NAME example.${name}.gpus COMMAND ${target})
+  add_test(NAME example.${name}.gpus COMMAND ${ARGN} $<TARGET_FILE:${target}>)
   set_tests_properties(example.${name}.gpus PROPERTIES TIMEOUT ${dist_test_timeout} LABELS gpus
                        ENVIRONMENT "DIST_FAKE_CUDA=2 lazy;DIST_EXAMPLE_QUICK=1;DIST_WARNINGS=0")
+  if(ARGN)
+    set_tests_properties(example.${name}.gpus PROPERTIES PROCESSORS 2)
+  endif()
   set_property(GLOBAL APPEND PROPERTY dist_gpu_examples "${changed}")
-  if(DIST_GPU_PROGRAMS)
+  if(DIST_GPU_PROGRAMS AND NOT ARGN)
     dist_add_gpu_program(${name} "${headers}${text}")
   endif()
 endfunction()
@@ -106,8 +115,15 @@ if(DIST_HAVE_CUDNN AND DIST_HAVE_GZIP)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/small_fashion_mnist")
   add_test(NAME example.small_fashion_mnist COMMAND dist_small_fashion_mnist "${folder}")
   set_tests_properties(example.small_fashion_mnist PROPERTIES LABELS gpus FIXTURES_SETUP small_fashion_mnist)
-  foreach(name IN ITEMS 03_custom_training_loop 04_model_fit)
-    dist_add_gpu_example(${name})
+  foreach(name IN ITEMS 03_custom_training_loop 04_model_fit 10_multi_worker)
+    set(launcher "")
+    if(name STREQUAL "10_multi_worker")
+      set(launcher ${dist_mpirun} -n 2)
+    endif()
+    dist_add_gpu_example(${name} ${launcher})
+    if(NOT TARGET gpu_example_${name})
+      continue()
+    endif()
     target_link_libraries(gpu_example_${name} PRIVATE dist::gzip)
     set(tests example.${name}.gpus)
     if(TARGET on_gpus_${name})
