@@ -37,9 +37,9 @@ auto combine_together(const S& strategy, [[maybe_unused]] std::string_view opera
 
 }  // namespace detail
 
-/// The values of all replicas become one (spec C07): numbers, and what stands for one such as an nn::Loss, to a number, tensors element by element to a new tensor,
-/// contiguous ranges of numbers to one of their type, indexed slices to those of all replicas one after another, and
-/// the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
+/// The values of all replicas become one (spec C07): numbers, and what stands for one such as an nn::Loss, to a number,
+/// tensors element by element to a new tensor, contiguous ranges of numbers to one of their type, indexed slices to those
+/// of all replicas one after another, and the members of tuples, pairs, arrays, optionals and plain structs each for itself. A plain value, which is
 /// what `run` returns where there is one replica, is returned as it is (spec C11); under MultiWorker each process
 /// gives its own, and these become one (spec C13). Processes wait for each other as long as `options.timeout` says (spec
 /// H13).
