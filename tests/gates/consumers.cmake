@@ -46,6 +46,8 @@ endif()
 dist_add_consumer(wheels "-DMODULES=${PROJECT_SOURCE_DIR}/cmake")
 add_test(NAME gates.wheels COMMAND "${CMAKE_COMMAND}" "-DDIRECTORY=${CMAKE_CURRENT_BINARY_DIR}/wheels"
                                    -P "${CMAKE_CURRENT_SOURCE_DIR}/gates/wheels_check.cmake")
+add_test(NAME gates.nvcc_version COMMAND "${CMAKE_COMMAND}" "-DDIRECTORY=${CMAKE_CURRENT_BINARY_DIR}/nvcc_version"
+                                         -P "${CMAKE_CURRENT_SOURCE_DIR}/gates/nvcc_version_check.cmake")
 dist_add_consumer(fetch_content "-DFETCHCONTENT_SOURCE_DIR_DIST=${PROJECT_SOURCE_DIR}")
 add_test(NAME consumers.pkg_config
          COMMAND "${CMAKE_COMMAND}" "-DSTAGE=${stage}" "-DCXX=${CMAKE_CXX_COMPILER}"
