@@ -9,13 +9,16 @@
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/context/neighbor_exchange.hpp>
 #include <dist/context/per_replica.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/optimizer.hpp>
@@ -199,4 +202,37 @@ TEST_CASE("on the host a step is a run") {
   const auto ranks = graph.run([](auto& replica) { return replica.all_reduce(dist::sum, replica.local_index()); });
   CHECK(ranks[1] == 1);
   CHECK(graph.instantiations() == 0);
+}
+
+namespace {
+/// The second number and one more become the first.
+struct Advance {
+  double* numbers;
+  DIST_HD void operator()(std::size_t) const { numbers[0] = numbers[1] + 1; }
+};
+}  // namespace
+
+TEST_CASE("replicas exchange with their neighbours in a graph") {
+  Mirrored strategy{replicas};
+  const auto field = strategy.buffer<double>({2});
+  dist::StepGraph graph{strategy};
+  strategy.run([&](auto& replica) {
+    replica.queue().fill(field.component(replica), 100.0 * static_cast<double>(replica.replica_id().index()));
+  });
+  for (std::size_t number = 0; number < steps; ++number)
+    graph.run([&](auto& replica) {
+      const std::size_t id = replica.replica_id().index();
+      const auto mine = field.component(replica);
+      replica.neighbor_exchange({{(id + 1) % replicas, mine.first(1)}},
+                                {{(id + replicas - 1) % replicas, mine.subspan(1, 1)}});
+      replica.for_each(1, Advance{mine.data()});
+    });
+  CHECK(graph.instantiations() == 1);
+  strategy.run([&](auto& replica) {
+    const std::size_t origin = (replica.replica_id().index() + replicas * steps - steps) % replicas;
+    std::vector<double> seen(2);
+    replica.queue().copy(field.component(replica), std::span<double>{seen});
+    replica.queue().wait();
+    if (seen[0] != static_cast<double>(100 * origin + steps)) throw std::logic_error("a number of another replica");
+  });
 }
