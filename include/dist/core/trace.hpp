@@ -157,6 +157,18 @@ class TraceSpan {
   std::int64_t begin_;
 };
 
+namespace detail {
+
+/// What strategies, collectives and input record to; null while nobody asked for a trace.
+inline constinit std::atomic<Trace*> active_trace{nullptr};
+
+/// A label in the active trace.
+[[nodiscard]] inline TraceLabel traced(std::string_view name, std::size_t number = 0) noexcept {
+  return {active_trace.load(std::memory_order_relaxed), name, static_cast<std::int64_t>(number)};
+}
+
+}  // namespace detail
+
 }  // namespace dist
 
 #ifndef DIST_COMPILED

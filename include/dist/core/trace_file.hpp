@@ -2,28 +2,13 @@
 /// without one by DIST_TRACE=path in the environment.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 #include <dist/core/config.hpp>
 #include <dist/core/trace.hpp>
 
 namespace dist {
-
-namespace detail {
-
-/// What strategies, collectives and input record to; null while nobody asked for a trace.
-inline constinit std::atomic<Trace*> active_trace{nullptr};
-
-/// A label in the active trace.
-[[nodiscard]] inline TraceLabel traced(std::string_view name, std::size_t number = 0) noexcept {
-  return {active_trace.load(std::memory_order_relaxed), name, static_cast<std::int64_t>(number)};
-}
-
-}  // namespace detail
 
 /// Records what strategies do from here to the end of this object's life, and then writes it to a file:
 ///

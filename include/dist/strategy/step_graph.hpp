@@ -9,7 +9,7 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/core/trace_file.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/queue_span.hpp>
 #include <dist/strategy/shared_copy_order.hpp>

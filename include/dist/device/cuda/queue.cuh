@@ -18,7 +18,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/text.hpp>
-#include <dist/core/trace_file.hpp>
+#include <dist/core/trace.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
