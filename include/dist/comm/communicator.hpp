@@ -31,8 +31,8 @@ concept GroupOfOne = Communicator<C> && requires {
   == 1;
 };
 
-/// A member that fails says so, instead of leaving the others to wait for it. Every communicator and every policy's
-/// collectives model it, with empty bodies where there is nobody to tell.
+/// A member that fails says so, instead of leaving the others to wait for it. Every communicator of one level and every
+/// policy's collectives model it, with empty bodies where there is nobody to tell.
 ///
 /// `begin_attempt` starts what may fail once: from there on a failure is reported again. `abandon` tells the others,
 /// instead of taking part in the next collective, why this member does not come: a notice for those in other processes,
