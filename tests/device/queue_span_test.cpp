@@ -32,11 +32,13 @@ static_assert(!dist::TimesWork<dist::Cpu::Queue>);
 
 }  // namespace
 
-TEST_CASE("a queue that times its work is asked where there is a trace, and only there") {
+TEST_CASE("a queue that times its work is asked where a trace keeps events, and only there") {
   std::vector<std::string> asked;
   const Timed queue{&asked};
   Trace trace;
   { const QueueSpan<Timed> span{{}, queue}; }
+  Trace for_a_listener{0};
+  { const QueueSpan<Timed> span{{&for_a_listener, "run"}, queue}; }
   CHECK(asked.empty());
   {
     const QueueSpan<Timed> outer{{&trace, "run"}, queue};

@@ -73,6 +73,9 @@ class Trace {
   /// changes nothing, where there is one already.
   [[nodiscard]] bool set_listener(SpanListener* listener) noexcept;
 
+  /// Whether there is room for any, as there is none where only a listener is of interest.
+  [[nodiscard]] bool keeps_events() const noexcept { return !events_.empty(); }
+
   /// In the order of recording: within a thread, that of their ends. Call it while nobody records, like all that
   /// follows.
   [[nodiscard]] std::span<const Event> events() const noexcept;

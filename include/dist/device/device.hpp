@@ -114,6 +114,13 @@ concept ReachesHostMemory = requires(std::span<const std::size_t> devices) {
   { D::Memory::on_host(devices)->replicas() } -> std::same_as<std::size_t>;
 };
 
+/// Devices that do not always reach each other's memory: `require_reach(queues, replicas)` throws the error of those that
+/// do not.
+template <class D>
+concept MayNotReach = requires(const typename D::Queues& queues, std::size_t replicas) {
+  D::require_reach(queues, replicas);
+};
+
 /// Devices that put work of several queues into one graph: while a `D::Graph::Capture{graph}` lives, what is put on the
 /// queues becomes a part of the graph, which `capture.end()` makes ready and `graph.launch()` puts on the first queue.
 template <class D>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <utility>
 
 #include <dist/core/error.hpp>
@@ -11,6 +12,7 @@ namespace dist {
 struct Arrival {
   enum class State { under_way, there, lost };
   State state = State::under_way;
+  std::exception_ptr why;  ///< what made it lost, if something did
 };
 template <class T>
 struct ArrivalOf : Arrival {
@@ -25,14 +27,15 @@ class Pending {
   Pending(Queue queue, std::shared_ptr<const ArrivalOf<T>> arrival)
       : queue_(std::move(queue)), arrival_(std::move(arrival)) {}
 
-  /// Returns when the value is there. Throws what a wait for the queue throws, and InvalidArgument after another one has
-  /// thrown, or where the work was not done at all.
+  /// Returns when the value is there. Throws what a wait for the queue throws, what another one threw before, and
+  /// InvalidArgument where the work was not done at all.
   void wait() const {
     if (arrival_->state == Arrival::State::under_way) queue_.wait();
-    if (arrival_->state != Arrival::State::there)
-      throw InvalidArgument("A value of a device was asked for that does not come to the host",
-                            "the work it is of was not done, or a wait for it failed before",
-                            "Handle the error that came then, and compute the value anew");
+    if (arrival_->state == Arrival::State::there) return;
+    if (arrival_->why != nullptr) std::rethrow_exception(arrival_->why);
+    throw InvalidArgument("A value of a device was asked for that does not come to the host",
+                          "the work it is of was not done: it was to become a part of a graph, and did not",
+                          "Handle the error that came then, and compute the value anew");
   }
   [[nodiscard]] bool is_done() const { return arrival_->state != Arrival::State::under_way || queue_.is_done(); }
 

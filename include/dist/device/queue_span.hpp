@@ -18,7 +18,7 @@ concept TimesWork = requires(const Q queue, const TraceLabel& label) {
 };
 
 /// Records when the work runs that is put on a queue while this object lives, where the queue's device says it; without a
-/// trace, nothing. What the host does meanwhile is a TraceSpan.
+/// trace that keeps events, nothing. What the host does meanwhile is a TraceSpan.
 template <class Queue>
 class QueueSpan {
  public:
@@ -31,7 +31,7 @@ template <TimesWork Queue>
 class QueueSpan<Queue> {
  public:
   QueueSpan(const TraceLabel& label, const Queue& queue) noexcept
-      : queue_(queue), is_timed_(label.trace != nullptr && queue.begin_timing(label)) {}
+      : queue_(queue), is_timed_(label.trace != nullptr && label.trace->keeps_events() && queue.begin_timing(label)) {}
   QueueSpan(const QueueSpan&) = delete;
   QueueSpan& operator=(const QueueSpan&) = delete;
   ~QueueSpan() {

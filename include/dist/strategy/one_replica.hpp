@@ -16,6 +16,7 @@
 #include <dist/core/config.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/device/copies_of_scope.hpp>
 #include <dist/device/device_name.hpp>
 
 namespace dist {
@@ -65,10 +66,12 @@ class OneReplica {
   DIST_ALWAYS_INLINE decltype(auto) run(const void*, Call&& call) const {
     const Queue queue = queues_[0];
     queue.enter();
-    if constexpr (Device::Place::host_accessible)
+    if constexpr (Device::Place::host_accessible) {
       return call(std::size_t{0}, Collectives{}, queue);
-    else
+    } else {
+      const CopiesOfScope<Queue> copies{queue};
       return call(std::size_t{0}, Collectives{queue}, queue);
+    }
   }
 
   /// The dataset that `make(InputContext)` returns (spec A21, I17), with its batches on the device.

@@ -22,6 +22,7 @@
 #include <dist/core/warning.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
+#include <dist/device/copies_of_scope.hpp>
 #include <dist/device/device.hpp>
 #include <dist/device/device_name.hpp>
 #include <dist/device/queue_span.hpp>
@@ -155,6 +156,7 @@ class ThreadReplicas {
           const detail::RunGuard in_run{{.strategy = strategy}};
           const Queue queue = queues_[replica];
           queue.enter();
+          [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
           [[maybe_unused]] const QueueSpan<Queue> queued{label, queue};
           call(replica, detail::make_collectives<Ops, Device>(ThreadCommunicator{group_, replica}, queue, state_),
                queue);

@@ -13,6 +13,7 @@
 #include <dist/context/store.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/place.hpp>
+#include <dist/device/copies_of_scope.hpp>
 
 namespace dist::detail {
 
@@ -44,6 +45,7 @@ template <class Device, InCrossReplica Context>
 /// As many elements, of which one side may be the host's. They are there when it returns.
 template <class Q, class From, class To>
 void copy_and_wait(const Q& queue, From from, To to) {
+  const CopiesOfScope<Q> copies{queue};
   queue.copy(from, to);
   queue.wait();
 }
@@ -84,11 +86,11 @@ class HostCopies {
  public:
   HostCopies(const Variable& variable, const Context& context) : variable_(variable), context_(context) {
     if constexpr (!are_here) {
+      // Each is there before the next one is asked for: where a wait throws, nothing is under way to what goes then.
       for (std::size_t copy = 0; copy < variable.copies(); ++copy) {
         copies_.emplace_back(variable.size());
-        variable.queue(context, copy).copy(variable.copy(context, copy), elements(copies_[copy]));
+        copy_and_wait(variable.queue(context, copy), variable.copy(context, copy), elements(copies_[copy]));
       }
-      for (std::size_t copy = 0; copy < variable.copies(); ++copy) variable.queue(context, copy).wait();
     }
   }
   [[nodiscard]] std::span<const T> operator[](std::size_t copy) const {

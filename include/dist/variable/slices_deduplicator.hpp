@@ -17,6 +17,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/device/copies_of_scope.hpp>
 #include <dist/device/thrust_policy.hpp>
 #include <dist/variable/replica_buffer.hpp>
 
@@ -133,6 +134,7 @@ class SlicesDeduplicator {
   template <class Queue>
   void require_in_range(const Queue& queue, Span<const std::int64_t> sorted) const {
     std::int64_t least = 0, most = 0;
+    [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
     queue.copy(sorted.first(1), std::span{&least, 1});
     queue.copy(sorted.subspan(sorted.size() - 1), std::span{&most, 1});
     queue.wait();

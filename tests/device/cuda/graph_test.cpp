@@ -82,6 +82,9 @@ TEST_CASE("a capture that does not end leaves the queues and the graph as they w
   const dist::cuda::Queue queue = queues[0];
   queue.for_each({0, 1}, Apply{x, 0, 1});
   Graph graph{{queue}};
+  std::int64_t before = -1, during = -1;
+  const dist::DeviceSpan<const std::int64_t, dist::cuda::DeviceMemory> from{x, 1};
+  queue.copy(from, std::span{&before, 1});
   {
     Graph::Capture step{graph};
     queue.for_each({0, 1}, Apply{x, 1, 1});
@@ -90,6 +93,9 @@ TEST_CASE("a capture that does not end leaves the queues and the graph as they w
   {
     const Graph::Capture dropped{graph};
     queue.for_each({0, 1}, Apply{x, 0, 100});
+    queue.copy(from, std::span{&during, 1});
+    CHECK_THROWS_AS(static_cast<void>(queue.transform_reduce(dist::sum, {0, 1}, dist::detail::FloatOfIndex{})),
+                    dist::NotCapturable);
     CHECK(support::what_throws<dist::NotCapturable>([&] {
             queue.wait();
           }).find("The host waits for queue 0 of GPU 0") == 0);
@@ -105,4 +111,6 @@ TEST_CASE("a capture that does not end leaves the queues and the graph as they w
   queue.copy(dist::DeviceSpan<const std::int64_t, dist::cuda::DeviceMemory>{x, 1}, std::span{&value, 1});
   queue.wait();
   CHECK(value == 2);
+  CHECK(before == 1);  // it was under way
+  CHECK(during == -1);
 }

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include <dist/core/bfloat16.hpp>
 #include <dist/device/cuda/device.cuh>
+#include <dist/strategy/one_device.hpp>
 #include <support/fake_cuda/handles.hpp>
 #include <support/fake_cuda/machines.hpp>
 #include <support/stderr_of.hpp>
@@ -72,9 +74,66 @@ TEST_CASE("a value that is not waited for is there when its queue has ended, and
   CHECK(late->is_done());
   CHECK(static_cast<float>(late->value()) == 10.0F);
   const Cuda::Queues queues{one_device};
+  const auto before = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
+  const std::uint64_t since = queues[0].copies();
   const auto lost = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
-  queues[0].forget_downloads();
+  queues[0].give_up_copies(since);
   CHECK_THROWS_AS(static_cast<void>(lost.value()), dist::InvalidArgument);
+  CHECK(static_cast<float>(before.value()) == 10.0F);
+}
+
+TEST_CASE("a value that a failed wait has lost says why, as that wait did") {
+  fake_cuda::restart({});
+  const Cuda::Queues queues{one_device};
+  const auto lost = queues[0].start_transform_reduce(dist::sum, {0, 10}, Ones{});
+  fake_cuda::fail_call("cudaStreamQuery", cudaErrorLaunchFailure);
+  CHECK_THROWS_AS(queues[0].wait(), dist::GpuLost);
+  for (int again = 0; again < 2; ++again) CHECK_THROWS_AS(static_cast<void>(lost.value()), dist::GpuLost);
+}
+
+TEST_CASE("memory is left to work that does not end, and nobody waits for that after the deadline") {
+  fake_cuda::restart({});
+  bool may_end = false;
+  {
+    const Cuda::Queues queues{one_device, std::chrono::milliseconds{50}};
+    Cuda::Memory memory{one_device};
+    const std::size_t slice = memory.allocate(100);
+    static_cast<void>(memory.allocate(100));
+    const std::size_t before = fake_cuda::live().device_allocations;
+    fake_cuda::put_for_library(
+        queues[0].stream().get(), "a kernel that does not end", [] {}, [&] { return may_end; });
+    CHECK_THROWS_AS(queues[0].wait(), dist::DeadlineExceeded);
+    memory.release(slice, 100);
+    CHECK(fake_cuda::live().device_allocations == before);
+    may_end = true;
+    queues[0].wait();  // it was only slow
+  }
+  CHECK(fake_cuda::live().device_allocations == 1);  // what was left
+  fake_cuda::restart({});
+}
+
+TEST_CASE("copies whose places may be gone are not written: at the queue's end, and after an exception") {
+  fake_cuda::restart({});
+  std::int64_t place = -1;
+  const dist::cuda::DeviceBuffer there{0, sizeof place};
+  const Cuda::Span<const std::int64_t> from{reinterpret_cast<const std::int64_t*>(there.data()), 1};
+  {
+    const Cuda::Queues queues{one_device};
+    queues[0].fill(Cuda::Span<std::int64_t>{reinterpret_cast<std::int64_t*>(there.data()), 1}, 5);
+    queues[0].copy(from, std::span{&place, 1});
+  }
+  CHECK(place == -1);
+  dist::OneDevice<Cuda> strategy;
+  std::int64_t kept = -1;
+  strategy.queues()[0].copy(from, std::span{&kept, 1});
+  CHECK_THROWS_AS(strategy.run([&](auto& replica) {
+    replica.queue().copy(from, std::span{&place, 1});
+    throw std::runtime_error("the place goes");
+  }),
+                  std::runtime_error);
+  strategy.queues()[0].wait();
+  CHECK(place == -1);
+  CHECK(kept == 5);
 }
 
 TEST_CASE("a queue ends with the work that was put there") {

@@ -1,5 +1,5 @@
 // Networks on GPUs: the losses, accuracies and weights of the plain loops on the host.
-// replicas on GPUs: 1 2 4
+// replicas on GPUs: 1 2 3 4
 #include <dist/nn/cudnn/backend.cuh>
 
 #include <doctest/doctest.h>

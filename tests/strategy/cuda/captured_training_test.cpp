@@ -1,5 +1,5 @@
 // A whole training step, with its loss and its metrics, becomes a graph: nothing in it waits for a GPU.
-// replicas on GPUs: 1 2 4
+// replicas on GPUs: 1 2 3 4
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/cudnn/backend.cuh>

@@ -71,12 +71,13 @@ struct DirectCollectives {
   /// which they do after they have waited for this one's.
   template <class D>
   struct State {
-    /// Throws InvalidArgument for more than `most_replicas`.
+    /// Throws InvalidArgument for more than `most_replicas`, and for devices that do not reach each other's memory.
     State(const typename D::Queues& queues, std::size_t replicas) {
       if (replicas > most_replicas)
         throw InvalidArgument(text("There are too many replicas to reduce each other's memory: ", replicas),
                               text("their operands are arguments of one kernel, which takes ", most_replicas),
                               text("Use up to ", most_replicas, " replicas in a process"));
+      if constexpr (MayNotReach<D>) D::require_reach(queues, replicas);
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         ready.emplace_back(queues[replica]);
         done.emplace_back(queues[replica]);

@@ -95,6 +95,21 @@ struct Cuda {
                           "numbers of names count the visible GPUs, not those of the machine");
   }
 
+  /// Throws InvalidArgument where kernels of one of these replicas' GPUs cannot use the memory of another.
+  static void require_reach(const Queues& queues, std::size_t replicas) {
+    for (std::size_t one = 0; one < replicas; ++one)
+      for (std::size_t other = 0; other < replicas; ++other) {
+        const int from = queues[one].stream().device(), to = queues[other].stream().device();
+        if (!cuda::reaches(from, to))
+          throw InvalidArgument(
+              text("Kernels of GPU ", from, " do not reach the memory of GPU ", to),
+              text("replicas ", one, " and ", other, " are there, and would reduce each other's memory"),
+              "Use Mirrored<NcclAllReduce>, which needs no such access, let the replicas share one GPU, or name GPUs "
+              "that "
+              "'nvidia-smi topo -p2p r' calls OK");
+      }
+  }
+
   /// Near the replicas' GPUs, see cuda::processors_near.
   [[nodiscard]] static std::vector<std::size_t> processors(std::span<const std::size_t> devices) {
     return cuda::processors_near(devices);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,10 @@ class Graph {
   class Capture {
    public:
     explicit Capture(Graph& graph) : graph_(graph) {
-      for (const Queue& queue : graph_.queues_) queue.make_room();
+      for (const Queue& queue : graph_.queues_) {
+        queue.make_room();
+        copies_.push_back(queue.copies());
+      }
       DIST_CUDA_CHECK(cudaStreamBeginCapture(graph_.origin().get(), cudaStreamCaptureModeGlobal));
       for (const Queue& queue : graph_.queues_) queue.set_captured(true);
     }
@@ -43,10 +47,8 @@ class Graph {
       cudaGraph_t dropped = nullptr;
       forget(cudaStreamEndCapture(graph_.origin().get(), &dropped));
       if (dropped != nullptr) forget(cudaGraphDestroy(dropped));
-      for (const Queue& queue : graph_.queues_) {
-        queue.set_captured(false);
-        queue.forget_downloads();
-      }
+      for (const Queue& queue : graph_.queues_) queue.set_captured(false);
+      give_up_copies();
     }
 
     /// What was captured is what `launch` launches from now on; all of it comes before the end of the first queue. Throws
@@ -62,7 +64,7 @@ class Graph {
       try {
         graph_.take(captured);
       } catch (...) {
-        for (const Queue& queue : graph_.queues_) queue.forget_downloads();
+        give_up_copies();
         forget(cudaGraphDestroy(captured));
         throw;
       }
@@ -70,7 +72,13 @@ class Graph {
     }
 
    private:
+    /// Those that were captured; copies from before are under way.
+    void give_up_copies() const noexcept {
+      for (std::size_t queue = 0; queue < copies_.size(); ++queue) graph_.queues_[queue].give_up_copies(copies_[queue]);
+    }
+
     Graph& graph_;
+    std::vector<std::uint64_t> copies_;  // of each queue, before
     bool has_ended_ = false;
   };
 

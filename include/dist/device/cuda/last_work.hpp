@@ -40,4 +40,17 @@ inline void note_work(int device, const WorkName& work) noexcept {
   return detail::last_work_of(device).load(std::memory_order_relaxed);
 }
 
+namespace detail {
+inline constinit std::array<std::atomic<int>, 64> late_queues{};
+}  // namespace detail
+
+/// Notes that a queue of a GPU was not done in time, or that it was, after all. Any thread.
+inline void note_late_queue(int device, bool is_late) noexcept {
+  detail::late_queues[static_cast<std::size_t>(device) % detail::late_queues.size()].fetch_add(is_late ? 1 : -1);
+}
+/// Whether work of a GPU does not end: who waited for it without a deadline might wait for ever.
+[[nodiscard]] inline bool has_late_queue(int device) noexcept {
+  return detail::late_queues[static_cast<std::size_t>(device) % detail::late_queues.size()].load() != 0;
+}
+
 }  // namespace dist::cuda

@@ -41,7 +41,9 @@ class Memory {
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  ~Memory() { wait_for_devices(); }
+  ~Memory() {
+    if (!wait_for_devices()) leave(std::move(slices_));
+  }
 
   [[nodiscard]] std::size_t replicas() const noexcept { return is_on_host_ ? 1 : streams_.size(); }
 
@@ -71,11 +73,14 @@ class Memory {
     return number << slice_bits;
   }
 
-  /// Gives back the slice at `offset`, once the GPUs have done all that was put there.
+  /// Gives back the slice at `offset`, once the GPUs have done all that was put there. It is left to work that does not
+  /// end.
   void release(std::size_t offset, std::size_t) noexcept {
-    wait_for_devices();
+    const bool is_unused = wait_for_devices();
     const std::lock_guard lock{mutex_};
-    slices_[offset >> slice_bits] = Slice{};
+    Slice slice;
+    std::swap(slice, slices_[offset >> slice_bits]);
+    if (!is_unused) leave(std::move(slice));
   }
 
  private:
@@ -101,8 +106,16 @@ class Memory {
     return buffers;
   }
 
-  /// Whoever put work there, and on whatever stream: replicas use each other's memory.
-  void wait_for_devices() const noexcept {
+  template <class Slices>
+  static void leave(Slices&& slices) {
+    static_cast<void>(new Slices{std::forward<Slices>(slices)});
+  }
+
+  /// Whoever put work there, and on whatever stream: replicas use each other's memory. Returns false, at once, where some
+  /// does not end: this wait of the runtime has no deadline.
+  [[nodiscard]] bool wait_for_devices() const noexcept {
+    for (const Stream& stream : streams_)
+      if (has_late_queue(stream.ref().device())) return false;
     int before = 0;
     forget(cudaGetDevice(&before));
     for (const Stream& stream : streams_) {
@@ -110,6 +123,7 @@ class Memory {
       forget(cudaDeviceSynchronize());
     }
     forget(cudaSetDevice(before));
+    return true;
   }
 
   std::vector<Stream> streams_;  // of the replicas

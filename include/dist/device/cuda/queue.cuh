@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -65,16 +66,16 @@ class QueueState {
   QueueState& operator=(const QueueState&) = delete;
   /// What was put there is done before its memory goes; the memory of work that does not end is left to it.
   ~QueueState() {
+    staging_.drop(0);  // places may be gone
     try {
       wait();
       staging_.deliver();
-      return;
     } catch (const DeadlineExceeded&) {
-      staging_.give_up();
+      staging_.give_up(0, std::current_exception());
       static_cast<void>(new DeviceBuffer{std::move(scratch_)});
       static_cast<void>(new Staging{std::move(staging_)});
     } catch (const Error&) {
-      staging_.give_up();
+      staging_.give_up(0, std::current_exception());
     }
   }
 
@@ -88,22 +89,25 @@ class QueueState {
   /// NotCapturable, and what the watch throws.
   template <class IsOver, class Describe>
   void await(IsOver&& is_over, Describe&& describe) const {
-    if (is_captured_)
-      throw NotCapturable(cudaErrorStreamCaptureUnsupported, text("The host waits for ", describe()),
-                          "its work is captured as a graph, which is not launched yet", do_it_outside);
-    if (watch_.self == nullptr) return cuda::await(is_over, describe, timeout_);
+    refuse_capture(describe);
     try {
       cuda::await(
           [&] {
             const bool over = is_over();
-            watch_.look(watch_.self);  // what was ended by force is over, too
+            if (watch_.self != nullptr) watch_.look(watch_.self);  // what was ended by force is over, too
             return over;
           },
           describe, timeout_);
+      set_late(false);
     } catch (const DeadlineExceeded&) {
-      watch_.give_up(watch_.self);
+      set_late(true);
+      if (watch_.self != nullptr) watch_.give_up(watch_.self);
       throw;
     }
+  }
+  /// Throws NotCapturable where what is put there becomes a part of a graph, for which nobody can wait.
+  void refuse_capture() const {
+    refuse_capture([this] { return name(); });
   }
   /// From now on, while nobody waits. None: a null `self`.
   void set_watch(const QueueWatch& watch) noexcept { watch_ = watch; }
@@ -134,6 +138,15 @@ class QueueState {
   [[nodiscard]] std::byte* result() const noexcept { return scratch_.data() + most_partials * most_partial_bytes; }
 
  private:
+  template <class Describe>
+  void refuse_capture(Describe&& describe) const {
+    if (is_captured_)
+      throw NotCapturable(cudaErrorStreamCaptureUnsupported, text("The host waits for ", describe()),
+                          "its work is captured as a graph, which is not launched yet", do_it_outside);
+  }
+  void set_late(bool late) const noexcept {
+    if (std::exchange(is_late_, late) != late) note_late_queue(stream().device(), late);
+  }
   [[nodiscard]] std::string name() const { return text("queue ", number_, " of GPU ", stream().device()); }
   [[gnu::cold]] void harvest_times() const noexcept {
     // The trace may have ended before the strategy.
@@ -148,6 +161,7 @@ class QueueState {
   QueueWatch watch_{};
   std::unique_ptr<WorkTimes> times_;
   bool is_captured_ = false;
+  mutable bool is_late_ = false;  // its last wait met its deadline
 };
 
 /// The work of a replica on a GPU, in order: see the concept Queue. What it launches is compiled where it is called, so a
@@ -186,8 +200,13 @@ class Queue {
   void end_timing() const noexcept { state_->end_timing(); }
 
   void set_captured(bool captured) const noexcept { state_->set_captured(captured); }
-  /// Copies to the host that are under way do not come there any more.
-  void forget_downloads() const noexcept { state_->staging().give_up(); }
+  /// See DelaysCopies.
+  [[nodiscard]] std::uint64_t copies() const noexcept { return state_->staging().downloads(); }
+  void drop_copies(std::uint64_t since) const noexcept { state_->staging().drop(since); }
+  /// Copies to the host that are under way, after so many of all, do not come there any more, Pending ones because of `why`.
+  void give_up_copies(std::uint64_t since, const std::exception_ptr& why = nullptr) const noexcept {
+    state_->staging().give_up(since, why);
+  }
 
   /// Lets copies of the host's memory have room, so that they need neither allocate nor wait for a while.
   void make_room() const {
@@ -207,6 +226,7 @@ class Queue {
   [[nodiscard]] auto transform_reduce(Op op, IndexRange range, const Body& body) const {
     using T = std::decay_t<decltype(body(range.begin))>;
     if constexpr (::dist::detail::require_queue_op<Op, T>()) {
+      state_->refuse_capture();  // before a copy to the result is under way
       T result{};
       copy(reduced<T>(op, range, body), std::span<T>{&result, 1});
       wait();
@@ -285,7 +305,7 @@ class Queue {
     try {
       state_->wait();
     } catch (...) {
-      if (!state_->is_captured()) forget_downloads();
+      if (!state_->is_captured()) give_up_copies(0, std::current_exception());
       throw;
     }
     state_->staging().deliver();

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -43,13 +45,13 @@ class Staging {
     cuda::check(cudaMemcpyAsync(part, from, bytes, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync to the host",
                 stream.device());
     note_work(stream.device(), copy_work);
-    downloads_.push_back({part, to, bytes, std::move(arrival)});
+    downloads_.push_back({put_++, part, to, bytes, std::move(arrival)});
   }
 
   /// Everything put on the stream is done: writes what came to where it belongs.
   void deliver() {
     for (const Download& each : downloads_) {
-      std::memcpy(each.to, each.part, each.bytes);
+      if (each.to != nullptr) std::memcpy(each.to, each.part, each.bytes);
       if (each.arrival != nullptr) each.arrival->state = Arrival::State::there;
     }
     downloads_.clear();
@@ -57,17 +59,29 @@ class Staging {
     used_ = held_ = 0;
   }
 
-  /// What is under way to the host does not come there any more; its copies may go on.
-  void give_up() noexcept {
-    for (const Download& each : downloads_)
-      if (each.arrival != nullptr) each.arrival->state = Arrival::State::lost;
-    downloads_.clear();
+  /// How many downloads there were.
+  [[nodiscard]] std::uint64_t downloads() const noexcept { return put_; }
+
+  /// Downloads after so many do not come any more, because of `why`, if there is something; their copies may go on.
+  void give_up(std::uint64_t since = 0, const std::exception_ptr& why = nullptr) noexcept {
+    for (; !downloads_.empty() && downloads_.back().number >= since; downloads_.pop_back()) {
+      Arrival* const arrival = downloads_.back().arrival.get();
+      if (arrival == nullptr) continue;
+      arrival->state = Arrival::State::lost;
+      arrival->why = why;
+    }
+  }
+  /// The same of downloads whose places nobody holds.
+  void drop(std::uint64_t since) noexcept {
+    for (Download& each : downloads_)
+      if (each.number >= since && each.arrival == nullptr) each.to = nullptr;
   }
 
  private:
   struct Download {
+    std::uint64_t number;
     const std::byte* part;
-    std::byte* to;
+    std::byte* to;  // null where it went away
     std::size_t bytes;
     std::shared_ptr<Arrival> arrival;
   };
@@ -89,6 +103,7 @@ class Staging {
   std::size_t used_ = 0;  // of the last
   std::size_t held_ = 0;  // of all
   std::vector<Download> downloads_;
+  std::uint64_t put_ = 0;
 };
 
 }  // namespace dist::cuda
