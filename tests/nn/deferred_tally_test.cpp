@@ -71,3 +71,15 @@ TEST_CASE("tallies that are forgotten are waited for by nobody") {
   CHECK(tallies.take(true).count == 0);
   CHECK(waits == 0);
 }
+
+TEST_CASE("two works are done when both are") {
+  bool first = true, second = false;
+  int waits = 0;
+  const nn::detail::AllOf both{Later{1, &first, &waits}, Later{2, &second, &waits}};
+  static_assert(dist::Work<nn::detail::AllOf<Later, Later>>);
+  CHECK(!both.is_done());
+  second = true;
+  CHECK(both.is_done());
+  both.wait();
+  CHECK(waits == 2);
+}

@@ -23,6 +23,21 @@ DeferredTally(W, Of) -> DeferredTally<W, Of>;
 
 namespace detail {
 
+/// Two works, which are done when both are.
+template <Work First, Work Second>
+struct AllOf {
+  First first;
+  Second second;
+
+  void wait() const {
+    first.wait();
+    second.wait();
+  }
+  [[nodiscard]] bool is_done() const { return first.is_done() && second.is_done(); }
+};
+template <class First, class Second>
+AllOf(First, Second) -> AllOf<First, Second>;
+
 /// The deferred tallies of one replica, in the order of its batches.
 template <class Tally>
 class DeferredTallies {

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <dist/context/replica_context.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/work.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/parameter.hpp>
@@ -94,18 +97,69 @@ struct KernelsOnly {
   [[nodiscard]] bool operator()(const Parameter& parameter) const { return parameter.kind == "kernel"; }
 };
 
-/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). Waits for the replica's queue.
+namespace detail {
+/// The sum of numbers that a queue computes: a Work.
+template <Work Part>
+struct SumOfParts {
+  std::vector<Part> parts;
+
+  void wait() const {
+    for (const Part& part : parts) part.wait();
+  }
+  [[nodiscard]] bool is_done() const {
+    return std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_done(); });
+  }
+  [[nodiscard]] double value() const {
+    double total = 0;
+    for (const Part& part : parts) total += part.value();
+    return total;
+  }
+};
+}  // namespace detail
+
+/// The regularisation loss of a network's parameters, unscaled: what a log shows (spec P06). A Work with a `value()`, which
+/// waits for the replica's queue.
+template <Regularizer R, class Network, class Which = KernelsOnly>
+[[nodiscard]] auto start_total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
+                                              Which&& which = {}) {
+  const auto weights = network.parameters().component(replica);
+  using T = typename decltype(weights)::value_type;
+  const detail::TermOfWeight<R, T> term{regularizer, weights.data()};
+  const auto start = [&](const Parameter& parameter) {
+    return replica.queue().start_transform_reduce(sum, detail::elements_of(parameter), term);
+  };
+  if constexpr (std::same_as<decltype(start(network.layout()[0])), Ready<double>>) {
+    double total = 0;
+    for (const Parameter& parameter : network.layout())
+      if (which(parameter)) total += start(parameter).value();
+    return Ready{total};
+  } else {
+    detail::SumOfParts<decltype(start(network.layout()[0]))> sum_of_all;
+    for (const Parameter& parameter : network.layout())
+      if (which(parameter)) sum_of_all.parts.push_back(start(parameter));
+    return sum_of_all;
+  }
+}
+/// The same, waited for.
 template <Regularizer R, class Network, class Which = KernelsOnly>
 [[nodiscard]] double total_regularization(const InReplica auto& replica, Network& network, const R& regularizer,
                                           Which&& which = {}) {
+  return start_total_regularization(replica, network, regularizer, which).value();
+}
+
+/// Adds the gradient of this replica's part of the regularisation loss, 1/R of all of it, to the network's gradients: to be
+/// called between `backward` and `apply_gradients` (spec P03, P05).
+template <Regularizer R, class Network, class Which = KernelsOnly>
+void add_regularization_gradients(const InReplica auto& replica, Network& network, const R& regularizer,
+                                  Which&& which = {}) {
   const auto weights = network.parameters().component(replica);
+  const auto gradients = std::as_const(network).gradients().component(replica);
   using T = typename decltype(weights)::value_type;
-  double total = 0;
+  const T scale = scale_regularization_loss(replica, T{1});
   for (const Parameter& parameter : network.layout())
     if (which(parameter))
-      total += replica.queue().transform_reduce(sum, detail::elements_of(parameter),
-                                                detail::TermOfWeight<R, T>{regularizer, weights.data()});
-  return total;
+      replica.queue().for_each(detail::elements_of(parameter),
+                               detail::AddSlope<R, T>{regularizer, weights.data(), gradients.data(), scale});
 }
 
 /// This replica's part of the regularisation loss, 1/R of all of it, so that the sum over the replicas counts it once
@@ -117,14 +171,8 @@ template <Regularizer R, class Network, class Which = KernelsOnly>
 ///     optimizer.apply_gradients(replica);
 template <Regularizer R, class Network, class Which = KernelsOnly>
 auto regularization_loss(const InReplica auto& replica, Network& network, const R& regularizer, Which&& which = {}) {
-  const auto weights = network.parameters().component(replica);
-  const auto gradients = std::as_const(network).gradients().component(replica);
-  using T = typename decltype(weights)::value_type;
-  const T scale = scale_regularization_loss(replica, T{1});
-  for (const Parameter& parameter : network.layout())
-    if (which(parameter))
-      replica.queue().for_each(detail::elements_of(parameter),
-                               detail::AddSlope<R, T>{regularizer, weights.data(), gradients.data(), scale});
+  using T = typename decltype(network.parameters().component(replica))::value_type;
+  add_regularization_gradients(replica, network, regularizer, which);
   return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
 }
 

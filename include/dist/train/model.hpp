@@ -190,10 +190,8 @@ class Model {
     const auto loss =
         detail::divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, batch.y, divisor);
     network_.backward(replica, loss);
-    double penalty = 0;
-    if constexpr (FitLoss::is_regularized)
-      penalty = static_cast<double>(regularization_loss(replica, network_, loss_function_.regularizer)) *
-                static_cast<double>(replica.num_replicas_in_sync());
+    const auto penalty = start_penalty(replica);  // of the weights before the update
+    if constexpr (FitLoss::is_regularized) add_regularization_gradients(replica, network_, loss_function_.regularizer);
     optimizer_.apply_gradients(replica);
     report_loss(replica, loss, penalty);
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
@@ -203,26 +201,33 @@ class Model {
     const auto outputs = infer(replica, batch);
     const auto values = values_of(outputs);
     const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(batch.y));
-    double penalty = 0;
-    if constexpr (FitLoss::is_regularized)
-      penalty = total_regularization(replica, network_, loss_function_.regularizer);
-    report_loss(replica, loss, penalty);
+    report_loss(replica, loss, start_penalty(replica));
     each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+  }
+
+  /// What a regulariser adds to the loss: a Work.
+  auto start_penalty(const InReplica auto& replica) {
+    if constexpr (FitLoss::is_regularized)
+      return start_total_regularization(replica, network_, loss_function_.regularizer);
+    else
+      return Ready{0.0};
   }
 
   /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
   /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
   /// (spec P06). The penalty of a regulariser counts whole.
-  void report_loss(const InReplica auto& replica, const auto& loss, double penalty) {
+  void report_loss(const InReplica auto& replica, const auto& loss, const auto& penalty) {
     const auto weight = static_cast<double>(loss.examples());
     const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
-    const auto tally = [=](const auto& computed) {
-      return MeanValue::Tally{.total = computed.total() * sum_factor + penalty * weight, .count = weight};
+    const auto tally = [=](double total, double added) {
+      return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
     };
     if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
-      loss_.add(replica, DeferredTally{loss, tally});
+      loss_.add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
+                                         return tally(computed.first.total(), computed.second.value());
+                                       }});
     else
-      loss_.add(replica, tally(loss));
+      loss_.add(replica, tally(loss.total(), penalty.value()));
   }
 
   /// A network of the user's own that computes the same in both modes need not take one.
