@@ -235,7 +235,8 @@ struct ReductionBy : detail::FinishesAsIs {
 
 /// The operation that combines values by `fn(a, b)`, such as `std::multiplies<>{}` or a lambda without captures, in rank
 /// order; `identity` is the value that changes no other: `reduction([](auto a, auto b) { return std::hypot(a, b); }, 0)`.
-/// `fn` must be associative up to rounding.
+/// `fn` must be associative up to rounding. Kernels call only what is marked DIST_HD: a lambda or a function of the standard
+/// library combines values in the host's memory.
 template <class Fn, Reducible Identity>
 [[nodiscard]] constexpr ReductionBy<Fn, Identity> reduction(Fn, Identity identity) {
   return {{}, identity};

@@ -32,7 +32,8 @@ DIST_HD constexpr float to_sticky_float(double number) noexcept {
 DIST_HD constexpr float to_sticky_float(float number) noexcept { return number; }
 template <class Integer>
 requires std::is_integral_v<Integer> DIST_HD constexpr float to_sticky_float(Integer number) noexcept {
-  const bool negative = number < Integer{0};
+  bool negative = false;
+  if constexpr (std::is_signed_v<Integer>) negative = number < 0;
   auto magnitude = static_cast<std::uint64_t>(number);
   if (negative) magnitude = 0 - magnitude;
   // A double holds 53 bits: what is below them becomes one bit.

@@ -88,7 +88,10 @@ template <class T, Reducible V>
       "it to an integer first, or give the variable a floating-point type");
   const T element = static_cast<T>(number);
   if constexpr (std::integral<T> && std::integral<V>) {
-    if (static_cast<V>(element) != number || (element < T{}) != (number < V{}))
+    bool sign_is_lost = false;
+    if constexpr (std::is_signed_v<T> && !std::is_signed_v<V>) sign_is_lost = element < 0;
+    if constexpr (std::is_signed_v<V> && !std::is_signed_v<T>) sign_is_lost = number < 0;
+    if (static_cast<V>(element) != number || sign_is_lost)
       throw InvalidArgument(text("Variable '", name, "' cannot hold the value given"),
                             text(number, " is outside the range of ", dtype_name<T>),
                             "Give a value of the variable's range, or give the variable a wider type");

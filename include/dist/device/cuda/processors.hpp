@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
 #include <dist/device/cpu.hpp>
@@ -40,7 +39,7 @@ namespace dist::cuda {
     const std::vector<std::size_t> near = listed_processors(free, list);
     if (near.empty()) return {};
     chosen.push_back(near.front());
-    free.erase(std::find(free.begin(), free.end(), near.front()));
+    std::erase(free, near.front());
   }
   return chosen;
 }
