@@ -146,6 +146,7 @@ void check_all_reduce(S& strategy, Op op, std::size_t count) {
 template <class T, class S>
 void check_all_operations(S& strategy) {
   using namespace dist;
+  using dist::max, dist::min;  // CUDA has functions of these names
   for (const std::size_t count : element_counts) {
     if constexpr (std::same_as<T, bool>)
       check_all_reduces<T>(strategy, count, min, max, bit_and, bit_or, bit_xor);

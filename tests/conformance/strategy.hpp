@@ -83,8 +83,9 @@ std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size
   std::size_t begin = 0;
   std::size_t share = 0;
   if (workers_of(strategy) == 1) {
-    for (std::size_t r = 0; r < local; ++r) begin += 8 / replicas + (r < 8 % replicas ? 1 : 0);
-    share = 8 / replicas + (local < 8 % replicas ? 1 : 0);
+    const auto share_of = [&](std::size_t r) { return (8 + replicas - 1 - r) / replicas; };
+    for (std::size_t r = 0; r < local; ++r) begin += share_of(r);
+    share = share_of(local);
   } else {
     share = (rows + replicas - 1) / replicas;
     begin = share * (local * workers_of(strategy) + strategy.first_local_replica() / strategy.num_local_replicas());

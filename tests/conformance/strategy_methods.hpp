@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +25,7 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
@@ -86,6 +86,17 @@ struct Sums {
   float loss;
   std::int64_t examples;
   dist::Tensor<float> histogram;
+};
+
+// Functions of reductions, and a body, that kernels may call.
+struct Product {
+  DIST_HD constexpr auto operator()(auto a, auto b) const { return a * b; }
+};
+struct Larger {
+  DIST_HD constexpr auto operator()(auto a, auto b) const { return a * a < b * b ? b : a; }
+};
+struct Two {
+  DIST_HD float operator()(std::size_t) const { return 2.0f; }
 };
 
 template <class S>
@@ -272,7 +283,7 @@ void check_strategy_methods(S& strategy) {
   SUBCASE("all_reduce takes tensors and structures (E03)") {
     const auto reduced = strategy.run([](auto& replica) {
       const auto r = static_cast<float>(replica.replica_id().index());
-      return replica.all_reduce(dist::sum, std::tuple{r, counting({3}, r), std::array{1.0f, 2.0f}});
+      return replica.all_reduce(dist::sum, std::tuple{r, counting({3}, r), std::array<float, 2>{1.0f, 2.0f}});
     });
     const auto& [number, tensor, numbers] = reduced;
     for (std::size_t local = 0; local < local_replicas; ++local) {
@@ -294,7 +305,7 @@ void check_strategy_methods(S& strategy) {
       std::vector<Point> points{{1, 2, 3}, {r, r, -r}};
       replica.all_reduce(dist::min, points);
       const std::vector<float> returned = replica.all_reduce(dist::sum, std::vector<float>{3, r});
-      const std::array<float, 2> pair = replica.all_reduce(dist::sum, std::array{r, 2.0f});
+      const std::array<float, 2> pair = replica.all_reduce(dist::sum, std::array<float, 2>{r, 2.0f});
       const std::complex<double> wave = replica.all_reduce(dist::mean, std::complex<double>{r, -2});
       return numbers == std::vector<float>{ids, count} && three[0] == (count - 1) / 2 && three[1] == (1 - count) / 2 &&
              three[2] == 2 && waves[0] == std::complex<float>{ids, count} &&
@@ -349,8 +360,8 @@ void check_strategy_methods(S& strategy) {
     }
   }
   SUBCASE("functions are reductions, with an explicit identity (E03, H01)") {
-    const auto product = dist::reduction(std::multiplies<>{}, 1);
-    const auto larger = dist::reduction([](auto a, auto b) { return a * a < b * b ? b : a; }, 0);
+    const auto product = dist::reduction(Product{}, 1);
+    const auto larger = dist::reduction(Larger{}, 0);
     const auto right = strategy.run([&](auto& replica) {
       const auto r = static_cast<float>(replica.replica_id().index());
       dist::Tensor<double> tensor{{5}};
@@ -358,7 +369,7 @@ void check_strategy_methods(S& strategy) {
       std::vector<int> numbers{1, -1 - static_cast<int>(replica.replica_id().index())};
       replica.all_reduce(larger, numbers);
       // The identity is what a sum over no elements gives.
-      const auto of_none = replica.transform_reduce(product, {0, 0}, [](std::size_t) { return 2.0f; });
+      const auto of_none = replica.transform_reduce(product, {0, 0}, Two{});
       return replica.all_reduce(product, 2.0f) == std::exp2(count) &&
              replica.all_reduce(product, tensor)[4] == std::exp2(count) &&
              replica.all_reduce(larger, 1 - 3 * r) == (replicas == 1 ? 1 : 4 - 3 * count) && numbers[0] == 1 &&

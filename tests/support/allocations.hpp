@@ -9,6 +9,9 @@
 
 inline std::atomic<std::size_t> allocations = 0;
 
+// nvcc would compile the functions for GPUs, too, so there nothing is counted.
+#ifndef __CUDACC__
+
 // Not inlined: g++ takes a delete expression that ends in std::free for a mismatch when it sees through only
 // one of the two.
 #define DIST_TEST_NOINLINE __attribute__((noinline))
@@ -28,3 +31,5 @@ DIST_TEST_NOINLINE void operator delete(void* memory) noexcept { std::free(memor
 DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 DIST_TEST_NOINLINE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 DIST_TEST_NOINLINE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+#endif
