@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
 #include <support/collectives_of_devices.hpp>
-#include <support/fake_cuda/machine.hpp>
+#include <support/gpu_counts.hpp>
 
 TEST_CASE("collectives of memory of GPUs give the bits of those of the host") {
   const std::size_t replicas = conformance::replicas_of_environment();
@@ -30,10 +30,12 @@ TEST_CASE("an all-reduce is one kernel of each replica that has a share, and of 
   for (const std::size_t count : {1U, 16U, 1003U}) {
     CAPTURE(count);
     const auto values = strategy.buffer<float>({count}, "values");
-    const fake_cuda::Counts before = fake_cuda::counts();
+    const auto before = support::gpu_counts();
     strategy.run([&](auto& replica) { replica.all_reduce(dist::sum, values.component(replica)); });
-    const fake_cuda::Counts after = fake_cuda::counts();
-    CHECK(after.kernels - before.kernels == (count <= 16 ? 1 : replicas));
-    CHECK(after.copies == before.copies);
+    const auto after = support::gpu_counts();
+    if (support::gpus_are_counted) {
+      CHECK(after.kernels - before.kernels == (count <= 16 ? 1 : replicas));
+      CHECK(after.copies == before.copies);
+    }
   }
 }

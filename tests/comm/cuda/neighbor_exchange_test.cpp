@@ -12,7 +12,7 @@
 
 #include <conformance/make_strategy.hpp>
 #include <conformance/neighbor_exchange.hpp>
-#include <support/fake_cuda/machine.hpp>
+#include <support/gpu_counts.hpp>
 
 using conformance::MakeOfEnvironment;
 using Direct = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
@@ -29,14 +29,16 @@ TEST_CASE("each message in memory of GPUs is one copy, and no kernel") {
   Direct strategy{conformance::replicas_of_environment()};
   const std::size_t size = strategy.num_replicas_in_sync();
   const auto field = strategy.buffer<double>({4});
-  const fake_cuda::Counts before = fake_cuda::counts();
+  const auto before = support::gpu_counts();
   strategy.run([&](auto& replica) {
     const std::size_t id = replica.replica_id().index();
     const auto mine = field.component(replica);
     replica.neighbor_exchange({{(id + size - 1) % size, mine.subspan(1, 1)}, {(id + 1) % size, mine.subspan(2, 1)}},
                               {{(id + 1) % size, mine.subspan(3, 1)}, {(id + size - 1) % size, mine.first(1)}});
   });
-  const fake_cuda::Counts after = fake_cuda::counts();
-  CHECK(after.copies - before.copies == 2 * size);
-  CHECK(after.kernels == before.kernels);
+  const auto after = support::gpu_counts();
+  if (support::gpus_are_counted) {
+    CHECK(after.copies - before.copies == 2 * size);
+    CHECK(after.kernels == before.kernels);
+  }
 }

@@ -25,7 +25,7 @@
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/policies.hpp>
-#include <support/fake_cuda/machine.hpp>
+#include <support/gpu_counts.hpp>
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
@@ -99,9 +99,9 @@ TEST_CASE("steps with a loss and metrics that are graphs give the bits of steps 
   Mirrored strategy{conformance::replicas_of_environment()};
   const Trained eager = train(strategy, [&](const auto& step) { return strategy.run(step); });
   dist::StepGraph graph{strategy};
-  const std::size_t before = fake_cuda::counts().graph_launches;
+  const std::size_t before = support::gpu_counts().graph_launches;
   CHECK(train(strategy, [&](const auto& step) { return graph.run(step); }) == eager);
-  CHECK(fake_cuda::counts().graph_launches == before + steps - 1);
+  if (support::gpus_are_counted) CHECK(support::gpu_counts().graph_launches == before + steps - 1);
   CHECK(graph.instantiations() == 1);
   CHECK(eager.losses.back() < eager.losses.front());
 }
