@@ -1,8 +1,6 @@
 # Benchmarks of GPUs, benchmarks/gpus/*.cpp: each runs on fake GPUs, with sizes so small that only the table is of interest;
 # nvcc checks them (gates.kernels_nvcc), and with DIST_GPU_PROGRAMS compiles them as they are measured (target
-# gpu_benchmarks). Which components they need follows from their includes; these libraries come with those.
-set(libraries_of_nccl nccl)
-set(libraries_of_cudnn cublas cudnn)
+# gpu_benchmarks). Which components they need follows from their includes.
 
 add_custom_target(fake_gpu_benchmarks)
 if(DIST_GPU_PROGRAMS)
@@ -12,19 +10,11 @@ endif()
 # dist_add_gpu_benchmark_program(<name>): for the GPUs of this machine, after dist_requirements: build/.../benchmarks/gpus/<name>.
 function(dist_add_gpu_benchmark_program name)
   set(target on_gpus_bench_${name})
-  foreach(component IN ITEMS nccl cudnn)
-    if(dist::${component} IN_LIST dist_libraries)
-      foreach(library IN LISTS libraries_of_${component})
-        find_library(dist_library_${library} ${library} HINTS ${dist_cuda_places} PATHS ${dist_cuda_toolkit}
-                     PATH_SUFFIXES lib64 lib)
-        if(NOT dist_library_${library})
-          message(STATUS "  benchmark ${name} of GPUs is left out: the library ${library} was not found")
-          return()
-        endif()
-        list(APPEND dist_libraries "${dist_library_${library}}")
-      endforeach()
-    endif()
-  endforeach()
+  dist_gpu_libraries(absent)
+  if(absent)
+    message(STATUS "  benchmark ${name} of GPUs is left out: ${absent}")
+    return()
+  endif()
   # nvcc takes the source for CUDA's by its name, which the other compiler must not.
   set(source "${CMAKE_CURRENT_BINARY_DIR}/gpu_benchmarks/${name}.cu")
   file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp\"\n" @ONLY)

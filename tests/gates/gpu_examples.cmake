@@ -11,9 +11,8 @@ set(policies cuda/direct_all_reduce cuda/reduction_to_one_device cuda/direct_all
     nccl/nccl_all_reduce)  # whose headers the first ones need
 
 add_custom_target(gpu_examples)
-# For the GPUs of this machine, too, which needs nvcc: cmake/quickstart cuda.
+# For the GPUs of this machine, too: cmake/quickstart cuda.
 if(DIST_GPU_PROGRAMS)
-  dist_enable_cuda()
   add_custom_target(gpu_programs)
 endif()
 
@@ -22,13 +21,12 @@ function(dist_add_gpu_program name text)
   set(target on_gpus_${name})
   set(test example.${name}.on_gpus)
   if(text MATCHES "\"backend\\.hpp\"")
-    foreach(library IN ITEMS cuBLAS cuDNN)
-      if(NOT TARGET CUDNNHeaders::${library})
-        dist_add_skipped(${test} "the library of ${library} was not found")
-        return()
-      endif()
-      list(APPEND dist_libraries dist::cudnn CUDNNHeaders::${library})
-    endforeach()
+    list(APPEND dist_libraries dist::cudnn)
+  endif()
+  dist_gpu_libraries(absent)
+  if(absent)
+    dist_add_skipped(${test} "${absent}")
+    return()
   endif()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/gpu_programs/${name}.cu" CONTENT "${text}" @ONLY)
   add_executable(${target} EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/gpu_programs/${name}.cu")

@@ -112,7 +112,8 @@ if(DIST_HAVE_NVCC)
   if(DIST_HAVE_CUDA)
     set(sources device/cuda/device_test.cpp device/cuda/body_test.cpp device/cuda/optimizer_test.cpp
         comm/cuda/direct_all_reduce_test.cpp comm/cuda/hierarchical_copy_all_reduce_test.cpp
-        comm/cuda/reduction_to_one_device_test.cpp strategy/cuda/central_storage_test.cpp strategy/step_graph_test.cpp)
+        comm/cuda/reduction_to_one_device_test.cpp comm/cuda/reduction_to_one_device_suite_test.cpp
+        strategy/cuda/central_storage_test.cpp strategy/cuda/variables_test.cpp strategy/step_graph_test.cpp)
     if(DIST_HAVE_THRUST)
       list(APPEND sources variable/slices_deduplicator_test.cpp)
     endif()

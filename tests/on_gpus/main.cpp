@@ -1,0 +1,67 @@
+// The main program of tests on the GPUs of this machine. Without one it ends as skipped, or as failed where
+// DIST_REQUIRE_GPU=1. A test that needs some GPUs (DIST_TEST_NEEDS_GPUS=2) sees so many of those that are visible, and ends
+// as skipped where there are fewer.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <dist/core/algorithms.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/device.cuh>
+#include <dist/device/cuda/visible.hpp>
+
+namespace {
+
+/// Tells ctest that a test was skipped (its property SKIP_RETURN_CODE). doctest never returns it.
+constexpr int skipped = 77;
+
+/// How many GPUs the test needs; 0 where any number will do.
+[[nodiscard]] std::size_t needed_gpus() {
+  const char* const needed = std::getenv("DIST_TEST_NEEDS_GPUS");
+  return needed == nullptr ? 0 : std::stoul(needed);
+}
+
+/// The first entries of CUDA_VISIBLE_DEVICES; where it is not set, the first GPUs of the machine.
+[[nodiscard]] std::string first_entries(std::size_t count, const char* variable) {
+  std::string first;
+  const auto add = [&](const auto& entry) { first += dist::text(first.empty() ? "" : ",", entry); };
+  if (variable == nullptr) {
+    for (std::size_t device = 0; device < count; ++device) add(device);
+  } else {
+    auto entries = dist::cuda::detail::entries_of(variable);
+    entries.resize(std::min(count, entries.size()));
+    for (const std::string_view entry : entries) add(entry);
+  }
+  return first;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t needed = needed_gpus();
+  // CUDA reads the variable at its first call.
+  if (needed != 0) setenv("CUDA_VISIBLE_DEVICES", first_entries(needed, dist::cuda::visible_variable()).c_str(), 1);
+  try {
+    static_cast<void>(dist::Cuda::placement(1));
+  } catch (const dist::NoGpu& none) {
+    const char* const required = std::getenv("DIST_REQUIRE_GPU");
+    const bool failed = required != nullptr && std::string_view{required} == "1";
+    std::printf("%s: %s\n", failed ? "failed" : "skipped", none.what());
+    return failed ? EXIT_FAILURE : skipped;
+  }
+  const std::size_t count = dist::Cuda::count();
+  const std::string seen = dist::cuda::visible_devices(count, dist::cuda::visible_variable());
+  if (count < needed) {
+    std::printf("skipped: the test needs %zu GPUs, and %s\n", needed, seen.c_str());
+    return skipped;
+  }
+  std::printf("%s\n", seen.c_str());
+  std::fflush(stdout);
+  return doctest::Context{argc, argv}.run();
+}
