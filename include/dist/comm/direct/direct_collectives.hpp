@@ -64,7 +64,7 @@ struct AllOnFirst {
 ///   };
 template <Device Of, class OnHost = SharedMemoryAllReduce, class Shares = detail::EqualShares>
 struct DirectCollectives {
-  static constexpr std::size_t most_replicas = 8;
+  static constexpr std::size_t most_replicas = detail::most_direct_replicas;
 
   /// For each replica the events by which the others follow it. They are used again and again: a replica records `ready`
   /// of its next collective only after the barrier of this one, and `done` only after all have published the next one,
@@ -213,37 +213,19 @@ struct DirectCollectives {
           from.data(), to.data(), [&] {
             const auto values = operands<const T>(0);
             const auto mirrors = operands<T>(1);
-            const auto put = [&]<std::size_t Most, bool Exact>() {
-              put_share<Op, T, Most, Exact>(to.size(), std::span{values}.first(size()),
-                                            std::span{mirrors}.first(size()), rank(), update);
-            };
-            if (size() > 1 && distinct(mirrors) == 1)
-              return put_share<Op, T>(to.size(), std::span{values}.first(size()), std::span{mirrors}.first(1), 0,
-                                      update);
-            switch (size()) {
-              case 2:
-                return put.template operator()<2, true>();
-              case 3:
-                return put.template operator()<3, true>();
-              case 4:
-                return put.template operator()<4, true>();
-              case most_replicas:
-                return put.template operator()<most_replicas, detail::reduces_exactly<Update, most_replicas>>();
-              default:
-                return put.template operator()<most_replicas, false>();
-            }
+            const std::size_t written = distinct(mirrors);
+            detail::put_direct_reduction<Op, T>(queue_, share_of<T>(to.size()), std::span{values}.first(size()),
+                                                std::span{mirrors}.first(written), written == 1 ? 0 : rank(), update);
           });
     }
 
-    /// Puts the reduction of this replica's share of `values` into its queue, which updates `mirrors` and begins with
-    /// what `mirrors[own]` holds.
-    template <class Op, class T, std::size_t Most = most_replicas, bool Exact = false, class Update>
+    /// Puts a reduction of this replica's share into its queue that has fewer values than replicas, or fewer mirrors.
+    template <class Op, class T, class Update>
     void put_share(std::size_t elements, std::span<const T* const> values, std::span<T* const> mirrors, std::size_t own,
                    const Update& update) const {
-      using Body = detail::ReduceDirectly<T, Op, Update, Most, Exact>;
+      using Body = detail::ReduceDirectly<T, Op, Update, most_replicas>;
       const IndexRange share = share_of<T>(elements);
-      const Body body{values, mirrors, own, share.end, update};
-      queue_.for_each(detail::packs_of<T>(share), body);
+      queue_.for_each(detail::packs_of<T>(share), Body{values, mirrors, own, share.end, update});
     }
 
     Queue queue_;

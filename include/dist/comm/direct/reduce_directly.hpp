@@ -102,4 +102,32 @@ struct ReduceDirectly {
   }
 };
 
+/// Replicas whose operands are arguments of one kernel.
+inline constexpr std::size_t most_direct_replicas = 8;
+
+/// Puts the reduction of a replica's share of `values` into its queue, which updates `mirrors`, one for each replica or one
+/// for all, and begins with what `mirrors[own]` holds. The version for just so many replicas, where there is one.
+template <class Op, class T, class Queue, class Update>
+void put_direct_reduction(const Queue& queue, IndexRange share, std::span<const T* const> values,
+                          std::span<T* const> mirrors, std::size_t own, const Update& update) {
+  const auto put = [&]<std::size_t Most, bool Exact>() {
+    using Body = ReduceDirectly<T, Op, Update, Most, Exact>;
+    queue.for_each(Body::packs_of(share), Body{values, mirrors, own, share.end, update});
+  };
+  constexpr std::size_t most = most_direct_replicas;
+  if (values.size() != mirrors.size()) return put.template operator()<most, false>();
+  switch (values.size()) {
+    case 2:
+      return put.template operator()<2, true>();
+    case 3:
+      return put.template operator()<3, true>();
+    case 4:
+      return put.template operator()<4, true>();
+    case most:
+      return put.template operator()<most, reduces_exactly<Update, most>>();
+    default:
+      return put.template operator()<most, false>();
+  }
+}
+
 }  // namespace dist::detail
