@@ -1,6 +1,7 @@
 #include <dist/comm/make_collectives.hpp>
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 #include <dist/comm/self.hpp>
@@ -52,6 +53,15 @@ struct Changing : OfHost {
   struct OnDevices : OfDevice {};
 };
 
+struct Bringing {
+  [[nodiscard]] static int memory_source() { return 7; }
+};
+struct MemoryOfDevices {
+  explicit MemoryOfDevices(std::span<const std::size_t> on, int from = 0) : replicas(on.size()), source(from) {}
+  std::size_t replicas;
+  int source;
+};
+
 template <class Ops>
 auto made(dist::detail::PolicyState<Ops, dist::Cpu>& state) {
   return dist::detail::make_collectives<Ops, dist::Cpu>(dist::SelfCommunicator{}, Queue{}, state);
@@ -81,4 +91,14 @@ TEST_CASE("a policy may be another one where the host does not reach the memory 
   CHECK(std::is_same_v<dist::detail::OpsOn<Changing, dist::Cpu>::Type, Changing>);
   CHECK(std::is_same_v<dist::detail::OpsOn<Changing, Far>::Type, Changing::OnDevices<Far>>);
   CHECK(std::is_same_v<dist::detail::OpsOn<OfDevice, Far>::Type, OfDevice>);
+}
+
+TEST_CASE("memory comes from where the policy takes it, where that says so") {
+  CHECK(dist::BringsMemory<Bringing, MemoryOfDevices>);
+  CHECK(!dist::BringsMemory<Keeping::State<dist::Cpu>, MemoryOfDevices>);
+  CHECK(!dist::BringsMemory<Bringing, dist::Cpu::Memory>);
+  const std::size_t devices[3] = {0, 1, 2};
+  CHECK(dist::detail::make_memory<MemoryOfDevices>(devices, Bringing{})->source == 7);
+  CHECK(dist::detail::make_memory<MemoryOfDevices>(devices, OfHost{})->source == 0);
+  CHECK(dist::detail::make_memory<MemoryOfDevices>(devices, OfHost{})->replicas == 3);
 }

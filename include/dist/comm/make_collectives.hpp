@@ -2,9 +2,11 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
 
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/device/device.hpp>
 
 namespace dist {
@@ -37,6 +39,13 @@ concept OpsOfDevices = !D::Place::host_accessible && requires {
 template <class Ops>
 concept OpsOfWorkers = Device<typename Ops::DefaultDevice> && requires {
   typename Ops::StateOfWorkers;
+};
+
+/// What a strategy keeps for its policy, where that also says where the replicas' memory comes from: `Memory` is made of the
+/// devices and of `state.memory_source()`.
+template <class State, class Memory>
+concept BringsMemory = requires(const State& state, std::span<const std::size_t> devices) {
+  Memory{devices, state.memory_source()};
 };
 
 /// A policy for memory of one type of devices, on which its strategies' replicas run where nobody names another.
@@ -109,6 +118,16 @@ struct OfWorkers<Ops, Host> {
   using State = typename Ops::StateOfWorkers;
   using Collectives = typename Ops::template OfWorkers<Host>;
 };
+
+/// Memory of replicas on `devices` under a strategy that keeps `state` for its policy.
+template <class Memory, class State>
+[[nodiscard]] std::shared_ptr<Memory> make_memory(std::span<const std::size_t> devices,
+                                                  [[maybe_unused]] const State& state) {
+  if constexpr (BringsMemory<State, Memory>)
+    return std::make_shared<Memory>(devices, state.memory_source());
+  else
+    return std::make_shared<Memory>(devices);
+}
 
 /// The collectives of one replica on `Device`, made of as much as the policy takes.
 template <class Ops, Device D, class C>

@@ -28,10 +28,10 @@ struct OneProcess {
                                                        const Joint&) noexcept {
     return of_process;
   }
-  /// The memory of variables, with a region on each of `devices`.
-  template <class Memory, class Devices>
-  [[nodiscard]] static std::shared_ptr<Memory> memory(const Devices& devices) {
-    return std::make_shared<Memory>(devices);
+  /// The memory of variables, with a region on each of `devices`, as these replicas have it.
+  template <class Memory, class Devices, class Replicas>
+  [[nodiscard]] static std::shared_ptr<Memory> memory(const Devices& devices, const Replicas& replicas, const Joint&) {
+    return replicas.template memory<Memory>(devices);
   }
   /// The options of its replicas, as they are given.
   template <class Options>

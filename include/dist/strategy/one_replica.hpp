@@ -14,6 +14,7 @@
 #include <dist/comm/self_on_queue.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/data/agreement.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/copies_of_scope.hpp>
@@ -58,6 +59,11 @@ class OneReplica {
   [[nodiscard]] static constexpr std::size_t size() noexcept { return 1; }
   [[nodiscard]] std::span<const std::size_t> devices() const noexcept { return place_.devices; }
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
+  /// Memory with a region on each of `devices`.
+  template <class Memory>
+  [[nodiscard]] static std::shared_ptr<Memory> memory(std::span<const std::size_t> devices) {
+    return std::make_shared<Memory>(devices);
+  }
   /// There is nothing to choose.
   [[nodiscard]] static CommunicationOptions communication() noexcept { return {}; }
 

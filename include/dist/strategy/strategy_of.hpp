@@ -438,11 +438,12 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       replicas_.set_ids(first_local_replica(), this->num_replicas_in_sync());
     }
     const auto devices = replicas_.devices();
-    replica_memory_ = workers_.template memory<Memory>(devices);
+    replica_memory_ = workers_.template memory<Memory>(devices, replicas_, joint_);
     if constexpr (!Store::shared)
       memory_ = replica_memory_;
     else if constexpr (Device::Place::host_accessible)
-      memory_ = workers_.template memory<Memory>(std::span<const std::size_t>{devices}.first(Store::copies(size())));
+      memory_ = workers_.template memory<Memory>(std::span<const std::size_t>{devices}.first(Store::copies(size())),
+                                                 replicas_, joint_);
     else
       memory_ = Memory::on_host(devices);
   }

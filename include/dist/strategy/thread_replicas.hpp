@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include <dist/context/run_here.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/trace_file.hpp>
 #include <dist/core/warning.hpp>
@@ -138,6 +140,11 @@ class ThreadReplicas {
   }
   [[nodiscard]] const typename Device::Queues& queues() const noexcept { return queues_; }
   [[nodiscard]] const CommunicationOptions& communication() const noexcept { return communication_; }
+  /// Memory with a region on each of `devices`, from where the policy takes it.
+  template <class Memory>
+  [[nodiscard]] std::shared_ptr<Memory> memory(std::span<const std::size_t> devices) const {
+    return detail::make_memory<Memory>(devices, state_);
+  }
 
   /// Called where other processes have replicas, too, so that errors number the replica among all.
   void set_ids(std::size_t first, std::size_t in_sync) noexcept {

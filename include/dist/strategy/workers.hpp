@@ -312,14 +312,16 @@ class Workers : public detail::WorkerProcesses<Net> {
     else
       return on_host();
   }
-  /// The memory of variables: on the host what the other processes of the node reach, else on `devices`.
+  /// The memory of variables: on the host what the other processes of the node reach, else on `devices`, from where the
+  /// policy takes it.
   using Processes::memory;
-  template <class Memory, class Devices>
-  [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices) const {
+  template <class Memory, class Devices, class Replicas>
+  [[nodiscard]] std::shared_ptr<Memory> memory([[maybe_unused]] const Devices& devices, const Replicas&,
+                                               [[maybe_unused]] const Joint& joint) const {
     if constexpr (std::same_as<Memory, Arena>)
       return Processes::memory();
     else
-      return std::make_shared<Memory>(devices);
+      return detail::make_memory<Memory>(devices, joint);
   }
   /// Collectives that run in a thread of their own where that may communicate, else while a caller waits for them. A
   /// collective call.

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <set>
 #include <type_traits>
 
 #include <dist/device/device.hpp>
@@ -41,6 +43,40 @@ TEST_CASE("replicas that share a GPU have slices of their own; offsets reach int
     CHECK(fake_cuda::live().device_allocations == 3);
     CHECK(memory.allocate(50) == a);
   }
+  CHECK(fake_cuda::live() == fake_cuda::Live{});
+}
+
+TEST_CASE("a source gives and takes all memory on GPUs, each replica's on its GPU, and outlives it") {
+  struct Source : dist::cuda::MemorySource {
+    [[nodiscard]] std::byte* allocate(std::size_t replica, int device, std::size_t bytes) override {
+      CHECK(device == (replica == 1 ? 1 : 0));
+      if (bytes > 500) throw dist::OutOfMemory("No memory", "the test says so", "Use less");
+      const dist::cuda::SelectedDevice selected{device};
+      void* first = nullptr;
+      REQUIRE(cudaMalloc(&first, bytes) == cudaSuccess);
+      held.insert(first);
+      return static_cast<std::byte*>(first);
+    }
+    void release(std::size_t, std::byte* first) noexcept override {
+      CHECK(held.erase(first) == 1);
+      CHECK(cudaFree(first) == cudaSuccess);
+    }
+    std::set<void*> held;
+  };
+  fake_cuda::restart(lazy(2));
+  const std::array<std::size_t, 3> devices{0, 1, 0};
+  const auto source = std::make_shared<Source>();
+  {
+    Memory memory{devices, source};
+    const std::size_t slice = memory.allocate(100);
+    CHECK(source->held.size() == 3);
+    CHECK(source->held.contains(memory.at(1, slice)));
+    CHECK_THROWS_AS(static_cast<void>(memory.allocate(501)), dist::OutOfMemory);
+    memory.release(slice, 100);
+    CHECK(source->held.empty());
+    static_cast<void>(memory.allocate(100));
+  }
+  CHECK(source->held.empty());
   CHECK(fake_cuda::live() == fake_cuda::Live{});
 }
 

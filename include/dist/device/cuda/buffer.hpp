@@ -21,6 +21,21 @@ inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_vi
 }
 }  // namespace detail
 
+/// Where the memory of GPUs comes from that a strategy gives its variables, and where it goes: another allocator than the
+/// runtime's. Thread-safe.
+class MemorySource {
+ public:
+  MemorySource() = default;
+  MemorySource(const MemorySource&) = delete;
+  MemorySource& operator=(const MemorySource&) = delete;
+  virtual ~MemorySource() = default;
+
+  /// The first of `bytes` bytes, of no certain value, on the GPU `device` of a replica. Throws OutOfMemory.
+  [[nodiscard]] virtual std::byte* allocate(std::size_t replica, int device, std::size_t bytes) = 0;
+  /// Takes back what the replica was given. No work uses it any more.
+  virtual void release(std::size_t replica, std::byte* first) noexcept = 0;
+};
+
 /// Bytes in the memory of a GPU, of no certain value. No work may use them any more when they are given back.
 class DeviceBuffer {
  public:
@@ -33,13 +48,23 @@ class DeviceBuffer {
     detail::check_allocation(cudaMalloc(&first, bytes), bytes, text("on GPU ", device), "cudaMalloc(&first, bytes)");
     data_ = static_cast<std::byte*>(first);
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  /// A replica's, from `source`, which outlives them. Throws OutOfMemory.
+  DeviceBuffer(MemorySource& source, std::size_t replica, int device, std::size_t bytes)
+      : data_(source.allocate(replica, device, bytes)), source_(&source), replica_(replica) {}
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), source_(other.source_), replica_(other.replica_) {}
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
     std::swap(data_, other.data_);
+    std::swap(source_, other.source_);
+    std::swap(replica_, other.replica_);
     return *this;
   }
   ~DeviceBuffer() {
-    if (data_ != nullptr) forget(cudaFree(data_));
+    if (data_ == nullptr) return;
+    if (source_ == nullptr)
+      forget(cudaFree(data_));
+    else
+      source_->release(replica_, data_);
   }
 
   /// An address of the GPU.
@@ -47,6 +72,8 @@ class DeviceBuffer {
 
  private:
   std::byte* data_ = nullptr;
+  MemorySource* source_ = nullptr;  // none: the runtime
+  std::size_t replica_ = 0;
 };
 
 /// Bytes in memory of the host that copies of GPUs reach, of no certain value.

@@ -29,8 +29,9 @@ struct DeviceMemory {
 /// half. Or each slice is one allocation in the host's memory, mapped for the GPUs, which then is the only region.
 class Memory {
  public:
-  /// Of replicas on these GPUs.
-  explicit Memory(std::span<const std::size_t> devices) {
+  /// Of replicas on these GPUs. A source gives the memory where there is one, else the runtime.
+  explicit Memory(std::span<const std::size_t> devices, std::shared_ptr<MemorySource> source = nullptr)
+      : source_(std::move(source)) {
     for (const std::size_t device : devices) streams_.emplace_back(static_cast<int>(device));
   }
   /// In the host's memory, for replicas on these GPUs.
@@ -96,7 +97,13 @@ class Memory {
   /// `bytes` zero bytes for each replica.
   [[nodiscard]] std::vector<DeviceBuffer> on_gpus(std::size_t bytes) const {
     std::vector<DeviceBuffer> buffers;
-    for (const Stream& stream : streams_) buffers.emplace_back(stream.ref().device(), bytes);
+    for (std::size_t replica = 0; replica < streams_.size(); ++replica) {
+      const int device = streams_[replica].ref().device();
+      if (source_ == nullptr)
+        buffers.emplace_back(device, bytes);
+      else
+        buffers.emplace_back(*source_, replica, device, bytes);
+    }
     for (std::size_t replica = 0; replica < buffers.size(); ++replica) {
       const StreamRef stream = streams_[replica].ref();
       cuda::check(cudaMemsetAsync(buffers[replica].data(), 0, bytes, stream.get()), "cudaMemsetAsync", stream.device());
@@ -126,6 +133,7 @@ class Memory {
     return true;
   }
 
+  std::shared_ptr<MemorySource> source_;
   std::vector<Stream> streams_;  // of the replicas
   bool is_on_host_ = false;
   std::vector<Slice> slices_;
