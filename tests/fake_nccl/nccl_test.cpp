@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include <support/fake_nccl/nccl_device.h>
 #include <support/fake_nccl/machine.hpp>
 #include <support/stderr_of.hpp>
 
@@ -68,6 +70,24 @@ struct Setting {
     static_cast<void>(sum(0));
     static_cast<void>(sum(1));
     return ncclGroupEnd();
+  }
+
+  /// Memory of NCCL on the GPU of `rank`.
+  static void* memory(int rank, std::size_t bytes = 400) {
+    static_cast<void>(cudaSetDevice(rank));
+    void* first = nullptr;
+    REQUIRE(ncclMemAlloc(&first, bytes) == ncclSuccess);
+    return first;
+  }
+  ncclResult_t begin_window(int rank, void* memory, ncclWindow_t* window, std::size_t bytes = 400) const {
+    return ncclCommWindowRegister(comms[rank], memory, bytes, window, NCCL_WIN_COLL_SYMMETRIC);
+  }
+  void settle_both() const {
+    bool are_settled = false;
+    while (!are_settled) {
+      const bool is_first = state(comms[0]) != ncclInProgress;  // both are asked: each waits for the other
+      are_settled = state(comms[1]) != ncclInProgress && is_first;
+    }
   }
 
   ncclUniqueId id{};
@@ -248,4 +268,103 @@ TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
         return ncclCommInitRankConfig(&made, 1, {}, 0, &config);
       },
       "an id that ncclGetUniqueId did not make");
+}
+
+namespace {
+
+__global__ void write_to_all(ncclWindow_t window, float value) {
+  for (int rank = 0; rank < 2; ++rank) *static_cast<float*>(ncclGetLsaPointer(window, 8, rank)) = value;
+}
+
+}  // namespace
+
+TEST_CASE("windows are made by all ranks together, and kernels reach the memory of each") {
+  for (const int polls : {0, 3}) {
+    const Setting set{polls, fake_cuda::Schedule::eager};
+    void* const memory[2] = {Setting::memory(0), Setting::memory(1)};
+    ncclWindow_t windows[2]{};
+    ncclDevComm devices[2]{};
+    const ncclDevCommRequirements none{};
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(ncclDevCommCreate(set.comms[rank], &none, &devices[rank]) == ncclInProgress);
+      CHECK(Setting::state(set.comms[0]) == ncclInProgress);
+    }
+    set.settle_both();
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(devices[rank].lsaSize == 2);
+      CHECK(devices[rank].lsaRank == rank);
+      CHECK(ncclDevCommDestroy(set.comms[rank], &devices[rank]) == ncclSuccess);
+      CHECK(set.begin_window(rank, memory[rank], &windows[rank]) == ncclInProgress);
+    }
+    set.settle_both();
+    CHECK(fake_nccl::live_windows() == 2);
+    REQUIRE(cudaSetDevice(1) == cudaSuccess);
+    gpu::launch(set.streams[1], 1, 1, &write_to_all, windows[1], 7.0F);
+    gpu::synchronize(set.streams[1]);
+    for (int rank = 0; rank < 2; ++rank)
+      CHECK(gpu::value(static_cast<float*>(memory[rank]) + 2, set.streams[rank]) == 7);
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(ncclCommWindowDeregister(set.comms[rank], windows[rank]) == ncclSuccess);
+      CHECK(ncclMemFree(memory[rank]) == ncclSuccess);
+    }
+    CHECK(fake_nccl::live_windows() == 0);
+  }
+}
+
+TEST_CASE("memory that a GPU has no room for is a failure of CUDA") {
+  const Setting set;
+  void* first = nullptr;
+  CHECK(ncclMemAlloc(&first, std::size_t{1} << 40) == ncclUnhandledCudaError);
+  CHECK(std::string(ncclGetLastError(nullptr)).find("out of memory") != std::string::npos);
+}
+
+TEST_CASE("windows of other memory, of different sizes, or that are left behind are refused") {
+  struct WithMemory : Setting {
+    void* memory[2] = {Setting::memory(0), Setting::memory(1)};
+    ncclWindow_t windows[2]{};
+    void make_windows(std::size_t bytes_of_second = 400) {
+      static_cast<void>(begin_window(0, memory[0], &windows[0]));
+      static_cast<void>(begin_window(1, memory[1], &windows[1], bytes_of_second));
+      settle_both();
+    }
+  };
+  const auto refuses = [](auto&& call, std::string_view sentence) {
+    CAPTURE(sentence);
+    const auto ending = stderr_of([&] {
+      WithMemory set;  // what the ranks share is that of all processes
+      call(set);
+    });
+    CHECK(ending.says(std::string{sentence}));
+    CHECK(ending.aborted);
+  };
+  refuses([](auto& set) { static_cast<void>(set.begin_window(0, set.values[0], &set.windows[0], 16)); },
+          "which ncclMemAlloc did not give for GPU 0");
+  refuses([](auto& set) { static_cast<void>(set.begin_window(0, set.memory[1], &set.windows[0])); },
+          "which ncclMemAlloc did not give for GPU 0");
+  refuses([](auto& set) { static_cast<void>(set.begin_window(0, set.memory[0], &set.windows[0], 401)); },
+          "of 401 bytes of memory of GPU 0");
+  refuses([](auto& set) { set.make_windows(200); }, "makes another call, or one for another number of bytes");
+  refuses(
+      [](auto& set) {
+        static_cast<void>(set.begin_window(0, set.memory[0], &set.windows[0]));
+        static_cast<void>(set.sum(0));
+      },
+      "is in progress");
+  refuses([](auto& set) { set.make_windows(), static_cast<void>(ncclMemFree(set.memory[0])); },
+          "in a window: deregister that before");
+  refuses([](auto& set) { set.make_windows(), static_cast<void>(ncclCommFinalize(set.comms[0])); }, "has windows");
+  refuses(
+      [](auto& set) { set.make_windows(), static_cast<void>(ncclCommWindowDeregister(set.comms[1], set.windows[0])); },
+      "does not have");
+  refuses(
+      [](auto& set) {
+        set.make_windows();
+        static_cast<void>(cudaMemsetAsync(set.memory[0], 0, 4, set.streams[0]));
+        static_cast<void>(ncclCommWindowDeregister(set.comms[0], set.windows[0]));
+      },
+      "has not used the memory yet");
+  refuses([](auto& set) { static_cast<void>(ncclMemFree(set.values[0])); }, "ncclMemAlloc did not give");
+  refuses(
+      [](auto& set) { static_cast<void>(ncclMemFree(set.memory[0])), static_cast<void>(ncclMemFree(set.memory[0])); },
+      "ncclMemAlloc did not give");
 }

@@ -1,12 +1,14 @@
 #include "device_memory.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "address_sanitizer.hpp"
 #include "machine.hpp"
@@ -51,11 +53,26 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const Operation* const operation = running_operation();
   if (operation == nullptr) refuse("the host touched " + place_of(info->si_addr));
   const bool is_inside = info->si_addr < end_of(*allocation) + rest_of(*allocation);
-  if (allocation->freed || !is_inside || !may_touch(*operation, allocation->device))
+  const bool is_reached = allocation->file >= 0 || may_touch(*operation, allocation->device);
+  if (allocation->freed || !is_inside || !is_reached)
     refuse(describe(*operation) + " touched " + place_of(info->si_addr));
   set_access(*allocation, PROT_READ | PROT_WRITE);
   allocation->next_open = opened;
   opened = allocation;
+}
+
+constexpr int of_no_gpu = -1;
+
+/// So many bytes and a guard page, of the file or of none; null where the system has no room.
+std::byte* map_pages(std::size_t page_bytes, int file) {
+  void* const mapped = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+  if (mmap(mapped, page_bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file, 0) == MAP_FAILED) return nullptr;
+  return static_cast<std::byte*>(mapped);
+}
+void close_file(Allocation& allocation) {
+  if (allocation.file >= 0) close(std::exchange(allocation.file, -1));
 }
 
 /// Test frameworks take the signal for each of their cases.
@@ -68,24 +85,51 @@ void install_handler() {
   if (before.sa_sigaction != on_fault) handler_before = before;
 }
 
+bool has_room(int device, std::size_t bytes) {
+  return bytes <= options().memory && memory_in_use(device) + bytes <= options().memory;
+}
+
+/// Nobody can touch new memory, of which only the bytes that were asked for may be touched later.
+std::byte* keep(const Allocation& allocation) {
+  install_handler();
+  poison(allocation.pages, static_cast<std::size_t>(allocation.first - allocation.pages));
+  poison(end_of(allocation), rest_of(allocation));
+  set_access(allocation, PROT_NONE);
+  allocations[allocation.pages] = allocation;
+  return allocation.first;
+}
+
 }  // namespace
 
 std::byte* allocate_on(int device, std::size_t bytes) {
-  install_handler();
-  if (bytes > options().memory || memory_in_use(device) + bytes > options().memory) return nullptr;
+  if (!has_room(device, bytes)) return nullptr;
   const std::size_t page_bytes = round_up(round_up(bytes, alignment), page);
-  void* const mapped =
-      mmap(nullptr, page_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* const pages = static_cast<std::byte*>(mapped);
-  const Allocation allocation{
-      pages + page_bytes - round_up(bytes, alignment), bytes, device, false, pages, page_bytes, nullptr};
+  std::byte* const pages = map_pages(page_bytes, -1);
+  if (pages == nullptr) return nullptr;
   std::memset(pages, unset, page_bytes);
-  poison(pages, static_cast<std::size_t>(allocation.first - pages));
-  poison(end_of(allocation), rest_of(allocation));
-  mprotect(pages, page_bytes + page, PROT_NONE);
-  allocations[pages] = allocation;
-  return allocation.first;
+  return keep({pages + page_bytes - round_up(bytes, alignment), bytes, device, false, pages, page_bytes, nullptr, -1});
+}
+std::byte* allocate_in_file(int device, std::size_t bytes) {
+  if (!has_room(device, bytes)) return nullptr;
+  const std::size_t page_bytes = round_up(bytes, page);
+  const int file = memfd_create("fake_cuda", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(page_bytes)) != 0) return nullptr;
+  std::byte* const pages = map_pages(page_bytes, file);
+  if (pages == nullptr) return nullptr;
+  std::memset(pages, unset, page_bytes);
+  return keep({pages, bytes, device, false, pages, page_bytes, nullptr, file});
+}
+std::byte* map_file(int file, std::size_t bytes) {
+  const std::size_t page_bytes = round_up(bytes, page);
+  std::byte* const pages = map_pages(page_bytes, file);
+  return pages == nullptr ? nullptr : keep({pages, bytes, of_no_gpu, false, pages, page_bytes, nullptr, file});
+}
+
+void write_memory(void* to, const void* from, std::size_t bytes) {
+  const Allocation& allocation = *allocation_at(to);
+  set_access(allocation, PROT_READ | PROT_WRITE);
+  std::memcpy(to, from, bytes);
+  set_access(allocation, PROT_NONE);
 }
 
 void release_memory(void* first) {
@@ -94,7 +138,9 @@ void release_memory(void* first) {
     refuse("cudaFree of what is not allocated: " + place_of(first));
   found->freed = true;
   unpoison(found->pages, found->page_bytes);
-  madvise(found->pages, found->page_bytes, MADV_DONTNEED);
+  // Gives the pages back, of a file, too.
+  mmap(found->pages, found->page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  close_file(*found);
 }
 
 Allocation* allocation_at(const void* address) noexcept {
@@ -145,9 +191,10 @@ OpenedMemory::~OpenedMemory() {
 }
 
 void reset_device_memory() {
-  for (const auto& [pages, allocation] : allocations) {
+  for (auto& [pages, allocation] : allocations) {
     unpoison(allocation.pages, allocation.page_bytes);
     munmap(allocation.pages, allocation.page_bytes + page);
+    close_file(allocation);
   }
   allocations.clear();
 }

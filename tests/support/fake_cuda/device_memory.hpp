@@ -18,10 +18,18 @@ struct Allocation {
   std::byte* pages;        // from here
   std::size_t page_bytes;  // so many, then the guard page
   Allocation* next_open;   // of those that the operation that runs has opened
+  int file;                // that holds it, where kernels of all GPUs reach it; else -1
 };
 
 /// New memory of `device`, aligned to 256 bytes; null where it has not so much.
 [[nodiscard]] std::byte* allocate_on(int device, std::size_t bytes);
+/// The same in a file of its own, which other processes may map. It begins with a page, and kernels of all GPUs reach it.
+[[nodiscard]] std::byte* allocate_in_file(int device, std::size_t bytes);
+/// Maps such memory of another process, whose open file this is; it belongs to no GPU here. The file is closed with it.
+[[nodiscard]] std::byte* map_file(int file, std::size_t bytes);
+
+/// Writes memory that no operation uses.
+void write_memory(void* to, const void* from, std::size_t bytes);
 
 /// The memory that starts at `first` is given back: whoever touches it from now on is refused.
 void release_memory(void* first);

@@ -19,6 +19,9 @@ struct Options {
   int version = NCCL_VERSION_CODE;
   /// Whether a communicator fails where another process has aborted its own. NCCL promises neither.
   bool hears_of_aborts = false;
+  /// Whether GPUs reach each other's memory, which windows need, and from how many ranks on; 0: of all.
+  bool windows = true;
+  int lsa_size = 0;
 };
 
 /// A library that nobody has used yet: nothing is made, no failure is asked for. After fake_cuda::restart.
@@ -38,6 +41,9 @@ void fail_later(ncclResult_t error, int nth = 1);
 
 /// Communicators that were made and neither destroyed nor aborted.
 [[nodiscard]] std::size_t live_communicators();
+
+/// Windows that were made and not given back, of this process's ranks.
+[[nodiscard]] std::size_t live_windows();
 
 /// Groups that the calling thread has begun and not ended.
 [[nodiscard]] int open_groups();

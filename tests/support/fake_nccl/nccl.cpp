@@ -1,5 +1,7 @@
 // The functions of NCCL that the library calls.
+#include <fcntl.h>
 #include <nccl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -30,6 +33,7 @@
 #include "../fake_cuda/scheduler.hpp"
 #include "../fake_cuda/thread_sanitizer.hpp"
 #include "machine.hpp"
+#include "nccl_device.h"
 #include "shared_clique.hpp"
 
 namespace {
@@ -100,6 +104,22 @@ struct Pending {
   cudaStream_t stream;
 };
 
+/// What the processes of all ranks do together, as far as one rank has come.
+struct HostCall {
+  enum Kind : std::uint64_t { window = 1, device_communicator = 2 };
+  std::string name;
+  fake_nccl::SharedHostCall mine;
+  ncclWindow_t* made_window = nullptr;
+  ncclDevComm* made_communicator = nullptr;
+  enum { begun, come, left } stage = begun;
+};
+
+struct Window {
+  ncclComm* comm;
+  void* memory;
+  std::vector<void*> mapped;  // of other processes
+};
+
 struct Failure {
   ncclResult_t error;
   int calls_until;
@@ -112,6 +132,7 @@ Failure later{ncclSuccess, 0};
 std::map<std::string, int, std::less<>> counted;
 std::map<std::string, std::shared_ptr<Clique>> cliques;  // by id
 std::set<ncclComm*> live;
+std::map<ncclWindow_t, Window> windows;
 thread_local int depth = 0;
 thread_local std::vector<Pending> in_group;
 thread_local std::vector<ncclComm*> joined_in_group;
@@ -131,6 +152,10 @@ struct ncclComm {
   std::vector<Pending> waiting;  // to be put on its stream
   std::vector<OperationRef> put;
   std::thread::id user{};
+  std::optional<HostCall> host_call;  // under way
+  std::uint64_t host_calls = 0;       // that are over
+  int device_communicators = 0;
+  bool is_revoked = false;
 };
 
 namespace {
@@ -188,12 +213,13 @@ ncclComm& require_live(ncclComm* comm, std::string_view function) {
   return *comm;
 }
 bool is_in_progress(const ncclComm& comm) {
-  return comm.error == ncclSuccess &&
-         (comm.polls > 0 || !comm.waiting.empty() || comm.is_joining || (comm.is_finalizing && !comm.is_finalized));
+  return comm.error == ncclSuccess && (comm.polls > 0 || !comm.waiting.empty() || comm.host_call || comm.is_joining ||
+                                       (comm.is_finalizing && !comm.is_finalized));
 }
 /// Of calls that take a communicator that is done with what came before.
 ncclComm& require_usable(ncclComm* comm, std::string_view function) {
   ncclComm& usable = require_live(comm, function);
+  if (usable.is_revoked) refuse(std::string(function) + " of a communicator that is revoked: it can only be aborted");
   if (is_in_progress(usable))
     refuse(std::string(function) + " of a communicator that is in progress: ask ncclCommGetAsyncError until it is not");
   return usable;
@@ -675,7 +701,93 @@ std::uint64_t gpu_of_thread() {
   return std::hash<std::string>{}(host == nullptr ? "" : host) * 64 + static_cast<std::uint64_t>(gpu);
 }
 
+/// Memory that goes must not be used.
+void require_unused(std::string_view function, const void* first) {
+  const auto* const end = static_cast<const std::byte*>(first) + fake_cuda::allocation_at(first)->bytes;
+  if (const auto* const user = fake_cuda::pending_user(first, end))
+    refuse(std::string(function) + " where " + describe(*user) + " has not used the memory yet: wait for it before");
+}
+/// What other processes have there is unmapped; of this one's memory kernels have addresses that go, too.
+void forget_window(std::map<ncclWindow_t, Window>::iterator window, std::string_view function) {
+  require_unused(function, window->first);
+  require_unused(function, window->second.memory);
+  for (void* const each : window->second.mapped) {
+    require_unused(function, each);
+    fake_cuda::release_memory(each);
+  }
+  fake_cuda::release_memory(window->first);
+  windows.erase(window);
+}
+void forget_windows(const ncclComm* comm) {
+  for (auto each = windows.begin(); each != windows.end();)
+    if (const auto window = each++; window->second.comm == comm) forget_window(window, "ncclCommAbort");
+}
+auto window_of(const void* memory) {
+  return std::find_if(windows.begin(), windows.end(), [&](const auto& each) { return each.second.memory == memory; });
+}
+
+/// The memory that another rank brings, where this process reaches it.
+void* reach(const fake_nccl::SharedHostCall& of, Window& window) {
+  if (of.process == static_cast<std::uint64_t>(getpid())) return reinterpret_cast<void*>(of.address);
+  const std::string path = "/proc/" + std::to_string(of.process) + "/fd/" + std::to_string(of.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  void* const mapped = file < 0 ? nullptr : fake_cuda::map_file(file, of.bytes);
+  if (mapped == nullptr) refuse("the fake NCCL cannot map the memory of a rank of another process");
+  window.mapped.push_back(mapped);
+  return mapped;
+}
+/// All have come.
+void finish(ncclComm& comm, HostCall& call) {
+  const Clique& clique = *comm.clique;
+  for (int rank = 0; rank < clique.ranks; ++rank)
+    if (!clique.shared->host_call_of(static_cast<std::size_t>(rank)).agrees_with(call.mine))
+      refuse(call.name + ": rank " + std::to_string(rank) + " makes another call, or one for another number of bytes");
+  if (call.made_communicator != nullptr) {
+    const int size = chosen.lsa_size == 0 ? clique.ranks : chosen.lsa_size;
+    *call.made_communicator = {comm.rank, clique.ranks, comm.rank % size, size};
+    ++comm.device_communicators;
+    return;
+  }
+  Window window{&comm, reinterpret_cast<void*>(call.mine.address), {}};
+  ncclWindow_vidmem of_gpu{};
+  for (int rank = 0; rank < clique.ranks; ++rank)
+    of_gpu.first[rank] = reach(clique.shared->host_call_of(static_cast<std::size_t>(rank)), window);
+  auto* const made = reinterpret_cast<ncclWindow_t>(fake_cuda::allocate_on(comm.device, sizeof of_gpu));
+  if (made == nullptr) refuse(call.name + ": the GPU has no memory for a window");
+  fake_cuda::write_memory(made, &of_gpu, sizeof of_gpu);
+  windows.emplace(made, window);
+  *call.made_window = made;
+}
+/// Goes on with what the processes do together, as far as the others let it. Returns whether it is over.
+bool advance_host_call(ncclComm& comm) {
+  HostCall& call = *comm.host_call;
+  const fake_nccl::SharedClique& shared = *comm.clique->shared;
+  const auto rank = static_cast<std::size_t>(comm.rank);
+  if (call.stage == HostCall::begun && shared.may_come_to(comm.host_calls)) {
+    comm.clique->shared->come_to(comm.host_calls, rank, call.mine);
+    call.stage = HostCall::come;
+  }
+  if (call.stage == HostCall::come && shared.have_all_come_to(comm.host_calls)) {
+    finish(comm, call);
+    comm.clique->shared->leave(comm.host_calls, rank);
+    call.stage = HostCall::left;
+  }
+  if (call.stage != HostCall::left || !shared.may_come_to(comm.host_calls + 1)) return false;
+  ++comm.host_calls;
+  comm.host_call.reset();
+  return true;
+}
+ncclResult_t begin_host_call(ncclComm& comm, HostCall call) {
+  if (comm.error != ncclSuccess) return comm.error;
+  if (comm.is_finalizing) refuse(call.name + " of a communicator that is finalized");
+  if (depth > 0) refuse(call.name + " in a group, which the fake NCCL does not have");
+  comm.polls = chosen.polls;
+  comm.host_call = std::move(call);
+  return ncclInProgress;
+}
+
 void forget(ncclComm* comm) {
+  forget_windows(comm);
   live.erase(comm);
   comm->clique->members[static_cast<std::size_t>(comm->rank)] = nullptr;
   delete comm;
@@ -693,6 +805,7 @@ void restart(const Options& options) {
     later = {ncclSuccess, 0};
     counted.clear();
     cliques.clear();
+    windows.clear();
     while (!live.empty()) forget(*live.begin());
     return cudaSuccess;
   }));
@@ -716,6 +829,11 @@ int calls(std::string_view function) {
 std::size_t live_communicators() {
   std::size_t count = 0;
   static_cast<void>(fake_cuda::call("live_communicators", [&] { return count = live.size(), cudaSuccess; }));
+  return count;
+}
+std::size_t live_windows() {
+  std::size_t count = 0;
+  static_cast<void>(fake_cuda::call("live_windows", [&] { return count = windows.size(), cudaSuccess; }));
   return count;
 }
 int open_groups() { return depth; }
@@ -813,6 +931,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
     ncclComm& of = require_live(comm, "ncclCommGetAsyncError");
     const auto ask = [&]() -> ncclResult_t {
       if (of.error != ncclSuccess) return of.error;
+      if (of.is_revoked) return --of.polls > 0 ? ncclInProgress : ncclSuccess;
       if (chosen.hears_of_aborts && of.clique->shared->is_aborted()) {
         last_error = "another process has aborted";
         return of.error = ncclRemoteError;
@@ -829,6 +948,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
         return ncclSuccess;
       }
       if (of.polls > 0 && --of.polls > 0) return ncclInProgress;
+      if (of.host_call && !advance_host_call(of)) return ncclInProgress;
       put_all(std::exchange(of.waiting, {}));
       if (of.is_finalizing && !of.is_finalized) {
         for (const OperationRef& each : of.put)
@@ -847,6 +967,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ncclComm& of = require_usable(comm, "ncclCommFinalize");
     if (of.error != ncclSuccess) return of.error;
     if (of.is_finalizing) refuse("ncclCommFinalize of a communicator that is finalized");
+    if (std::any_of(windows.begin(), windows.end(), [&](const auto& each) { return each.second.comm == comm; }))
+      refuse("ncclCommFinalize of a communicator that has windows: deregister them before");
+    if (of.device_communicators != 0)
+      refuse("ncclCommFinalize of a communicator that has device communicators: destroy them before");
     of.is_finalizing = true;
     of.polls = chosen.polls;
     return ncclInProgress;
@@ -860,6 +984,19 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
       refuse("ncclCommDestroy of a communicator that is not finalized, which waits without a deadline");
     forget(comm);
     return ncclSuccess;
+  });
+}
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+  return call("ncclCommRevoke", [&]() -> ncclResult_t {
+    ncclComm& of = require_live(comm, "ncclCommRevoke");
+    if (of.is_finalizing || of.is_revoked || flags != NCCL_REVOKE_DEFAULT) return ncclInvalidArgument;
+    end_collectives(*of.clique);
+    of.is_revoked = true;
+    of.is_joining = false;
+    of.waiting.clear();
+    of.host_call.reset();
+    of.polls = chosen.polls + 1;
+    return ncclInProgress;
   });
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
@@ -898,6 +1035,82 @@ ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {
   return collective(Kind::reduce_scatter, "ncclReduceScatter", send, receive, count, type, op, 0, comm, stream);
+}
+
+ncclResult_t ncclMemAlloc(void** first, size_t bytes) {
+  return call("ncclMemAlloc", [&]() -> ncclResult_t {
+    if (fake_cuda::forbidden_by_capture() != cudaSuccess) return ncclUnhandledCudaError;
+    fake_cuda::use_context();
+    *first = fake_cuda::allocate_in_file(fake_cuda::chosen_device(), bytes);
+    if (*first != nullptr) return ncclSuccess;
+    last_error = "Cuda failure 2 'out of memory'";
+    return ncclUnhandledCudaError;
+  });
+}
+ncclResult_t ncclMemFree(void* first) {
+  return call("ncclMemFree", [&]() -> ncclResult_t {
+    const fake_cuda::Allocation* const allocation = fake_cuda::allocation_at(first);
+    if (allocation == nullptr || allocation->file < 0)
+      refuse("ncclMemFree of memory that ncclMemAlloc did not give: " + fake_cuda::place_of(first));
+    if (window_of(first) != windows.end()) refuse("ncclMemFree of memory that is in a window: deregister that before");
+    require_unused("ncclMemFree", first);
+    fake_cuda::release_memory(first);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* first, size_t bytes, ncclWindow_t* window, int flags) {
+  return call("ncclCommWindowRegister", [&]() -> ncclResult_t {
+    ncclComm& of = require_usable(comm, "ncclCommWindowRegister");
+    if (!chosen.windows)
+      refuse(
+          "ncclCommWindowRegister of a communicator without symmetric memory, which makes no window that kernels "
+          "reach: ask ncclDevCommCreate before");
+    const fake_cuda::Allocation* const allocation = fake_cuda::allocation_at(first);
+    if (allocation == nullptr || allocation->freed || allocation->file < 0 || allocation->device != of.device ||
+        !fake_cuda::is_device_memory(first, bytes))
+      refuse("ncclCommWindowRegister of " + std::to_string(bytes) + " bytes of " + fake_cuda::place_of(first) +
+             ", which ncclMemAlloc did not give for GPU " + std::to_string(of.device));
+    if (first != allocation->first) refuse("the fake NCCL has windows of whole allocations only");
+    if (flags != NCCL_WIN_COLL_SYMMETRIC) refuse("ncclCommWindowRegister without NCCL_WIN_COLL_SYMMETRIC");
+    HostCall begun{"ncclCommWindowRegister of rank " + std::to_string(of.rank), {}, window, nullptr, HostCall::begun};
+    begun.mine = {HostCall::window, bytes, static_cast<std::uint64_t>(getpid()), reinterpret_cast<std::uint64_t>(first),
+                  static_cast<std::uint64_t>(allocation->file)};
+    return begin_host_call(of, std::move(begun));
+  });
+}
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  return call("ncclCommWindowDeregister", [&]() -> ncclResult_t {
+    const ncclComm& of = require_usable(comm, "ncclCommWindowDeregister");
+    const auto found = windows.find(window);
+    if (found == windows.end() || found->second.comm != &of)
+      refuse("ncclCommWindowDeregister of a window that the communicator does not have");
+    forget_window(found, "ncclCommWindowDeregister");
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements* requirements, ncclDevComm* made) {
+  return call("ncclDevCommCreate", [&]() -> ncclResult_t {
+    ncclComm& of = require_usable(comm, "ncclDevCommCreate");
+    if (!chosen.windows) {
+      last_error = "Communicator does not support symmetric memory!";
+      return ncclInvalidUsage;
+    }
+    if (requirements->lsaMultimem || requirements->lsaBarrierCount != 0)
+      refuse("ncclDevCommCreate with requirements that the fake NCCL does not have");
+    HostCall begun{"ncclDevCommCreate of rank " + std::to_string(of.rank), {}, nullptr, made, HostCall::begun};
+    begun.mine.kind = HostCall::device_communicator;
+    return begin_host_call(of, std::move(begun));
+  });
+}
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm* made) {
+  return call("ncclDevCommDestroy", [&]() -> ncclResult_t {
+    ncclComm& of = require_usable(comm, "ncclDevCommDestroy");
+    if (of.device_communicators-- == 0 || made->rank != of.rank)
+      refuse("ncclDevCommDestroy of a device communicator that is not there");
+    return ncclSuccess;
+  });
 }
 
 }  // extern "C"

@@ -138,6 +138,22 @@ std::span<const std::byte> SharedClique::message(std::size_t from, std::size_t t
 void SharedClique::take_message(std::size_t from, std::size_t to, std::uint64_t number) {
   header_->between[from][to].taken.store(number + 1);
 }
+bool SharedClique::may_come_to(std::uint64_t number) const {
+  for (std::size_t rank = 0; rank < header_->ranks.load(); ++rank)
+    if (header_->of[rank].host_left.load() < number) return false;
+  return true;
+}
+void SharedClique::come_to(std::uint64_t number, std::size_t rank, const SharedHostCall& call) {
+  header_->of[rank].host_call = call;
+  header_->of[rank].host_came.store(number + 1);
+}
+bool SharedClique::have_all_come_to(std::uint64_t number) const {
+  for (std::size_t rank = 0; rank < header_->ranks.load(); ++rank)
+    if (header_->of[rank].host_came.load() <= number) return false;
+  return true;
+}
+const SharedHostCall& SharedClique::host_call_of(std::size_t rank) const { return header_->of[rank].host_call; }
+void SharedClique::leave(std::uint64_t number, std::size_t rank) { header_->of[rank].host_left.store(number + 1); }
 
 void SharedClique::abort() { header_->is_aborted.store(1); }
 bool SharedClique::is_aborted() const { return header_->is_aborted.load() != 0; }

@@ -18,6 +18,16 @@ struct SharedCall {
   friend bool operator==(const SharedCall&, const SharedCall&) = default;
 };
 
+/// What a rank's process brings to a call that the processes of all ranks make together: memory, where the call is for some.
+struct SharedHostCall {
+  std::uint64_t kind = 0, bytes = 0;
+  std::uint64_t process = 0, address = 0, file = 0;
+
+  [[nodiscard]] bool agrees_with(const SharedHostCall& other) const {
+    return kind == other.kind && bytes == other.bytes;
+  }
+};
+
 /// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives, and the last
 /// messages for each other. It has no name
 /// that could stay behind, and no locks that a killed process could hold: each rank writes to its own part, which others
@@ -67,6 +77,12 @@ class SharedClique {
   [[nodiscard]] const SharedCall& call_of_message(std::size_t from, std::size_t to, std::uint64_t number) const;
   [[nodiscard]] std::span<const std::byte> message(std::size_t from, std::size_t to, std::uint64_t number) const;
   void take_message(std::size_t from, std::size_t to, std::uint64_t number);
+  /// The same of calls of the hosts, numbered on their own. All have left a call before any comes to the next.
+  [[nodiscard]] bool may_come_to(std::uint64_t number) const;
+  void come_to(std::uint64_t number, std::size_t rank, const SharedHostCall& call);
+  [[nodiscard]] bool have_all_come_to(std::uint64_t number) const;
+  [[nodiscard]] const SharedHostCall& host_call_of(std::size_t rank) const;
+  void leave(std::uint64_t number, std::size_t rank);
 
   void abort();
   [[nodiscard]] bool is_aborted() const;
@@ -81,6 +97,9 @@ class SharedClique {
     std::atomic<std::uint64_t> brought;
     std::atomic<std::uint64_t> taken;
     Brought last[2];
+    std::atomic<std::uint64_t> host_came;
+    std::atomic<std::uint64_t> host_left;
+    SharedHostCall host_call;
   };
   struct alignas(64) Channel {
     std::atomic<std::uint64_t> come_for;

@@ -112,7 +112,7 @@ void put_direct_reduction(const Queue& queue, IndexRange share, std::span<const 
                           std::span<T* const> mirrors, std::size_t own, const Update& update) {
   const auto put = [&]<std::size_t Most, bool Exact>() {
     using Body = ReduceDirectly<T, Op, Update, Most, Exact>;
-    queue.for_each(Body::packs_of(share), Body{values, mirrors, own, share.end, update});
+    queue.for_each(packs_of<T>(share), Body{values, mirrors, own, share.end, update});
   };
   constexpr std::size_t most = most_direct_replicas;
   if (values.size() != mirrors.size()) return put.template operator()<most, false>();
