@@ -25,5 +25,7 @@ struct Ready {
   [[nodiscard]] constexpr bool is_done() const noexcept { return true; }
   [[nodiscard]] constexpr T value() const { return result; }
 };
+template <class T>
+Ready(T) -> Ready<T>;
 
 }  // namespace dist

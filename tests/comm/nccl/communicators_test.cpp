@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -204,4 +206,33 @@ TEST_CASE("replicas that share a GPU are refused, and the other policy is named 
   CHECK(holds(shared, "Replicas 0 and 2 share /gpu:0"));
   CHECK(holds(shared, "Mirrored<DirectAllReduce, Cuda>"));
   CHECK(fake_nccl::calls("ncclCommInitRankConfig") == 0);
+}
+
+TEST_CASE("kernels that use a rank are waited for before it is aborted; where they do not end, the rank stays") {
+  for (const bool do_end : {true, false}) {
+    start_gpus(2);
+    struct Kernels {
+      bool do_end;
+      int ranks_before = 0;
+    } kernels{do_end};
+    ncclUniqueId id{};
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    dist::nccl::Communicators alone{std::array{1}, id, 0, 1, milliseconds{1'000}};
+    const auto await = [](void* self) noexcept {
+      auto& of = *static_cast<Kernels*>(self);
+      of.ranks_before = static_cast<int>(fake_nccl::live_communicators());
+      return of.do_end;
+    };
+    alone.set_users({&kernels, [](ncclComm_t rank) { return ncclCommRevoke(rank, NCCL_REVOKE_DEFAULT); }, await});
+    bool is_used = false;
+    alone.use(0, [&] { is_used = true; });
+    CHECK(is_used);
+    alone.give_up(std::make_exception_ptr(std::runtime_error("something failed")));
+    CHECK(kernels.ranks_before == 1);
+    CHECK(fake_nccl::calls("ncclCommRevoke") == 1);
+    CHECK(fake_nccl::calls("ncclCommAbort") == (do_end ? 1 : 0));
+    CHECK(support::what_throws<std::runtime_error>(
+              [&] { alone.use(0, [] { FAIL("a kernel is put after the end"); }); }) == "something failed");
+  }
+  fake_nccl::restart();
 }

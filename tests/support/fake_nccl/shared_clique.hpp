@@ -29,9 +29,8 @@ struct SharedHostCall {
 };
 
 /// Memory in which the ranks say that they have come, and leave what they bring to their last two collectives, and the last
-/// messages for each other. It has no name
-/// that could stay behind, and no locks that a killed process could hold: each rank writes to its own part, which others
-/// read once its counter says so.
+/// messages for each other. It has no name that could stay behind, and no locks that a killed process could hold: each rank
+/// writes to its own part, which others read once its counter says so.
 class SharedClique {
  public:
   static constexpr std::size_t most_ranks = 16;
@@ -77,7 +76,8 @@ class SharedClique {
   [[nodiscard]] const SharedCall& call_of_message(std::size_t from, std::size_t to, std::uint64_t number) const;
   [[nodiscard]] std::span<const std::byte> message(std::size_t from, std::size_t to, std::uint64_t number) const;
   void take_message(std::size_t from, std::size_t to, std::uint64_t number);
-  /// The same of calls of the hosts, numbered on their own. All have left a call before any comes to the next.
+
+  /// Calls that the hosts make together, which have numbers of their own. All have left one before any comes to the next.
   [[nodiscard]] bool may_come_to(std::uint64_t number) const;
   void come_to(std::uint64_t number, std::size_t rank, const SharedHostCall& call);
   [[nodiscard]] bool have_all_come_to(std::uint64_t number) const;

@@ -52,6 +52,14 @@ class Group {
   bool is_open_;
 };
 
+/// Kernels that use what ranks have, such as memory of other GPUs, which goes with a rank that is aborted. `stop` ends what
+/// a rank's GPU does for NCCL and keeps the rank; `await(self)` says whether the replicas' GPUs do nothing more.
+struct UsersOfRanks {
+  void* self = nullptr;
+  ncclResult_t (*stop)(ncclComm_t rank) = nullptr;
+  bool (*await)(void* self) noexcept = nullptr;
+};
+
 /// The ranks that this process's replicas have in one NCCL communicator. No call blocks: NCCL is asked until it is done, the
 /// time is up, or something failed: a call, or a process with other ranks, which NCCL itself may not notice. The first
 /// failure, of whichever replica, ends the work of all of them on the GPUs (ncclCommAbort), and is what every later call
@@ -103,6 +111,29 @@ class Communicators {
     }
   }
 
+  /// The same of what any thread of this process calls for the replica, which NCCL does at once, after what it does for the
+  /// replica's own thread.
+  template <class Call>
+  void call_in_turn(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
+    try {
+      cuda::await([&] { return start_in_turn(replica, name, call); },
+                  [&] { return text("what comes before '", name, "' of ", describe(replica)); }, timeout);
+    } catch (...) {
+      give_up(std::current_exception());
+      throw;
+    }
+  }
+
+  /// Calls `use()`, which puts kernels on a replica's GPU that use what its rank has. Throws what ended the ranks' work.
+  template <class Use>
+  void use(std::size_t replica, Use&& use) {
+    const std::lock_guard lock{members_[replica].using_it};
+    require_success();
+    use();
+  }
+  /// From now on, while nobody calls. None: a null `self`.
+  void set_users(const UsersOfRanks& users) noexcept { users_ = users; }
+
   /// Throws where something failed since, of this replica or of another one, of this process or another.
   void look(std::size_t replica) {
     try {
@@ -121,6 +152,7 @@ class Communicators {
       failure_ = why;
       failed_.store(true);
     }
+    if (users_.self != nullptr && !stop()) return;  // a rank without which a kernel would fail is lost with its GPU
     for (std::size_t replica = 0; replica < size_; ++replica) {
       Member& member = members_[replica];
       const std::lock_guard lock{member.using_it};
@@ -154,6 +186,28 @@ class Communicators {
     for (std::size_t replica = 0; replica < size_; ++replica) settle(replica, "ncclCommInitRankConfig", timeout_);
   }
 
+  /// Ends what the GPUs do for NCCL, and waits for the kernels that use the ranks. Returns whether these are done.
+  [[nodiscard]] bool stop() noexcept {
+    for (std::size_t replica = 0; replica < size_; ++replica) {
+      const std::lock_guard lock{members_[replica].using_it};
+      static_cast<void>(users_.stop(members_[replica].communicator));
+    }
+    try {
+      for (std::size_t replica = 0; replica < size_; ++replica)
+        cuda::await(
+            [&] {
+              const std::lock_guard lock{members_[replica].using_it};
+              ncclResult_t state = ncclSuccess;
+              return ncclCommGetAsyncError(members_[replica].communicator, &state) != ncclSuccess ||
+                     state != ncclInProgress;
+            },
+            [&] { return describe(replica); }, timeout_);
+    } catch (const DeadlineExceeded&) {
+      return false;
+    }
+    return users_.await(users_.self);
+  }
+
   [[nodiscard]] std::string describe(std::size_t replica) const {
     return text("replica ", members_[replica].rank, " on GPU ", members_[replica].device);
   }
@@ -174,10 +228,25 @@ class Communicators {
       throw error_of(answer, name, describe(replica), member.communicator);
     return answer;
   }
+  /// Whether it did: not while the communicator is in progress.
+  template <class Call>
+  [[nodiscard]] bool start_in_turn(std::size_t replica, std::string_view name, Call&& call) {
+    Member& member = members_[replica];
+    look_at_processes();
+    const std::lock_guard lock{member.using_it};
+    if (!is_settled(replica, member, "what was started before")) return false;
+    const ncclResult_t answer = call(member.communicator);
+    if (answer != ncclSuccess) throw error_of(answer, name, describe(replica), member.communicator);
+    return true;
+  }
   [[nodiscard]] bool is_settled(std::size_t replica, std::string_view name) {
     Member& member = members_[replica];
     look_at_processes();
     const std::lock_guard lock{member.using_it};
+    return is_settled(replica, member, name);
+  }
+  /// Within the lock of `member`.
+  [[nodiscard]] bool is_settled(std::size_t replica, const Member& member, std::string_view name) const {
     require_success();
     ncclResult_t state = ncclSuccess;
     const ncclResult_t answer = ncclCommGetAsyncError(member.communicator, &state);
@@ -203,6 +272,7 @@ class Communicators {
   std::unique_ptr<Member[]> members_;
   std::chrono::nanoseconds timeout_;
   PeerHealth* health_;
+  UsersOfRanks users_;
   std::atomic<std::int64_t> next_look_{0};
   std::mutex failing_;
   std::exception_ptr failure_;

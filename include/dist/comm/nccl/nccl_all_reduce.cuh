@@ -23,6 +23,7 @@
 #include <dist/comm/nccl/communicators.hpp>
 #include <dist/comm/nccl/gpus_of_workers.hpp>
 #include <dist/comm/nccl/reduction.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
@@ -110,6 +111,9 @@ class State {
   }
 
   [[nodiscard]] Communicators& ranks() const noexcept { return *ranks_; }
+  /// How many ranks there are in all processes, and whether NCCL takes their machines for one.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool is_one_host() const noexcept { return is_one_host_; }
   /// Memory of the replica's GPU for its next collective, of no certain value. Throws OutOfMemory.
   [[nodiscard]] std::byte* scratch(std::size_t replica, std::size_t bytes) const {
     Member& member = *members_[replica];
@@ -130,10 +134,12 @@ class State {
     ncclUniqueId id;
     std::size_t first;
     std::size_t ranks;
+    bool is_one_host;
     PeerHealth* health;
   };
 
-  State(const Cuda::Queues& queues, const Place& place) : devices_(place.devices) {
+  State(const Cuda::Queues& queues, const Place& place)
+      : devices_(place.devices), size_(place.ranks), is_one_host_(place.is_one_host) {
     ranks_ = std::make_unique<Communicators>(devices_, place.id, place.first, place.ranks, queues[0].timeout(),
                                              place.health);
     for (std::size_t replica = 0; replica < devices_.size(); ++replica)
@@ -174,7 +180,7 @@ class State {
               "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name as many GPUs "
               "as there are replicas");
     require_version();
-    return {devices, unique_id(), 0, replicas, nullptr};
+    return {devices, unique_id(), 0, replicas, true, nullptr};
   }
 
   static void look(void* self) {
@@ -184,6 +190,8 @@ class State {
   static void give_up(void* self) noexcept { static_cast<Member*>(self)->ranks.give_up(std::current_exception()); }
 
   std::vector<int> devices_;
+  std::size_t size_;
+  bool is_one_host_;
   std::unique_ptr<Communicators> ranks_;
   std::vector<std::unique_ptr<Member>> members_;
 };
@@ -222,7 +230,9 @@ class StateOfWorkers : public State {
     ncclUniqueId id{};
     if (workers.rank() == 0) id = unique_id();
     between.broadcast(0, std::span{reinterpret_cast<std::uint8_t*>(id.internal), sizeof(id.internal)});
-    return {devices, id, workers.rank() * devices.size(), gpus.size(), &workers.health()};
+    const bool is_one_host =
+        std::all_of(gpus.begin(), gpus.end(), [&](const GpuOfReplica& each) { return each.host == gpus[0].host; });
+    return {devices, id, workers.rank() * devices.size(), gpus.size(), is_one_host, &workers.health()};
   }
 };
 
@@ -271,19 +281,10 @@ class Collectives : public Host {
       });
   }
 
-  /// Reduces the shards into memory of its own, updates this replica's, and gives all to all in place.
   template <class T, ReduceOp<T> Op, ElementUpdate<T> Update>
   void reduce_and_apply(Op, Span<T> gradient, Span<T> mirror, const Update& update) const {
     if constexpr (require_reduction<T, Op>())
-      together(call_of<T, Op>("reduce_and_apply", mirror.size()), [&] {
-        const IndexRange shard = shard_of<T>(mirror.size(), rank());
-        const std::size_t bytes = shard.size() * sizeof(T);
-        const std::size_t keys_at = (bytes + 255) / 256 * 256;
-        T* const reduced = reinterpret_cast<T*>(scratch<T, Op>(keys_at, mirror.size()));
-        put_reduce_scatter<Op>(gradient, reduced, keys_at);
-        put_update<Op>(Span<const T>{reduced, shard.size()}, mirror, update);
-        put_gather(mirror);
-      });
+      together(call_of<T, Op>("reduce_and_apply", mirror.size()), [&] { put_in_steps<Op>(gradient, mirror, update); });
   }
   template <class T, ReduceOp<T> Op>
   IndexRange reduce_scatter(Op, Span<T> values, Span<T> kept) const {
@@ -339,12 +340,13 @@ class Collectives : public Host {
     });
   }
 
- private:
+ protected:
   template <class T, class Op>
   static constexpr bool has_keys = Floating<T>&& detail::is_extremum<Op>;
 
   [[nodiscard]] std::size_t rank() const noexcept { return this->communicator().rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return this->communicator().size(); }
+  [[nodiscard]] const Cuda::Queue& queue() const noexcept { return queue_; }
   [[nodiscard]] cudaStream_t stream() const noexcept { return queue_.stream().get(); }
   /// As operands in the host's memory are divided.
   template <class T>
@@ -413,6 +415,19 @@ class Collectives : public Host {
     return group.end();
   }
 
+  /// Reduces the shards into memory of its own, updates this replica's, and gives all to all in place.
+  template <class Op, class T, class Update>
+  void put_in_steps(Span<T> gradient, Span<T> mirror, const Update& update) const {
+    const IndexRange shard = shard_of<T>(mirror.size(), rank());
+    const std::size_t bytes = shard.size() * sizeof(T);
+    const std::size_t keys_at = (bytes + 255) / 256 * 256;
+    T* const reduced = reinterpret_cast<T*>(scratch<T, Op>(keys_at, mirror.size()));
+    put_reduce_scatter<Op>(gradient, reduced, keys_at);
+    put_update<Op>(Span<const T>{reduced, shard.size()}, mirror, update);
+    put_gather(mirror);
+  }
+
+ private:
   /// Memory for the keys of so many elements, where there are any, behind `bytes` more.
   template <class T, class Op>
   [[nodiscard]] std::byte* scratch(std::size_t bytes, std::size_t elements) const {

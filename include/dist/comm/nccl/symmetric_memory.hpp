@@ -1,0 +1,153 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include <dist/comm/nccl/api.hpp>
+#include <dist/comm/nccl/communicators.hpp>
+#include <dist/core/contract.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/cuda/api.hpp>
+#include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/selected_device.hpp>
+
+namespace dist::nccl {
+
+/// Memory of replicas that NCCL can let the other ranks of a node reach, through windows: a window is one allocation of each
+/// rank. Windows are numbered in the order in which all ranks make them together. NCCL takes whole units of memory from a
+/// GPU, of 2 MiB, for each allocation.
+class SymmetricMemory : public cuda::MemorySource {
+ public:
+  /// That a window may have.
+  static constexpr std::size_t most_ranks = 8;
+
+  /// Where an operand of a replica lies, as the ranks compare it.
+  struct Place {
+    std::uint64_t allocation_bytes;  ///< 0: in no memory of this kind
+    std::uint64_t window;            ///< the number of the allocation's window; 0 where it has none
+    std::uint64_t offset;            ///< from the first byte of the allocation
+  };
+
+  /// Of the replicas that have ranks in `ranks`, for calls of which the host waits so long.
+  SymmetricMemory(Communicators& ranks, std::size_t replicas, std::chrono::nanoseconds timeout)
+      : ranks_(&ranks), timeout_(timeout), replicas_(replicas) {}
+  /// All is given back before.
+  ~SymmetricMemory() override = default;
+
+  /// Throws OutOfMemory, NcclError.
+  [[nodiscard]] std::byte* allocate(std::size_t replica, int device, std::size_t bytes) override {
+    const cuda::SelectedDevice selected{device};
+    void* first = nullptr;
+    if (const ncclResult_t answer = ncclMemAlloc(&first, bytes); answer != ncclSuccess) {
+      const NcclError refused = error_of(answer, "ncclMemAlloc(&first, bytes)", text("GPU ", device));
+      std::size_t free = 0, total = 0;
+      cuda::forget(cudaMemGetInfo(&free, &total));
+      if (free >= bytes) throw refused;  // NCCL has one code for this and other failures of CUDA
+      throw OutOfMemory(text("No memory on GPU ", device, " of ", bytes, " bytes"),
+                        text("NCCL refuses it, where ", free, " of ", total, " bytes are free"),
+                        "Use smaller variables or batches, or Mirrored<NcclAllReduce>, whose memory is not rounded up");
+    }
+    const std::lock_guard lock{mutex_};
+    replicas_[replica].allocations[static_cast<std::byte*>(first)].bytes = bytes;
+    return static_cast<std::byte*>(first);
+  }
+  /// An allocation leaves its window before it goes, which no other rank waits for.
+  void release(std::size_t replica, std::byte* first) noexcept override {
+    const std::lock_guard lock{mutex_};
+    auto allocation = replicas_[replica].allocations.extract(first);
+    leave_window(replica, allocation.mapped());
+    static_cast<void>(ncclMemFree(first));
+  }
+
+  [[nodiscard]] Place place_of(std::size_t replica, const void* operand) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = find(replicas_[replica].allocations, operand);
+    if (found == replicas_[replica].allocations.end()) return {0, 0, 0};
+    const auto offset = static_cast<const std::byte*>(operand) - found->first;
+    return {found->second.bytes, found->second.number, static_cast<std::uint64_t>(offset)};
+  }
+
+  /// Makes the window of the allocation in which `operand` lies, where it has none. All ranks call it for allocations of as
+  /// many bytes. `find_peers(window)` says where it begins in the memory of each rank. Throws NcclError, DeadlineExceeded,
+  /// and what `find_peers` throws.
+  template <class FindPeers>
+  void join_window(std::size_t replica, const void* operand, FindPeers&& find_peers) {
+    Replica& mine = replicas_[replica];
+    const auto found = [&] {
+      const std::lock_guard lock{mutex_};
+      return find(mine.allocations, operand);
+    }();
+    DIST_EXPECT(found != mine.allocations.end());
+    Allocation& allocation = found->second;
+    if (allocation.number != 0) return;
+    ranks_->call(replica, "ncclCommWindowRegister", timeout_, [&](ncclComm_t comm) {
+      return ncclCommWindowRegister(comm, found->first, allocation.bytes, &allocation.window, NCCL_WIN_COLL_SYMMETRIC);
+    });
+    allocation.peers = find_peers(allocation.window);
+    allocation.number = ++mine.windows;
+  }
+  /// Where the window of `operand` begins in the memory of each rank.
+  [[nodiscard]] std::array<std::byte*, most_ranks> peers_of(std::size_t replica, const void* operand) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = find(replicas_[replica].allocations, operand);
+    DIST_EXPECT(found != replicas_[replica].allocations.end());
+    return found->second.peers;
+  }
+
+  /// The ranks go. What was allocated is in no window any more, and stays until it is given back.
+  void leave_ranks() noexcept {
+    const std::lock_guard lock{mutex_};
+    for (std::size_t replica = 0; replica < replicas_.size(); ++replica)
+      for (auto& [first, allocation] : replicas_[replica].allocations) leave_window(replica, allocation);
+    ranks_ = nullptr;
+  }
+
+ private:
+  struct Allocation {
+    std::size_t bytes = 0;
+    ncclWindow_t window = nullptr;
+    std::uint64_t number = 0;
+    std::array<std::byte*, most_ranks> peers{};
+  };
+  using Allocations = std::map<std::byte*, Allocation>;
+  struct Replica {
+    Allocations allocations;
+    std::uint64_t windows = 0;
+  };
+
+  /// Of a map, changeable or not.
+  template <class Map>
+  [[nodiscard]] static auto find(Map& allocations, const void* operand) -> decltype(allocations.begin()) {
+    auto* const at = const_cast<std::byte*>(static_cast<const std::byte*>(operand));
+    auto after = allocations.upper_bound(at);
+    if (after == allocations.begin()) return allocations.end();
+    --after;
+    return at < after->first + after->second.bytes ? after : allocations.end();
+  }
+
+  /// Within the lock. Where it fails, the ranks' work ends, which their next call says. Windows that the ranks still have when
+  /// their work is aborted hold their memory until the process ends: NCCL 2.28 forgets them.
+  void leave_window(std::size_t replica, Allocation& allocation) noexcept {
+    if (ranks_ == nullptr || allocation.window == nullptr) return;
+    try {
+      ranks_->call_in_turn(replica, "ncclCommWindowDeregister", timeout_,
+                           [&](ncclComm_t comm) { return ncclCommWindowDeregister(comm, allocation.window); });
+    } catch (...) {  // which the next call of the ranks throws
+    }
+    allocation.window = nullptr;
+    allocation.number = 0;
+  }
+
+  Communicators* ranks_;
+  std::chrono::nanoseconds timeout_;
+  std::vector<Replica> replicas_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace dist::nccl

@@ -1,0 +1,10 @@
+// The suite of cross-device ops for NcclSymmetricAllReduce, whose operands lie in windows of NCCL.
+// replicas on GPUs of their own: 1 2 3 4
+#include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
+
+#define DIST_TEST_FEW_ELEMENTS
+#include <conformance/cross_device_ops.hpp>
+
+using Gpus = conformance::OnDevices<dist::NcclSymmetricAllReduce, dist::Cuda>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Gpus);

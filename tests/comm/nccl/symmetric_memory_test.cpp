@@ -1,0 +1,194 @@
+// Memory that NCCL's windows show to other ranks, and what replicas do where a call for it fails.
+#include <dist/comm/nccl/symmetric_memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
+#include <dist/core/shape.hpp>
+#include <dist/device/cuda/memory.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <support/fake_cuda/machines.hpp>
+#include <support/fake_nccl/machine.hpp>
+#include <support/what_throws.hpp>
+
+using dist::nccl::Communicators;
+using dist::nccl::SymmetricMemory;
+using std::chrono::milliseconds;
+
+namespace {
+
+using Strategy = dist::Mirrored<dist::NcclSymmetricAllReduce>;
+
+struct Descend {
+  DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
+};
+
+void start_gpus(int polls = 0, std::size_t memory = std::size_t{1} << 30,
+                fake_cuda::Schedule schedule = fake_cuda::Schedule::eager) {
+  fake_cuda::Options gpus;
+  gpus.devices = 2;
+  gpus.schedule = schedule;
+  gpus.memory = memory;
+  gpus.patience_ms = 20'000;
+  fake_cuda::restart(gpus);
+  fake_nccl::restart({.polls = polls});
+}
+
+/// A rank that is alone.
+struct Alone {
+  Alone() {
+    ncclUniqueId id{};
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    ranks.emplace(std::array{1}, id, 0, 1, milliseconds{5'000});
+  }
+  std::optional<Communicators> ranks;
+};
+
+std::array<std::byte*, SymmetricMemory::most_ranks> nowhere(ncclWindow_t) { return {}; }
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Updates of two variables, one after the other in the same place, twice each.
+void train(Strategy& strategy) {
+  const auto slopes = strategy.buffer<float>(dist::Shape{64});
+  for (int variable = 0; variable < 2; ++variable) {
+    const auto weights = strategy.buffer<float>(dist::Shape{64});
+    for (int step = 0; step < 2; ++step)
+      strategy.run([&](auto& replica) {
+        replica.reduce_and_apply(dist::sum, slopes.component(replica), weights.component(replica), Descend{});
+        replica.queue().wait();
+      });
+  }
+}
+
+template <class Use>
+std::optional<dist::NcclError> failure_of(Use&& use) {
+  try {
+    try {
+      use();
+    } catch (const dist::ReplicaError& error) {
+      std::rethrow_exception(error.cause());
+    }
+  } catch (const dist::NcclError& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("operands are found in their allocation, and allocations get windows in turn") {
+  start_gpus();
+  Alone one;
+  {
+    SymmetricMemory memory{*one.ranks, 1, milliseconds{5'000}};
+    std::byte* const a = memory.allocate(0, 1, 100);
+    std::byte* const b = memory.allocate(0, 1, 200);
+    CHECK(fake_cuda::live().device_allocations == 2);
+    CHECK(memory.place_of(0, a + 99).allocation_bytes == 100);
+    CHECK(memory.place_of(0, a + 99).offset == 99);
+    CHECK(memory.place_of(0, a + 99).window == 0);
+    CHECK(memory.place_of(0, a + 100).allocation_bytes == 0);
+    CHECK(memory.place_of(0, nullptr).allocation_bytes == 0);
+    const auto at_b = [&](ncclWindow_t window) {
+      CHECK(window != nullptr);
+      return std::array<std::byte*, SymmetricMemory::most_ranks>{b};
+    };
+    memory.join_window(0, b + 7, at_b);
+    memory.join_window(0, b + 9, nowhere);
+    CHECK(memory.place_of(0, b).window == 1);
+    CHECK(memory.peers_of(0, b + 50)[0] == b);
+    memory.join_window(0, a, nowhere);
+    CHECK(memory.place_of(0, a).window == 2);
+    memory.release(0, b);
+    CHECK(fake_nccl::live_windows() == 1);
+    CHECK(memory.place_of(0, b).allocation_bytes == 0);
+    memory.leave_ranks();
+    CHECK(fake_nccl::live_windows() == 0);
+    CHECK(memory.place_of(0, a).window == 0);
+    one.ranks.reset();
+    memory.release(0, a);
+  }
+  CHECK(fake_cuda::live().device_allocations == 0);
+  CHECK(fake_nccl::live_communicators() == 0);
+}
+
+TEST_CASE("a GPU without room is OutOfMemory, anything else what NCCL says") {
+  start_gpus(0, 1000);
+  Alone one;
+  const auto memory = std::make_shared<SymmetricMemory>(*one.ranks, 1, milliseconds{5'000});
+  const std::string said =
+      support::what_throws<dist::OutOfMemory>([&] { static_cast<void>(memory->allocate(0, 1, 1001)); });
+  CHECK(holds(said, "No memory on GPU 1 of 1001 bytes (NCCL refuses it, where 1000 of 1000 bytes are free)"));
+  fake_nccl::fail_call("ncclMemAlloc", ncclSystemError);
+  const std::string refused =
+      support::what_throws<dist::NcclError>([&] { static_cast<void>(memory->allocate(0, 1, 10)); });
+  CHECK(holds(refused, "NCCL refuses 'ncclMemAlloc(&first, bytes)' of GPU 1"));
+  CHECK(fake_cuda::live().device_allocations == 0);
+}
+
+TEST_CASE("a window waits until the rank is done with what came before") {
+  start_gpus(3);
+  Alone one;
+  SymmetricMemory memory{*one.ranks, 1, milliseconds{5'000}};
+  std::byte* const first = memory.allocate(0, 1, 100);
+  memory.join_window(0, first, nowhere);
+  const dist::cuda::Stream stream{1};
+  const dist::cuda::DeviceBuffer sum{1, 4};
+  one.ranks->call(0, "ncclAllReduce", milliseconds{5'000}, [&](ncclComm_t comm) {
+    CHECK(ncclAllReduce(sum.data(), sum.data(), 1, ncclInt32, ncclSum, comm, stream.ref().get()) == ncclInProgress);
+    return ncclSuccess;  // so that nobody asks until it is over
+  });
+  memory.release(0, first);  // the fake refuses calls while the rank is in progress
+  CHECK(fake_nccl::live_windows() == 0);
+  CHECK(fake_nccl::calls("ncclCommAbort") == 0);
+  stream.ref().wait();
+}
+
+// The fake refuses that memory in windows goes while kernels use it: of a rank that is aborted, too.
+TEST_CASE("every failure of every call for windows is an NcclError that names it, and nothing is left") {
+  constexpr std::array calls{"ncclMemAlloc",         "ncclDevCommCreate",      "ncclDevCommDestroy",
+                             "ncclAllReduce",        "ncclCommWindowRegister", "ncclCommWindowDeregister",
+                             "ncclCommGetAsyncError"};
+  constexpr std::array codes{ncclSystemError, ncclInternalError, ncclInvalidArgument, ncclRemoteError};
+  for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random})
+    for (const std::string_view function : calls)
+      for (const int nth : {1, 2, 3, 5, 9}) {
+        const int polls = nth % 2 == 0 ? 0 : 2;
+        const ncclResult_t code = codes[(static_cast<std::size_t>(nth) + function.size()) % codes.size()];
+        CAPTURE(function);
+        CAPTURE(nth);
+        CAPTURE(polls);
+        start_gpus(polls, std::size_t{1} << 30, schedule);
+        fake_nccl::fail_call(function, code, nth);
+        const auto failure = failure_of([] {
+          Strategy strategy{2};
+          train(strategy);
+          // The destructor of a variable or of the strategy has nobody to tell.
+          if (fake_nccl::calls("ncclCommAbort") != 0 && fake_nccl::calls("ncclCommWindowDeregister") == 0)
+            throw std::logic_error("aborted without a failure");
+        });
+        const bool came = fake_nccl::calls(function) >= nth;
+        const bool in_destructor = function == "ncclCommWindowDeregister" || function == "ncclCommGetAsyncError";
+        if (!in_destructor) CHECK(failure.has_value() == came);
+        if (failure) {
+          CHECK(failure->code() == code);
+          const std::string text = failure->what();
+          CAPTURE(text);
+          CHECK(holds(text, "the test asked for it"));
+          CHECK(holds(text, function));
+          CHECK(holds(text, "GPU "));
+        }
+        CHECK(fake_nccl::live_communicators() == 0);
+        CHECK(fake_nccl::live_windows() == 0);
+        CHECK(fake_cuda::live() == fake_cuda::Live{});
+      }
+}

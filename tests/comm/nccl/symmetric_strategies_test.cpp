@@ -1,0 +1,13 @@
+// The suites of strategies and optimizers, where gradients are added through windows of NCCL.
+// replicas on GPUs of their own: 1 2 3 4
+#include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
+#include <dist/strategy/mirrored.hpp>
+
+#include <conformance/make_strategy.hpp>
+#include <conformance/optimizer.hpp>
+#include <conformance/strategy.hpp>
+
+using Make = conformance::MakeOfEnvironment<dist::Mirrored<dist::NcclSymmetricAllReduce>>;
+
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make);
+TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make);
