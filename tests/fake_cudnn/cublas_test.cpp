@@ -80,6 +80,28 @@ TEST_CASE("a matrix may lie in memory of the host that is mapped for the GPU, an
   CHECK(cudaFreeHost(mapped) == cudaSuccess);
 }
 
+TEST_CASE("TF32 rounds factors to 11 bits, to even where it is in the middle, and keeps shorter ones") {
+  const Setting set;
+  float* const host = gpu::pinned<float>(12);
+  for (int i = 0; i < 12; ++i) host[i] = static_cast<float>(i + 7);
+  gpu::copy(set.b, host, 12, set.stream);
+  REQUIRE(cudaStreamSynchronize(set.stream) == cudaSuccess);
+  const auto product_of = [&](float factor) {
+    for (int i = 0; i < 6; ++i) host[i] = factor;
+    gpu::copy(set.a, host, 6, set.stream);
+    REQUIRE(set.multiply() == CUBLAS_STATUS_SUCCESS);
+    return gpu::value(set.c, set.stream);
+  };
+  const std::size_t before = fake_cudnn::short_products();
+  CHECK(product_of(1 + 0x1p-11F) == (1 + 0x1p-11F) * 24);
+  CHECK(fake_cudnn::short_products() == before);
+  REQUIRE(cublasSetMathMode(set.handle, CUBLAS_TF32_TENSOR_OP_MATH) == CUBLAS_STATUS_SUCCESS);
+  CHECK(product_of(1 + 0x1p-11F) == 24);
+  CHECK(product_of(1 + 0x3p-11F) == (1 + 0x1p-9F) * 24);
+  CHECK(product_of(1 + 0x1p-10F) == (1 + 0x1p-10F) * 24);
+  CHECK(fake_cudnn::short_products() == before + 3);
+}
+
 TEST_CASE("calls that cuBLAS leaves undefined are refused") {
   const Setting set;
   const auto refuses = [](auto&& call, const char* sentence) {
@@ -114,7 +136,7 @@ TEST_CASE("calls that cuBLAS leaves undefined are refused") {
         return cublasSetStream(set.handle, far);
       },
       "a stream of another GPU");
-  refuses([&] { return cublasSetMathMode(set.handle, CUBLAS_TF32_TENSOR_OP_MATH); }, "computes in float only");
+  refuses([&] { return cublasSetMathMode(set.handle, CUBLAS_FP32_EMULATED_BF16X9_MATH); }, "in float and TF32 only");
   refuses(
       [&] {
         static_cast<void>(cublasDestroy(set.handle));

@@ -48,6 +48,13 @@
 
 namespace dist::nn {
 
+/// A back end's state that may be told that the factors of all products have at most 11 significant bits, as those of
+/// BFloat16 and Float16 have: units for such numbers give the same products, and faster.
+template <class S>
+concept TakesShortFactors = requires(S& state) {
+  state.set_short_factors();
+};
+
 template <class B>
 concept Backend = requires(typename B::State& state) {
   typename B::Device;

@@ -58,7 +58,8 @@ class RoundedProduct {
 ///     using Backend = dist::nn::MixedPrecision<dist::nn::OneDnn, dist::BFloat16>;
 ///
 /// Float16 ends at 65504, and its smallest steps are of 6e-8: small gradients vanish, unless a LossScale makes them larger.
-/// This gives the numbers of 16-bit units, not yet their speed.
+/// CuDnn multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
+/// up in float. Other back ends give the numbers of 16-bit units, not their speed.
 template <class BackendType, class Half>
 struct MixedPrecision {
   static_assert(Backend<BackendType>, "nn::MixedPrecision takes a back end, such as nn::OneDnn");
@@ -76,10 +77,14 @@ struct MixedPrecision {
    public:
     explicit State(const typename Device::Queue& queue) requires(
         std::constructible_from<typename BackendType::State, const typename Device::Queue&>)
-        : BackendType::State(queue), queue_(queue) {}
+        : BackendType::State(queue), queue_(queue) {
+      tell_back_end();
+    }
     explicit State(const typename Device::Queue& queue) requires(
         !std::constructible_from<typename BackendType::State, const typename Device::Queue&>)
-        : queue_(queue) {}
+        : queue_(queue) {
+      tell_back_end();
+    }
 
     /// A factor as Half has it, until the next one with the same number.
     template <std::size_t which, class T>
@@ -97,6 +102,10 @@ struct MixedPrecision {
     }
 
    private:
+    void tell_back_end() {
+      if constexpr (TakesShortFactors<typename BackendType::State>) this->set_short_factors();
+    }
+
     [[no_unique_address]] typename Device::Queue queue_;
     std::array<Memory<std::byte>, 2> memory_;
     std::array<std::size_t, 2> bytes_{};

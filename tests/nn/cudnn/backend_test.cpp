@@ -6,6 +6,7 @@
 #include <conformance/make_strategy.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,7 @@
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
@@ -220,10 +222,10 @@ TEST_CASE("losses of single rows lie on the GPU as their outputs do, and a mean 
   });
 }
 
-TEST_CASE("16-bit factors on a GPU are those of the host") {
+TEST_CASE_TEMPLATE("16-bit factors on a GPU are those of the host", Half, dist::BFloat16, dist::Float16) {
   using Small = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Flatten, nn::Dense<4>>;
-  using OnGpu = nn::MixedPrecision<nn::CuDnn, dist::BFloat16>;
-  using OnHost = nn::MixedPrecision<nn::Reference, dist::BFloat16>;
+  using OnGpu = nn::MixedPrecision<nn::CuDnn, Half>;
+  using OnHost = nn::MixedPrecision<nn::Reference, Half>;
   const auto parameters = dist_test::numbers(Small::padded_count, 1);
   const auto batch = dist_test::numbers(3 * Small::InputShape::elements, 2);
   dist_test::Bench<OnGpu> bench;
@@ -235,7 +237,8 @@ TEST_CASE("16-bit factors on a GPU are those of the host") {
   // An activation that differs in its last bit may be rounded to the other side: by 2^-8.
   CHECK(dist_test::difference(found.outputs, expected.outputs) < 1e-3);
   CHECK(dist_test::difference(found.gradients, expected.gradients) < 1e-3);
-  CHECK(dist_test::difference(found.outputs, dist_test::pass(unrounded, parameters, batch).outputs) > 1e-4);
+  CHECK(dist_test::difference(found.outputs, dist_test::pass(unrounded, parameters, batch).outputs) >
+        (std::same_as<Half, dist::BFloat16> ? 1e-4 : 1e-5));
 }
 
 TEST_CASE("a loss scale on a GPU: gradients as they were, and a step that is left out") {

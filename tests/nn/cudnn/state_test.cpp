@@ -3,11 +3,22 @@
 #include <cstddef>
 #include <optional>
 
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/device/cuda/device.cuh>
+#include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/mixed_precision.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>
 #include <support/fake_cudnn/machine.hpp>
 
 #include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
 namespace cudnn = dist::nn::cudnn;
@@ -41,6 +52,24 @@ TEST_CASE("a replica's handle is of its GPU, and goes with the state, whatever f
     CHECK(fake_cudnn::live_blas_handles() == 0);
     CHECK(fake_cuda::live() == before);
   }
+}
+
+TEST_CASE("factors of 16 bits are multiplied as TF32, which keeps them, and others are not") {
+  using Net = nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu>, nn::Flatten, nn::Dense<4>>;
+  fake_cuda::restart({});
+  const auto parameters = dist_test::numbers(Net::padded_count, 1);
+  const auto batch = dist_test::numbers(3 * Net::InputShape::elements, 2);
+  const auto short_products = [&]<class Backend>(Backend) {
+    const std::size_t before = fake_cudnn::short_products();
+    dist_test::Bench<Backend> bench;
+    nn::Workspace<Net, Backend, float> workspace{bench.queue()};
+    static_cast<void>(dist_test::pass(bench, workspace, parameters, batch));
+    return fake_cudnn::short_products() - before;
+  };
+  CHECK(short_products(nn::CuDnn{}) == 0);
+  // Of both layers the outputs and the kernel's gradient, and the gradient of the second one's input.
+  CHECK(short_products(nn::MixedPrecision<nn::CuDnn, dist::BFloat16>{}) == 5);
+  CHECK(short_products(nn::MixedPrecision<nn::CuDnn, dist::Float16>{}) == 5);
 }
 
 TEST_CASE("the handle of cuDNN is made when it is asked for, and a workspace grows") {

@@ -17,6 +17,7 @@ struct cublasContext {
   int device = 0;
   cudaStream_t stream = nullptr;
   bool has_workspace = false;
+  bool is_short = false;  // factors are of TF32
 };
 
 namespace {
@@ -62,6 +63,11 @@ void require_matrix(const Matrix& matrix, int device, std::string_view name) {
 
 }  // namespace
 
+std::size_t fake_cudnn::short_products() {
+  std::size_t count = 0;
+  static_cast<void>(::call("short_products", [&] { count = count_of_short_products(); }));
+  return count;
+}
 std::size_t fake_cudnn::live_blas_handles() {
   std::size_t count = 0;
   static_cast<void>(::call("live_blas_handles", [&] { count = live().size(); }));
@@ -103,9 +109,10 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std
 }
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
   return call("cublasSetMathMode", [&] {
-    static_cast<void>(context_of(handle, "cublasSetMathMode"));
-    if (mode != CUBLAS_PEDANTIC_MATH && mode != CUBLAS_DEFAULT_MATH)
-      refuse("cublasSetMathMode: the fake computes in float only");
+    cublasContext& context = context_of(handle, "cublasSetMathMode");
+    if (mode != CUBLAS_PEDANTIC_MATH && mode != CUBLAS_DEFAULT_MATH && mode != CUBLAS_TF32_TENSOR_OP_MATH)
+      refuse("cublasSetMathMode: the fake computes in float and TF32 only");
+    context.is_short = mode == CUBLAS_TF32_TENSOR_OP_MATH;
   });
 }
 const char* cublasGetStatusName(cublasStatus_t status) {
@@ -135,32 +142,35 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t of_a, cub
     CUstream_st& stream = fake_cuda::handles().stream(context.stream, "cublasSgemm");
     fake_cuda::OperationRef operation = fake_cuda::next_operation(stream, "cublasSgemm");
     operation->addresses = {a, b, c};
-    operation->work = std::make_shared<const std::function<void()>>([=, by = *alpha, keeps = *beta] {
-      fake_cuda::reads(left.elements, left.bytes());
-      fake_cuda::reads(right.elements, right.bytes());
-      fake_cuda::writes(c, result.bytes());
-      const fake_cuda::UnseenAccesses unseen;
-      // The factors as lines of m and n numbers, which the compiler adds up side by side.
-      std::vector<double> lines(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
-      std::vector<double> sums(static_cast<std::size_t>(m));
-      for (int i = 0; i < k; ++i)
-        for (int row = 0; row < m; ++row)
-          lines[static_cast<std::size_t>(i) * sums.size() + static_cast<std::size_t>(row)] =
-              static_cast<double>(a[a_flipped ? left.at(i, row) : left.at(row, i)]);
-      for (int column = 0; column < n; ++column) {
-        std::fill(sums.begin(), sums.end(), 0.0);
-        for (int i = 0; i < k; ++i) {
-          const auto factor = static_cast<double>(b[b_flipped ? right.at(column, i) : right.at(i, column)]);
-          const double* const line = &lines[static_cast<std::size_t>(i) * sums.size()];
-          for (std::size_t row = 0; row < sums.size(); ++row) sums[row] += line[row] * factor;
-        }
-        for (int row = 0; row < m; ++row) {
-          float& to = c[result.at(row, column)];
-          to = by * static_cast<float>(sums[static_cast<std::size_t>(row)]) +
-               (keeps == 0 ? 0 : keeps * to);  // what is not kept may be anything
-        }
-      }
-    });
+    if (context.is_short) ++fake_cudnn::count_of_short_products();
+    operation->work =
+        std::make_shared<const std::function<void()>>([=, is_short = context.is_short, by = *alpha, keeps = *beta] {
+          fake_cuda::reads(left.elements, left.bytes());
+          fake_cuda::reads(right.elements, right.bytes());
+          fake_cuda::writes(c, result.bytes());
+          const fake_cuda::UnseenAccesses unseen;
+          const auto as_factor = [=](float of) { return static_cast<double>(fake_cudnn::as_multiplied(of, is_short)); };
+          // The factors as lines of m and n numbers, which the compiler adds up side by side.
+          std::vector<double> lines(static_cast<std::size_t>(k) * static_cast<std::size_t>(m));
+          std::vector<double> sums(static_cast<std::size_t>(m));
+          for (int i = 0; i < k; ++i)
+            for (int row = 0; row < m; ++row)
+              lines[static_cast<std::size_t>(i) * sums.size() + static_cast<std::size_t>(row)] =
+                  as_factor(a[a_flipped ? left.at(i, row) : left.at(row, i)]);
+          for (int column = 0; column < n; ++column) {
+            std::fill(sums.begin(), sums.end(), 0.0);
+            for (int i = 0; i < k; ++i) {
+              const double factor = as_factor(b[b_flipped ? right.at(column, i) : right.at(i, column)]);
+              const double* const line = &lines[static_cast<std::size_t>(i) * sums.size()];
+              for (std::size_t row = 0; row < sums.size(); ++row) sums[row] += line[row] * factor;
+            }
+            for (int row = 0; row < m; ++row) {
+              float& to = c[result.at(row, column)];
+              to = by * static_cast<float>(sums[static_cast<std::size_t>(row)]) +
+                   (keeps == 0 ? 0 : keeps * to);  // what is not kept may be anything
+            }
+          }
+        });
     fake_cuda::put_on(stream, std::move(operation));
   });
 }

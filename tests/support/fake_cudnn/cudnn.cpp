@@ -30,7 +30,7 @@ struct cudnnFilterStruct {
 };
 struct cudnnConvolutionStruct {
   int pad_height = 0, pad_width = 0, stride = 0;
-  bool is_in_float = false;
+  cudnnMathType_t math = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;  // of which the fake knows nothing, until it is set
 };
 
 namespace {
@@ -106,13 +106,18 @@ struct Convolution {
         y(known(function, results)) {
     if (x.images == 0 || w.filters == 0 || how.stride == 0 || y.images == 0)
       refuse(function + " with a descriptor that was not set");
-    if (!how.is_in_float) refuse(function + " in the shorter TF32: set CUDNN_FMA_MATH");
+    if (how.math != CUDNN_FMA_MATH && how.math != CUDNN_DEFAULT_MATH)
+      refuse(function + " with numbers that may be shorter: set CUDNN_FMA_MATH, or for TF32 CUDNN_DEFAULT_MATH");
     const auto outputs = [&](int extent, int pad, int window) { return (extent + 2 * pad - window) / how.stride + 1; };
     if (x.channels != w.channels || y.channels != w.filters || y.images != x.images ||
         y.height != outputs(x.height, how.pad_height, w.height) || y.width != outputs(x.width, how.pad_width, w.width))
       refuse(function + " of images, kernels and results that do not fit each other");
   }
 
+  /// A factor as it is multiplied.
+  [[nodiscard]] double as_factor(float of) const {
+    return static_cast<double>(fake_cudnn::as_multiplied(of, how.math == CUDNN_DEFAULT_MATH));
+  }
   [[nodiscard]] std::size_t images_size() const { return size_of(x, x.images); }
   [[nodiscard]] std::size_t results_size() const { return size_of(y, y.images); }
   [[nodiscard]] std::size_t kernels_size() const { return size_of(w, w.filters); }
@@ -161,6 +166,7 @@ void put(const std::string& function, cudnnHandle_t handle, const void* alpha, c
   CUstream_st& stream = fake_cuda::handles().stream(context.stream, function);
   fake_cuda::OperationRef operation = fake_cuda::next_operation(stream, function);
   operation->addresses = {workspace, first.data(), second.data(), to.data()};
+  if (of.how.math == CUDNN_DEFAULT_MATH) ++fake_cudnn::count_of_short_products();
   operation->work = std::make_shared<const std::function<void()>>([=, by = *static_cast<const float*>(alpha),
                                                                    keeps = *static_cast<const float*>(beta)] {
     fake_cuda::writes(workspace, workspace_bytes);
@@ -279,12 +285,11 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t descr
       refuse(
           "cudnnSetConvolution2dDescriptor: the fake computes correlations in float, with equal strides and without "
           "dilation");
-    known("cudnnSetConvolution2dDescriptor", descriptor) = {pad_h, pad_w, u, false};
+    known("cudnnSetConvolution2dDescriptor", descriptor) = {pad_h, pad_w, u};
   });
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t descriptor, cudnnMathType_t type) {
-  return call("cudnnSetConvolutionMathType",
-              [&] { known("cudnnSetConvolutionMathType", descriptor).is_in_float = type == CUDNN_FMA_MATH; });
+  return call("cudnnSetConvolutionMathType", [&] { known("cudnnSetConvolutionMathType", descriptor).math = type; });
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
@@ -377,7 +382,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
             for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
-              sums[result] += static_cast<double>(images[pixel + c]) * static_cast<double>(kernels[tap + c]);
+              sums[result] += of.as_factor(images[pixel + c]) * of.as_factor(kernels[tap + c]);
           });
         });
   });
@@ -399,7 +404,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
             for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
-              sums[tap + c] += static_cast<double>(images[pixel + c]) * static_cast<double>(slopes[result]);
+              sums[tap + c] += of.as_factor(images[pixel + c]) * of.as_factor(slopes[result]);
           });
         });
   });
@@ -420,7 +425,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
             for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
-              sums[pixel + c] += static_cast<double>(kernels[tap + c]) * static_cast<double>(slopes[result]);
+              sums[pixel + c] += of.as_factor(kernels[tap + c]) * of.as_factor(slopes[result]);
           });
         });
   });

@@ -1,7 +1,10 @@
 /// What the fakes of libraries for GPUs have in common.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -46,6 +49,20 @@ inline void require_memory(const std::string& what, const void* first, std::size
     refuse(what + " is in memory of GPU " + std::to_string(lies_on) + ", the handle is of GPU " +
            std::to_string(device));
 }
+/// How many products were put with factors of TF32.
+inline std::size_t& count_of_short_products() {
+  static std::size_t count = 0;
+  return count;
+}
+/// A factor as it is multiplied: rounded to the 10 bits that TF32 has behind the first, to even where it is in the middle.
+[[nodiscard]] inline float as_multiplied(float factor, bool is_short) {
+  if (!is_short || !std::isfinite(factor)) return factor;
+  auto bits = std::bit_cast<std::uint32_t>(factor);
+  constexpr std::uint32_t dropped = 13;
+  bits += (std::uint32_t{1} << (dropped - 1)) - 1 + (bits >> dropped & 1);
+  return std::bit_cast<float>(bits >> dropped << dropped);
+}
+
 /// Refuses factors that are not numbers of the host.
 inline void require_factors(const std::string& function, const float* alpha, const float* beta) {
   if (alpha == nullptr || beta == nullptr || fake_cuda::allocation_at(alpha) != nullptr ||

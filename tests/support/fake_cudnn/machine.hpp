@@ -10,6 +10,8 @@ namespace fake_cudnn {
 /// Handles that were made and not destroyed.
 [[nodiscard]] std::size_t live_blas_handles();
 [[nodiscard]] std::size_t live_dnn_handles();
+/// Products and convolutions that were put with factors of TF32: the fakes round these.
+[[nodiscard]] std::size_t short_products();
 /// Descriptors of cuDNN.
 [[nodiscard]] std::size_t live_descriptors();
 

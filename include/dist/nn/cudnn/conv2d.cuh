@@ -117,11 +117,11 @@ class Conv2D {
 
   /// What cuDNN is told of a convolution of so many images.
   struct Tensors {
-    explicit Tensors(std::size_t rows)
+    Tensors(std::size_t rows, cudnnMathType_t math)
         : images(cudnn::images(count(rows), count(Padded::height), count(Padded::width), count(G::channels))),
           outputs(cudnn::images(count(rows), count(G::output_height), count(G::output_width), count(G::filters))),
           kernel(kernels(count(G::filters), count(G::window), count(G::channels))),
-          convolution(correlation(count(G::pad_top), count(G::pad_left), count(G::stride))) {}
+          convolution(correlation(count(G::pad_top), count(G::pad_left), count(G::stride), math)) {}
     TensorDescriptor images, outputs;
     FilterDescriptor kernel;
     ConvolutionDescriptor convolution;
@@ -173,7 +173,7 @@ class Conv2D {
   /// bits.
   template <class Call>
   struct Plan : Tensors {
-    Plan(State& state, std::size_t rows) : Tensors(rows) {
+    Plan(State& state, std::size_t rows) : Tensors(rows, state.convolution_math()) {
       std::array<typename Call::Candidate, 16> candidates{};
       int found = 0;
       cudnn::check(Call::find(state.dnn(), *this, static_cast<int>(candidates.size()), &found, candidates.data()),

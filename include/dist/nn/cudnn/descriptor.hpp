@@ -45,12 +45,13 @@ using ConvolutionDescriptor =
       cudnnSetFilter4dDescriptor(made.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, filters, channels, window, window));
   return made;
 }
-/// A correlation in float, with as many zeros after the image as before.
-[[nodiscard]] inline ConvolutionDescriptor correlation(int pad_height, int pad_width, int stride) {
+/// A correlation with sums in float, and with as many zeros after the image as before.
+[[nodiscard]] inline ConvolutionDescriptor correlation(int pad_height, int pad_width, int stride,
+                                                       cudnnMathType_t math) {
   ConvolutionDescriptor made;
   DIST_CUDNN_CHECK(cudnnSetConvolution2dDescriptor(made.get(), pad_height, pad_width, stride, stride, 1, 1,
                                                    CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  DIST_CUDNN_CHECK(cudnnSetConvolutionMathType(made.get(), CUDNN_FMA_MATH));
+  DIST_CUDNN_CHECK(cudnnSetConvolutionMathType(made.get(), math));
   return made;
 }
 

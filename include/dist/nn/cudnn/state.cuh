@@ -59,7 +59,7 @@ class Handle {
 
 /// What one replica's operations share: its queue, handles of cuBLAS and cuDNN on that, and memory in which their work is
 /// done, so that a step of a known size allocates nothing. Products are in float as on the host: the shorter TF32 is not
-/// used.
+/// used, unless factors are as short.
 class State {
  public:
   explicit State(const cuda::Queue& queue) : queue_(queue), blas_memory_(queue, blas_bytes), blas_(queue.stream()) {
@@ -79,6 +79,16 @@ class State {
 
   [[nodiscard]] const cuda::Queue& queue() const noexcept { return queue_; }
   [[nodiscard]] cublasHandle_t blas() const noexcept { return blas_.get(); }
+  /// From now on factors have at most 11 significant bits, which TF32 keeps: see TakesShortFactors. Called before the first
+  /// product.
+  void set_short_factors() {
+    queue_.enter();
+    DIST_CUBLAS_CHECK(cublasSetMathMode(blas_.get(), CUBLAS_TF32_TENSOR_OP_MATH));
+    convolution_math_ = CUDNN_DEFAULT_MATH;  // which permits TF32
+  }
+  /// How convolutions multiply.
+  [[nodiscard]] cudnnMathType_t convolution_math() const noexcept { return convolution_math_; }
+
   /// Made by the first convolution.
   [[nodiscard]] cudnnHandle_t dnn() {
     if (!dnn_) dnn_.emplace(queue_.stream());
@@ -106,6 +116,7 @@ class State {
   std::size_t workspace_bytes_ = 0;
   Handle<BlasLibrary> blas_;
   std::optional<Handle<DnnLibrary>> dnn_;
+  cudnnMathType_t convolution_math_ = CUDNN_FMA_MATH;
 };
 
 }  // namespace dist::nn::cudnn
