@@ -236,3 +236,11 @@ TEST_CASE("kernels that use a rank are waited for before it is aborted; where th
   }
   fake_nccl::restart();
 }
+
+TEST_CASE("a strategy is not made with another libnccl than the header's") {
+  start_gpus();
+  fake_nccl::restart({.version = 21805});
+  CHECK_THROWS_WITH_AS(Strategy{2}, doctest::Contains("libnccl is 2.18.5"), dist::NcclError);
+  fake_nccl::restart();
+  CHECK_NOTHROW(Strategy{2});
+}

@@ -4,6 +4,7 @@
 #include <cublas_v2.h>
 #include <cudnn.h>
 
+#include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
@@ -15,13 +16,21 @@ namespace dist::nn {
 namespace cudnn {
 inline constexpr std::string_view check_library =
     "Check that this library is made for this GPU and driver, or use a back end on the host";
+
+/// " on GPU 1": the one that the calling thread works with.
+[[nodiscard]] inline std::string on_chosen_gpu() {
+  int device = 0;
+  const cudaError_t answer = cudaGetDevice(&device);
+  cuda::forget(answer);
+  return answer == cudaSuccess ? text(" on GPU ", device) : std::string{};
+}
 }  // namespace cudnn
 
 /// A call of cuBLAS that failed.
 class CuBlasError : public Error {
  public:
   CuBlasError(cublasStatus_t status, std::string_view call, std::string_view file, int line)
-      : Error(text("cuBLAS refuses '", call, "'"),
+      : Error(text("cuBLAS refuses '", call, "'", cudnn::on_chosen_gpu()),
               text(cublasGetStatusName(status), ": ", cublasGetStatusString(status), ", in ", file, ":", line),
               status == CUBLAS_STATUS_ALLOC_FAILED ? cuda::use_less_memory : cudnn::check_library),
         status_(status) {}
@@ -36,7 +45,8 @@ class CuBlasError : public Error {
 class CuDnnError : public Error {
  public:
   CuDnnError(cudnnStatus_t status, std::string_view call, std::string_view file, int line)
-      : Error(text("cuDNN refuses '", call, "'"), text(cudnnGetErrorString(status), ", in ", file, ":", line),
+      : Error(text("cuDNN refuses '", call, "'", cudnn::on_chosen_gpu()),
+              text(cudnnGetErrorString(status), ", in ", file, ":", line),
               status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
                       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
                   ? cuda::use_less_memory
