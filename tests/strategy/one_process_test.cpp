@@ -19,13 +19,25 @@ TEST_CASE("what the replicas of the one process have, all have") {
   CHECK(&dist::OneProcess::adjusted(of_process) == &of_process);
 }
 
-TEST_CASE("the memory of variables has a region on each device that is asked for") {
-  struct Memory {
-    explicit Memory(const std::array<std::size_t, 2>& devices) : first(devices[0]), last(devices[1]) {}
-    std::size_t first;
-    std::size_t last;
-  };
-  const std::shared_ptr<Memory> memory = dist::OneProcess::memory<Memory>(std::array<std::size_t, 2>{4, 7});
+namespace {
+struct Memory {
+  explicit Memory(const std::array<std::size_t, 2>& devices) : first(devices[0]), last(devices[1]) {}
+  std::size_t first;
+  std::size_t last;
+};
+struct Replicas {
+  template <class M, class Devices>
+  [[nodiscard]] std::shared_ptr<M> memory(const Devices& devices) const {
+    return std::make_shared<M>(devices);
+  }
+};
+}  // namespace
+
+TEST_CASE("the memory of variables is what its replicas make of the devices that are asked for") {
+  const Replicas replicas;
+  const dist::OneProcess::Joint joint{dist::OneProcess{}, replicas};
+  const std::shared_ptr<Memory> memory =
+      dist::OneProcess::memory<Memory>(std::array<std::size_t, 2>{4, 7}, replicas, joint);
   CHECK(memory->first == 4);
   CHECK(memory->last == 7);
 }
