@@ -1,8 +1,8 @@
 /// NCCL without GPUs: collectives are operations on the streams of the fake GPUs (support/fake_cuda), of which each reads
 /// and writes the memory of its own rank, and is done when all ranks have come; messages are done when both ends have.
-/// Calls that NCCL would answer with a hang,
-/// wrong values or undefined behaviour are refused; so are those that wait without a deadline, which the library does not
-/// make. Ranks may be in several processes of a machine, each with the fake GPUs of its own. What a non-blocking call puts on a stream comes there when its communicator has left ncclInProgress.
+/// Calls that NCCL would answer with a hang, wrong values or undefined behaviour are refused; so are those that wait without a
+/// deadline, which the library does not make. Ranks may be in several processes of a machine, each with the fake GPUs of its
+/// own. What a non-blocking call puts on a stream comes there when its communicator has left ncclInProgress.
 #pragma once
 
 #include <nccl.h>
