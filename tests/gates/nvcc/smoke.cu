@@ -118,10 +118,8 @@ TEST_CASE("an address of the host among the arguments is refused, with the kerne
   fake_cuda::restart({});
   const Cuda::Queues queues{one_device};
   std::vector<float> here(10);
-  const auto ending = testing::stderr_of([&] { queues[0].for_each({0, 10}, Saxpy{here.data(), here.data(), 1.0F}); });
-  CHECK(ending.aborted);
-  CHECK(ending.says("for_each_kernel<smoke::of_nvcc::Saxpy>"));
-  CHECK(ending.says("an address of the host's memory, which no GPU reaches"));
+  CHECK_THROWS_WITH_AS(queues[0].for_each({0, 10}, Saxpy{here.data(), here.data(), 1.0F}),
+                       doctest::Contains("smoke::of_nvcc::Saxpy"), dist::HostPointer);
 }
 
 TEST_CASE("a kernel without a twin is refused") {
