@@ -34,6 +34,7 @@
 #include <dist/core/text.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/device.cuh>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/processors.hpp>
 
 namespace dist {
@@ -105,7 +106,7 @@ class State {
       try {
         member->queue.wait();
       } catch (const Error&) {  // it is lost, and its memory with it
-        static_cast<void>(new cuda::DeviceBuffer{std::move(member->scratch)});
+        cuda::leave_behind(std::move(member->scratch));
       }
     }
   }

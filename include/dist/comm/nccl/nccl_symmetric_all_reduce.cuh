@@ -26,6 +26,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/device.cuh>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/wait.hpp>
 
 namespace dist {
@@ -55,7 +56,7 @@ class Windows {
     for (const auto& member : members_)
       if (!is_over(member->queue)) {
         member->queue.set_watch({});  // which says again and again what ended the ranks' work
-        if (!is_over(member->queue)) static_cast<void>(new cuda::DeviceBuffer{std::move(member->room)});  // it is lost
+        if (!is_over(member->queue)) cuda::leave_behind(std::move(member->room));  // it is lost
       }
     memory_->leave_ranks();
     state_.ranks().set_users({});

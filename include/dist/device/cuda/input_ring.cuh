@@ -14,6 +14,7 @@
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/queue.cuh>
 #include <dist/device/cuda/stream.hpp>
@@ -41,7 +42,7 @@ class InputRing {
         for (const Event* event : {&slot.copied, &slot.used})
           cuda::await([&] { return event->is_over(); }, [this] { return describe(); }, timeout_);
       } catch (const DeadlineExceeded&) {
-        static_cast<void>(new Slot{std::move(slot)});
+        leave_behind(std::move(slot));
       } catch (const Error&) {
       }
     }

@@ -14,6 +14,7 @@
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/last_work.hpp>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/stream.hpp>
 
@@ -43,7 +44,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory() {
-    if (!wait_for_devices()) leave(std::move(slices_));
+    if (!wait_for_devices()) leave_behind(std::move(slices_));
   }
 
   [[nodiscard]] std::size_t replicas() const noexcept { return is_on_host_ ? 1 : streams_.size(); }
@@ -81,7 +82,7 @@ class Memory {
     const std::lock_guard lock{mutex_};
     Slice slice;
     std::swap(slice, slices_[offset >> slice_bits]);
-    if (!is_unused) leave(std::move(slice));
+    if (!is_unused) leave_behind(std::move(slice));
   }
 
  private:
@@ -111,11 +112,6 @@ class Memory {
     }
     for (const Stream& stream : streams_) stream.ref().wait();
     return buffers;
-  }
-
-  template <class Slices>
-  static void leave(Slices&& slices) {
-    static_cast<void>(new Slices{std::forward<Slices>(slices)});
   }
 
   /// Whoever put work there, and on whatever stream: replicas use each other's memory. Returns false, at once, where some

@@ -25,6 +25,7 @@
 #include <dist/device/cuda/event.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/launch.cuh>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/device/cuda/selected_device.hpp>
 #include <dist/device/cuda/staging.hpp>
@@ -72,8 +73,8 @@ class QueueState {
       staging_.deliver();
     } catch (const DeadlineExceeded&) {
       staging_.give_up(0, std::current_exception());
-      static_cast<void>(new DeviceBuffer{std::move(scratch_)});
-      static_cast<void>(new Staging{std::move(staging_)});
+      leave_behind(std::move(scratch_));
+      leave_behind(std::move(staging_));
     } catch (const Error&) {
       staging_.give_up(0, std::current_exception());
     }

@@ -7,6 +7,7 @@
 #include <dist/core/error.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/buffer.hpp>
+#include <dist/device/cuda/left_behind.hpp>
 #include <dist/device/cuda/queue.cuh>
 
 namespace dist::nn::cudnn {
@@ -30,7 +31,7 @@ class Memory {
     try {
       held_->queue.wait();
     } catch (const DeadlineExceeded&) {
-      static_cast<void>(new cuda::DeviceBuffer{std::move(held_->buffer)});
+      cuda::leave_behind(std::move(held_->buffer));
     } catch (const Error&) {
     }
   }
