@@ -201,14 +201,6 @@ TEST_CASE("the loss of a process with other ranks ends the wait for them at once
   CHECK(fake_nccl::live_communicators() == 0);
 }
 
-TEST_CASE("replicas that share a GPU are refused, and the other policy is named (spec H05)") {
-  start_gpus();
-  const std::string shared = support::what_throws<dist::InvalidArgument>([] { Strategy strategy{3}; });
-  CHECK(holds(shared, "Replicas 0 and 2 share /gpu:0"));
-  CHECK(holds(shared, "Mirrored<DirectAllReduce, Cuda>"));
-  CHECK(fake_nccl::calls("ncclCommInitRankConfig") == 0);
-}
-
 TEST_CASE("kernels that use a rank are waited for before it is aborted; where they do not end, the rank stays") {
   for (const bool do_end : {true, false}) {
     start_gpus(2);
@@ -236,12 +228,4 @@ TEST_CASE("kernels that use a rank are waited for before it is aborted; where th
               [&] { alone.use(0, [] { FAIL("a kernel is put after the end"); }); }) == "something failed");
   }
   fake_nccl::restart();
-}
-
-TEST_CASE("a strategy is not made with another libnccl than the header's") {
-  start_gpus();
-  fake_nccl::restart({.version = 21805});
-  CHECK_THROWS_WITH_AS(Strategy{2}, doctest::Contains("libnccl is 2.18.5"), dist::NcclError);
-  fake_nccl::restart();
-  CHECK_NOTHROW(Strategy{2});
 }

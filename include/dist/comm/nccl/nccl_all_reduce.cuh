@@ -2,10 +2,8 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,25 +15,16 @@
 #include <dist/comm/direct/reduce_directly.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/even_shards.hpp>
-#include <dist/comm/health/peer_health.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/comm/nccl/api.hpp>
 #include <dist/comm/nccl/communicators.hpp>
-#include <dist/comm/nccl/gpus_of_workers.hpp>
 #include <dist/comm/nccl/reduction.hpp>
-#include <dist/core/algorithms.hpp>
+#include <dist/comm/nccl/state.cuh>
 #include <dist/core/checksum.hpp>
 #include <dist/core/contract.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
-#include <dist/core/text.hpp>
-#include <dist/device/cuda/buffer.hpp>
 #include <dist/device/cuda/device.cuh>
-#include <dist/device/cuda/left_behind.hpp>
-#include <dist/device/cuda/processors.hpp>
 
 namespace dist {
 
@@ -89,153 +78,6 @@ struct FinishAndUpdate {
 };
 
 }  // namespace detail
-
-/// What a strategy keeps for NcclAllReduce: a rank of one NCCL communicator for each replica, and memory of its GPU for what
-/// is reduced there. Waits for the replicas' queues look after them.
-class State {
- public:
-  /// Of a strategy of this process. Throws InvalidArgument where replicas share a GPU, NcclError, DeadlineExceeded.
-  State(const Cuda::Queues& queues, std::size_t replicas) : State(queues, alone(queues, replicas)) {}
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  /// Memory that the queues still use goes when they are done.
-  ~State() {
-    ranks_.reset();
-    for (const auto& member : members_) {
-      member->queue.set_watch({});
-      try {
-        member->queue.wait();
-      } catch (const Error&) {  // it is lost, and its memory with it
-        cuda::leave_behind(std::move(member->scratch));
-      }
-    }
-  }
-
-  [[nodiscard]] Communicators& ranks() const noexcept { return *ranks_; }
-  /// How many ranks there are in all processes, and whether NCCL takes their machines for one.
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] bool is_one_host() const noexcept { return is_one_host_; }
-  /// Memory of the replica's GPU for its next collective, of no certain value. Throws OutOfMemory.
-  [[nodiscard]] std::byte* scratch(std::size_t replica, std::size_t bytes) const {
-    Member& member = *members_[replica];
-    if (bytes > member.scratch_bytes) {
-      member.queue.wait();  // for what uses the memory that goes
-      member.scratch_bytes = 0;
-      member.scratch = cuda::DeviceBuffer{};
-      member.scratch = cuda::DeviceBuffer{devices_[replica], bytes};
-      member.scratch_bytes = bytes;
-    }
-    return member.scratch.data();
-  }
-
- protected:
-  /// Which ranks the replicas of this process are, and in what.
-  struct Place {
-    std::vector<int> devices;
-    ncclUniqueId id;
-    std::size_t first;
-    std::size_t ranks;
-    bool is_one_host;
-    PeerHealth* health;
-  };
-
-  State(const Cuda::Queues& queues, const Place& place)
-      : devices_(place.devices), size_(place.ranks), is_one_host_(place.is_one_host) {
-    ranks_ = std::make_unique<Communicators>(devices_, place.id, place.first, place.ranks, queues[0].timeout(),
-                                             place.health);
-    for (std::size_t replica = 0; replica < devices_.size(); ++replica)
-      members_.push_back(std::unique_ptr<Member>(new Member{*ranks_, replica, queues[replica], {}, 0}));
-    for (const auto& member : members_) member->queue.set_watch({member.get(), &look, &give_up});
-  }
-
-  [[nodiscard]] static std::vector<int> devices_of(const Cuda::Queues& queues, std::size_t replicas) {
-    std::vector<int> devices;
-    for (std::size_t replica = 0; replica < replicas; ++replica) devices.push_back(queues[replica].stream().device());
-    return devices;
-  }
-  [[nodiscard]] static ncclUniqueId unique_id() {
-    ncclUniqueId id{};
-    if (const ncclResult_t answer = ncclGetUniqueId(&id); answer != ncclSuccess)
-      throw error_of(answer, "ncclGetUniqueId(&id)", "this process");
-    return id;
-  }
-
- private:
-  struct Member {
-    Communicators& ranks;
-    std::size_t replica;
-    Cuda::Queue queue;
-    cuda::DeviceBuffer scratch;
-    std::size_t scratch_bytes;
-  };
-
-  [[nodiscard]] static Place alone(const Cuda::Queues& queues, std::size_t replicas) {
-    const std::vector<int> devices = devices_of(queues, replicas);
-    for (std::size_t replica = 0; replica < replicas; ++replica)
-      for (std::size_t other = 0; other < replica; ++other)
-        if (devices[other] == devices[replica])
-          throw InvalidArgument(
-              text("Replicas ", other, " and ", replica, " share ",
-                   Cuda::device_name(static_cast<std::size_t>(devices[replica]))),
-              "NCCL takes one replica on each GPU",
-              "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name as many GPUs "
-              "as there are replicas");
-    require_version();
-    return {devices, unique_id(), 0, replicas, true, nullptr};
-  }
-
-  static void look(void* self) {
-    const auto* const member = static_cast<Member*>(self);
-    member->ranks.look(member->replica);
-  }
-  static void give_up(void* self) noexcept { static_cast<Member*>(self)->ranks.give_up(std::current_exception()); }
-
-  std::vector<int> devices_;
-  std::size_t size_;
-  bool is_one_host_;
-  std::unique_ptr<Communicators> ranks_;
-  std::vector<std::unique_ptr<Member>> members_;
-};
-
-/// The same of a strategy of several processes: the replicas of all of them are the ranks of one communicator, in rank
-/// order. Its id, which lets anybody join who knows it, goes from worker 0 to the others by their own collectives.
-class StateOfWorkers : public State {
- public:
-  /// A collective call of the workers. Throws, on all of them, InvalidArgument where replicas share a GPU, NcclError where
-  /// their libraries differ; PeerError where another one could not begin, NcclError, DeadlineExceeded, Unavailable.
-  template <class Workers, class Replicas>
-  StateOfWorkers(const Workers& workers, const Replicas& replicas)
-      : State(replicas.queues(), place_among(workers, replicas)) {}
-
- private:
-  template <class Workers, class Replicas>
-  [[nodiscard]] static Place place_among(const Workers& workers, const Replicas& replicas) {
-    const auto& between = workers.between();
-    const std::vector<int> devices = devices_of(replicas.queues(), replicas.size());
-    std::vector<int> versions(workers.size());
-    between.exchange("version of NCCL", library_version(), std::span{versions});
-    require_one_version(versions);
-    require_version();
-
-    const std::string host = host_key();
-    std::vector<GpuOfReplica> gpus(workers.size() * devices.size());
-    std::vector<GpuOfReplica> of_workers(workers.size());
-    for (std::size_t replica = 0; replica < devices.size(); ++replica) {
-      between.exchange("GPUs of the replicas", GpuOfReplica{host, cuda::pci_address(devices[replica])},
-                       std::span{of_workers});
-      for (std::size_t worker = 0; worker < workers.size(); ++worker)
-        gpus[worker * devices.size() + replica] = of_workers[worker];
-    }
-    require_gpus_of_their_own(gpus, devices.size());
-
-    ncclUniqueId id{};
-    if (workers.rank() == 0) id = unique_id();
-    between.broadcast(0, std::span{reinterpret_cast<std::uint8_t*>(id.internal), sizeof(id.internal)});
-    const bool is_one_host =
-        std::all_of(gpus.begin(), gpus.end(), [&](const GpuOfReplica& each) { return each.host == gpus[0].host; });
-    return {devices, id, workers.rank() * devices.size(), gpus.size(), is_one_host, &workers.health()};
-  }
-};
 
 /// Collectives of memory of GPUs by NCCL, beside those of the host's memory, `Host`, which let replicas agree on every call
 /// before NCCL is called.
