@@ -25,6 +25,11 @@ struct Apply {
   DIST_HD void operator()(std::size_t) const { *x = *x * factor + term; }
 };
 
+struct ValueAt {
+  const std::int64_t* x;
+  DIST_HD std::int64_t operator()(std::size_t) const { return *x; }
+};
+
 }  // namespace
 
 TEST_CASE("what is put on queues is a graph, which runs as often as it is launched, with the last arguments") {
@@ -70,6 +75,37 @@ TEST_CASE("what is put on queues is a graph, which runs as often as it is launch
       CHECK(fake_cuda::live().graphs == 1);
     }
     CHECK(fake_cuda::live() == fake_cuda::Live{});
+  }
+}
+
+TEST_CASE("what a step copies to the host comes from that step, also where its graph takes the place of another one") {
+  for (const fake_cuda::Options& machine : fake_cuda::every_schedule()) {
+    CAPTURE(fake_cuda::to_string(machine));
+    fake_cuda::restart(machine);
+    const std::array<std::size_t, 1> devices{0};
+    const dist::Cuda::Queues queues{devices};
+    const dist::cuda::Queue queue = queues[0];
+    const dist::cuda::DeviceBuffer there{0, sizeof(std::int64_t)};
+    auto* const x = reinterpret_cast<std::int64_t*>(there.data());
+    queue.fill(dist::DeviceSpan<std::int64_t, dist::cuda::DeviceMemory>{x, 1}, 0);
+    std::vector<dist::Pending<std::int64_t, dist::cuda::Queue>> sums{
+        queue.start_transform_reduce(dist::sum, {0, 1}, ValueAt{x})};  // makes memory, which a capture cannot
+    {
+      Graph graph{{queue}};
+      for (int step = 0; step < 4; ++step) {
+        queue.for_each({0, 1}, Apply{x, 0, 10 * step});
+        {
+          Graph::Capture capture{graph};
+          for (int more = 0; more < step; ++more) queue.for_each({0, 1}, Apply{x, 1, 1});
+          sums.push_back(queue.start_transform_reduce(dist::sum, {0, 1}, ValueAt{x}));
+          capture.end();
+        }
+        graph.launch();
+      }
+      CHECK(graph.instantiations() == 4);
+    }
+    CHECK(sums[0].value() == 0);
+    for (int step = 0; step < 4; ++step) CHECK(sums[static_cast<std::size_t>(step) + 1].value() == 11 * step);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -107,6 +108,9 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
+/// Whether a MappedBuffer was ever made in this process.
+inline constinit std::atomic<bool> has_mapped_memory{false};
+
 /// The same where kernels of all GPUs reach it, too.
 class MappedBuffer : public PinnedBuffer {
  public:
@@ -117,6 +121,7 @@ class MappedBuffer : public PinnedBuffer {
     void* mapped = nullptr;
     DIST_CUDA_CHECK(cudaHostGetDevicePointer(&mapped, data(), 0));
     on_devices_ = static_cast<std::byte*>(mapped);
+    has_mapped_memory.store(true);
   }
 
   /// Where kernels find it; the host at `data()`.

@@ -105,8 +105,7 @@ struct Cuda {
               text("Kernels of GPU ", from, " do not reach the memory of GPU ", to),
               text("replicas ", one, " and ", other, " are there, and would reduce each other's memory"),
               "Use Mirrored<NcclAllReduce>, which needs no such access, let the replicas share one GPU, or name GPUs "
-              "that "
-              "'nvidia-smi topo -p2p r' calls OK");
+              "that 'nvidia-smi topo -p2p r' calls OK");
       }
   }
 

@@ -7,6 +7,7 @@
 
 #include <dist/core/contract.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/last_work.hpp>
 #include <dist/device/cuda/queue.cuh>
@@ -109,11 +110,14 @@ class Graph {
     cuda::check(cudaGraphInstantiate(&instance_, captured, 0), "cudaGraphInstantiate", origin().device());
     ++instantiations_;
   }
-  /// Once it is done. What does not end keeps it.
+  /// Once it is done. What does not end keeps it. Copies to the host are not delivered: those of a step that was just captured
+  /// have not run.
   void give_back() noexcept {
     if (instance_ == nullptr) return;
+    const Queue& queue = queues_.front();
     try {
-      queues_.front().wait();
+      queue.await([&] { return queue.is_done(); },
+                  [&] { return text("a graph on queue ", queue.number(), " of GPU ", origin().device()); });
       forget(cudaGraphExecDestroy(instance_));
     } catch (const Error&) {
     }

@@ -83,6 +83,7 @@ class QueueState {
   /// Returns when all that was put there is done. Throws DeadlineExceeded.
   void wait() const {
     await([this] { return stream().is_done(); }, [this] { return name(); });
+    set_late(false);  // all of it has ended, and not an event before what is late
     if (times_ != nullptr) [[unlikely]]
       harvest_times();
   }
@@ -99,7 +100,6 @@ class QueueState {
             return over;
           },
           describe, timeout_);
-      set_late(false);
     } catch (const DeadlineExceeded&) {
       set_late(true);
       if (watch_.self != nullptr) watch_.give_up(watch_.self);
@@ -229,7 +229,7 @@ class Queue {
     if constexpr (::dist::detail::require_queue_op<Op, T>()) {
       state_->refuse_capture();  // before a copy to the result is under way
       T result{};
-      copy(reduced<T>(op, range, body), std::span<T>{&result, 1});
+      download<T>(reduced<T>(op, range, body), std::span<T>{&result, 1}, nullptr);
       wait();
       return result;
     } else {
@@ -263,8 +263,8 @@ class Queue {
   void copy(std::type_identity_t<Span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
     if (from.empty() || from.data() == to.data()) return;
-    if (const void* const of_host = on_host(from.data()); of_host != nullptr)
-      if (void* const to_host = on_host(to.data()); to_host != nullptr)
+    if (const void* const of_host = mapped_at(from.data()); of_host != nullptr)
+      if (void* const to_host = mapped_at(to.data()); to_host != nullptr)
         return copy_on_host(of_host, to_host, to.size_bytes());
     cuda::check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDefault, stream().get()),
                 "cudaMemcpyAsync within GPUs", stream().device());
@@ -275,7 +275,7 @@ class Queue {
   void copy(std::type_identity_t<std::span<const T>> from, Span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
     if (to.empty()) return;
-    if (void* const to_host = on_host(to.data()); to_host != nullptr)
+    if (void* const to_host = mapped_at(to.data()); to_host != nullptr)
       return copy_on_host(from.data(), to_host, to.size_bytes());
     const auto* const first = reinterpret_cast<const std::byte*>(from.data());
     in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
@@ -287,7 +287,7 @@ class Queue {
   void copy(std::type_identity_t<Span<const T>> from, std::span<T> to) const {
     DIST_EXPECT(from.size() == to.size());
     if (to.empty()) return;
-    if (const void* const of_host = on_host(from.data()); of_host != nullptr)
+    if (const void* const of_host = mapped_at(from.data()); of_host != nullptr)
       return copy_on_host(of_host, to.data(), to.size_bytes());
     download<T>(from, to, nullptr);
   }
@@ -327,6 +327,10 @@ class Queue {
     in_parts(to.size_bytes(), [&](std::size_t at, std::size_t bytes) {
       state_->staging().download(first + at, reinterpret_cast<std::byte*>(to.data()) + at, bytes, stream(), arrival);
     });
+  }
+  /// See on_host. The runtime is asked only where there may be such memory.
+  [[nodiscard]] static void* mapped_at(const void* address) {
+    return has_mapped_memory.load(std::memory_order_relaxed) ? on_host(address) : nullptr;
   }
   void copy_on_host(const void* from, void* to, std::size_t bytes) const {
     wait();
