@@ -6,41 +6,30 @@
 #include <array>
 #include <cstddef>
 #include <exception>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 #include <dist/context/neighbor_exchange.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/strategy/mirrored.hpp>
+#include <support/descend.hpp>
 #include <support/fake_cuda/handles.hpp>
 #include <support/fake_cuda/machines.hpp>
 #include <support/fake_nccl/machine.hpp>
 #include <support/what_throws.hpp>
 
+#include "failing_calls.hpp"
+
+using failing_calls::failure_of;
+using failing_calls::holds;
+using failing_calls::start_gpus;
 using std::chrono::milliseconds;
 
 namespace {
 
 using Strategy = dist::Mirrored<dist::NcclAllReduce>;
-
-struct Descend {
-  DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
-};
-
-void start_gpus(int polls = 0, fake_cuda::Schedule schedule = fake_cuda::Schedule::eager) {
-  fake_cuda::Options gpus;
-  gpus.devices = 2;
-  gpus.schedule = schedule;
-  gpus.patience_ms = 20'000;
-  fake_cuda::restart(gpus);
-  fake_nccl::restart({.polls = polls});
-}
-
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// All that replicas call NCCL for. 64 elements are as many for each of two, 40 are not.
 void train(Strategy& strategy) {
@@ -52,7 +41,7 @@ void train(Strategy& strategy) {
     replica.queue().fill(mine, 1.0F);
     replica.queue().fill(weight, 8.0F);
     for (const std::size_t count : {64U, 40U})
-      replica.reduce_and_apply(dist::sum, mine.first(count), weight.first(count), Descend{});
+      replica.reduce_and_apply(dist::sum, mine.first(count), weight.first(count), support::Descend{});
     replica.all_reduce(dist::sum, mine);
     replica.broadcast(weight, 1);
     const std::size_t other = 1 - replica.replica_id().index();
@@ -62,27 +51,12 @@ void train(Strategy& strategy) {
   });
 }
 
-/// The error that stopped `use`, of whichever replica.
-template <class Use>
-std::optional<dist::NcclError> failure_of(Use&& use) {
-  try {
-    try {
-      use();
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const dist::NcclError& error) {
-    return error;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 TEST_CASE("replicas train while NCCL is in progress for a while after every call") {
   for (const int polls : {0, 1, 5})
     for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy, fake_cuda::Schedule::random}) {
-      start_gpus(polls, schedule);
+      start_gpus({.polls = polls, .schedule = schedule});
       {
         Strategy strategy{2};
         train(strategy);
@@ -109,7 +83,7 @@ TEST_CASE("every failure of every call is an NcclError that names it, and no com
         CAPTURE(function);
         CAPTURE(nth);
         CAPTURE(polls);
-        start_gpus(polls);
+        start_gpus({.polls = polls});
         fake_nccl::fail_call(function, code, nth);
         const auto failure = failure_of([] {
           Strategy strategy{2};
@@ -203,7 +177,7 @@ TEST_CASE("the loss of a process with other ranks ends the wait for them at once
 
 TEST_CASE("kernels that use a rank are waited for before it is aborted; where they do not end, the rank stays") {
   for (const bool do_end : {true, false}) {
-    start_gpus(2);
+    start_gpus({.polls = 2});
     struct Kernels {
       bool do_end;
       int ranks_before = 0;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstddef>
-#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,32 +14,23 @@
 #include <dist/core/shape.hpp>
 #include <dist/device/cuda/memory.hpp>
 #include <dist/strategy/mirrored.hpp>
+#include <support/descend.hpp>
 #include <support/fake_cuda/machines.hpp>
 #include <support/fake_nccl/machine.hpp>
 #include <support/what_throws.hpp>
 
+#include "failing_calls.hpp"
+
 using dist::nccl::Communicators;
 using dist::nccl::SymmetricMemory;
+using failing_calls::failure_of;
+using failing_calls::holds;
+using failing_calls::start_gpus;
 using std::chrono::milliseconds;
 
 namespace {
 
 using Strategy = dist::Mirrored<dist::NcclSymmetricAllReduce>;
-
-struct Descend {
-  DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
-};
-
-void start_gpus(int polls = 0, std::size_t memory = std::size_t{1} << 30,
-                fake_cuda::Schedule schedule = fake_cuda::Schedule::eager) {
-  fake_cuda::Options gpus;
-  gpus.devices = 2;
-  gpus.schedule = schedule;
-  gpus.memory = memory;
-  gpus.patience_ms = 20'000;
-  fake_cuda::restart(gpus);
-  fake_nccl::restart({.polls = polls});
-}
 
 /// A rank that is alone.
 struct Alone {
@@ -54,8 +44,6 @@ struct Alone {
 
 std::array<std::byte*, SymmetricMemory::most_ranks> nowhere(ncclWindow_t) { return {}; }
 
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
 /// Updates of two variables, one after the other in the same place, twice each.
 void train(Strategy& strategy) {
   const auto slopes = strategy.buffer<float>(dist::Shape{64});
@@ -63,24 +51,10 @@ void train(Strategy& strategy) {
     const auto weights = strategy.buffer<float>(dist::Shape{64});
     for (int step = 0; step < 2; ++step)
       strategy.run([&](auto& replica) {
-        replica.reduce_and_apply(dist::sum, slopes.component(replica), weights.component(replica), Descend{});
+        replica.reduce_and_apply(dist::sum, slopes.component(replica), weights.component(replica), support::Descend{});
         replica.queue().wait();
       });
   }
-}
-
-template <class Use>
-std::optional<dist::NcclError> failure_of(Use&& use) {
-  try {
-    try {
-      use();
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const dist::NcclError& error) {
-    return error;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -122,7 +96,7 @@ TEST_CASE("operands are found in their allocation, and allocations get windows i
 }
 
 TEST_CASE("a GPU without room is OutOfMemory, anything else what NCCL says") {
-  start_gpus(0, 1000);
+  start_gpus({.memory = 1000});
   Alone one;
   const auto memory = std::make_shared<SymmetricMemory>(*one.ranks, 1, milliseconds{5'000});
   const std::string said =
@@ -136,7 +110,7 @@ TEST_CASE("a GPU without room is OutOfMemory, anything else what NCCL says") {
 }
 
 TEST_CASE("a window waits until the rank is done with what came before") {
-  start_gpus(3);
+  start_gpus({.polls = 3});
   Alone one;
   SymmetricMemory memory{*one.ranks, 1, milliseconds{5'000}};
   std::byte* const first = memory.allocate(0, 1, 100);
@@ -167,7 +141,7 @@ TEST_CASE("every failure of every call for windows is an NcclError that names it
         CAPTURE(function);
         CAPTURE(nth);
         CAPTURE(polls);
-        start_gpus(polls, std::size_t{1} << 30, schedule);
+        start_gpus({.polls = polls, .schedule = schedule});
         fake_nccl::fail_call(function, code, nth);
         const auto failure = failure_of([] {
           Strategy strategy{2};
