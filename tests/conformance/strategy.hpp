@@ -19,7 +19,6 @@
 #include <dist/context/input_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/strategy.hpp>
-#include <dist/core/config.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/distributed_pipelines.hpp>
@@ -28,6 +27,7 @@
 
 #include <doctest/doctest.h>
 #include "support/allocations.hpp"
+#include "support/descend.hpp"
 #include "support/on_host.hpp"
 
 namespace conformance {
@@ -95,10 +95,6 @@ std::vector<float> expected_rows(const S& strategy, std::size_t first, std::size
     expected.push_back(static_cast<float>(first + row));
   return expected;
 }
-
-struct Descend {
-  DIST_HD float operator()(std::size_t, float weight, float reduced) const { return weight - reduced; }
-};
 
 template <class S>
 void check_strategies(S& strategy) {
@@ -344,7 +340,7 @@ void check_strategies(S& strategy) {
             const float loss = replica.all_reduce(dist::sum, 2.0f);
             replica.all_reduce(dist::mean, gradient.elements());
             replica.reduce_and_apply(dist::mean, where_weights_are(replica, gradient), weights.component(replica),
-                                     Descend{});
+                                     support::Descend{});
             total.assign_add(replica, loss);
             steps.assign_add(replica, 1);
             return loss;

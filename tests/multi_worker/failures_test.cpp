@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -26,11 +25,18 @@
 #include <dist/data/range.hpp>
 
 #include <doctest/doctest.h>
-#include <support/rank_in.hpp>
 #include <support/what_throws.hpp>
+
+#include "of_workers.hpp"
 
 using namespace std::chrono_literals;
 using Ring = dist::MultiWorker<dist::RingAllReduce>;
+using of_workers::failure;
+using of_workers::has;
+using of_workers::is_last;
+using of_workers::meet;
+using of_workers::my_rank;
+using of_workers::ranks;
 using support::what_throws;
 
 namespace {
@@ -54,12 +60,6 @@ extern "C" int gethostname(char* name, std::size_t size) noexcept {
 
 namespace {
 
-std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
-std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
-bool is_last() { return my_rank() + 1 == ranks(); }
-/// Beside what is tested.
-void meet() { MPI_Barrier(MPI_COMM_WORLD); }
-
 /// While it lives, half of the workers seem to run on another node.
 class TwoNodes {
  public:
@@ -82,34 +82,6 @@ class Soon {
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
-
-/// The type and the text of what `fn` throws, a replica's own exception rather than the ReplicaError around it.
-template <class Fn>
-std::string failure(Fn&& fn) {
-  try {
-    try {
-      fn();
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const dist::PeerError& error) {
-    return dist::text("PeerError: ", error.what());
-  } catch (const dist::DeadlineExceeded& error) {
-    return dist::text("DeadlineExceeded: ", error.what());
-  } catch (const dist::ShapeMismatch& error) {
-    return dist::text("ShapeMismatch: ", error.what());
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (const int number) {
-    return dist::text("the number ", number);
-  }
-  return "nothing was thrown";
-}
-bool has(const std::string& text, const std::string& part) {
-  const bool found = text.find(part) != std::string::npos;
-  if (!found) MESSAGE("'" << part << "' is not in: " << text);
-  return found;
-}
 
 }  // namespace
 

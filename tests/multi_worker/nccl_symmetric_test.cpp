@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdlib>
-#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,11 +20,18 @@
 #include <conformance/strategy.hpp>
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 #include <dist/core/shape.hpp>
+#include <support/descend.hpp>
 #include <support/fake_cuda/machine.hpp>
 #include <support/fake_nccl/machine.hpp>
-#include <support/rank_in.hpp>
+
+#include "of_workers.hpp"
 
 using conformance::Make;
+using of_workers::failure;
+using of_workers::has;
+using of_workers::is_last;
+using of_workers::meet;
+using of_workers::ranks;
 using namespace std::chrono_literals;
 using Workers = dist::MultiWorker<dist::NcclSymmetricAllReduce>;
 static_assert(std::same_as<Workers::Device, dist::Cuda>);
@@ -34,12 +40,6 @@ namespace {
 
 /// On the machine, which its workers share out.
 const bool machine_is_named = setenv("DIST_FAKE_CUDA", "8 eager", 0) == 0;
-
-std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
-std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
-bool is_last() { return my_rank() + 1 == ranks(); }
-/// Beside what is tested.
-void meet() { MPI_Barrier(MPI_COMM_WORLD); }
 
 dist::MultiWorkerOptions with(std::size_t replicas, std::chrono::milliseconds timeout = 20s) {
   return {.replicas = replicas, .communication = {.timeout = timeout}};
@@ -54,9 +54,6 @@ struct Number {
   std::size_t rank;
   DIST_HD void operator()(std::size_t i) const { to[i] = number(rank, i); }
 };
-struct Descend {
-  DIST_HD float operator()(std::size_t, float weight, float slope) const { return weight - slope; }
-};
 
 constexpr std::size_t elements = 1003;
 
@@ -69,7 +66,7 @@ std::size_t mistakes_of_update(Workers& strategy, const dist::ReplicaBuffer<floa
     const auto weight = weights.component(replica);
     replica.queue().fill(weight, 0.0F);
     replica.for_each(elements, Number{gradient.data(), replica.replica_id().index()});
-    replica.reduce_and_apply(dist::sum, gradient, weight, Descend{});
+    replica.reduce_and_apply(dist::sum, gradient, weight, support::Descend{});
     std::vector<float> after(elements);
     replica.queue().copy(weight, std::span<float>{after});
     replica.queue().wait();
@@ -87,20 +84,6 @@ std::size_t mistakes_of_update(Workers& strategy, const dist::ReplicaBuffer<floa
 }
 
 int reductions() { return fake_nccl::calls("ncclReduceScatter") + fake_nccl::calls("ncclReduce"); }
-
-template <class Fn>
-std::string failure(Fn&& fn) {
-  try {
-    try {
-      fn();
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace
 
@@ -187,7 +170,7 @@ TEST_CASE("a worker that can make no window ends the work of all in time") {
       meet();
       if (is_last()) fake_nccl::fail_call(function, ncclSystemError);
       const std::string said = failure([&] { static_cast<void>(mistakes_of_update(strategy, gradients, weights)); });
-      if (is_last()) CHECK(said.find(std::string{function}) != std::string::npos);
+      if (is_last()) CHECK(has(said, function));
       CHECK(said != "nothing was thrown");
       CHECK(fake_nccl::live_communicators() == 0);
       meet();

@@ -2,17 +2,14 @@
 // ranks: 1 2 3 4
 #include <dist/multi_worker.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdlib>
-#include <exception>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -27,9 +24,16 @@
 #include <dist/core/shape.hpp>
 #include <support/fake_cuda/machine.hpp>
 #include <support/fake_nccl/machine.hpp>
-#include <support/rank_in.hpp>
+#include <support/throw_cause_of.hpp>
+
+#include "of_workers.hpp"
 
 using conformance::Make;
+using of_workers::has;
+using of_workers::is_last;
+using of_workers::meet;
+using of_workers::my_rank;
+using of_workers::ranks;
 using namespace std::chrono_literals;
 using Workers = dist::MultiWorker<dist::NcclAllReduce>;
 static_assert(std::same_as<Workers::Device, dist::Cuda>);
@@ -41,42 +45,20 @@ constexpr std::size_t gpus = 8;
 /// On the machine, which its workers share out.
 const bool machine_is_named = setenv("DIST_FAKE_CUDA", "8 eager", 0) == 0;
 
-std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
-std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
-bool is_last() { return my_rank() + 1 == ranks(); }
-/// Beside what is tested.
-void meet() { MPI_Barrier(MPI_COMM_WORLD); }
-
 dist::MultiWorkerOptions with(std::size_t replicas, std::chrono::milliseconds timeout = 20s) {
   return {.replicas = replicas, .communication = {.timeout = timeout}};
 }
 
-/// The type and the text of what `fn` throws, a replica's own exception rather than the ReplicaError around it.
+/// What of_workers::failure says, and of an NcclError its type and code, too.
 template <class Fn>
 std::string failure(Fn&& fn) {
-  try {
+  return of_workers::failure([&] {
     try {
-      fn();
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
+      support::throw_cause_of(std::forward<Fn>(fn));
+    } catch (const dist::NcclError& error) {
+      throw std::runtime_error(dist::text("NcclError ", static_cast<int>(error.code()), ": ", error.what()));
     }
-  } catch (const dist::PeerError& error) {
-    return dist::text("PeerError: ", error.what());
-  } catch (const dist::DeadlineExceeded& error) {
-    return dist::text("DeadlineExceeded: ", error.what());
-  } catch (const dist::NcclError& error) {
-    return dist::text("NcclError ", static_cast<int>(error.code()), ": ", error.what());
-  } catch (const dist::InvalidArgument& error) {
-    return dist::text("InvalidArgument: ", error.what());
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-bool has(const std::string& text, std::string_view part) {
-  const bool found = text.find(part) != std::string::npos;
-  if (!found) MESSAGE("'" << std::string{part} << "' is not in: " << text);
-  return found;
+  });
 }
 
 /// The sum over all replicas of 1, on their GPUs.

@@ -1,0 +1,55 @@
+// What tests of several workers share: where this one stands among them, and what they throw.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
+#include <doctest/doctest.h>
+#include <support/rank_in.hpp>
+#include <support/throw_cause_of.hpp>
+
+namespace of_workers {
+
+inline std::size_t my_rank() { return support::rank_in(MPI_COMM_WORLD); }
+inline std::size_t ranks() { return support::size_of(MPI_COMM_WORLD); }
+inline bool is_last() { return my_rank() + 1 == ranks(); }
+/// Beside what is tested.
+inline void meet() { MPI_Barrier(MPI_COMM_WORLD); }
+
+/// The type and the text of what `fn` throws, a replica's own exception rather than the ReplicaError around it.
+template <class Fn>
+std::string failure(Fn&& fn) {
+  try {
+    support::throw_cause_of(std::forward<Fn>(fn));
+  } catch (const dist::PeerError& error) {
+    return dist::text("PeerError: ", error.what());
+  } catch (const dist::DeadlineExceeded& error) {
+    return dist::text("DeadlineExceeded: ", error.what());
+  } catch (const dist::ShapeMismatch& error) {
+    return dist::text("ShapeMismatch: ", error.what());
+  } catch (const dist::InvalidArgument& error) {
+    return dist::text("InvalidArgument: ", error.what());
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (const int number) {
+    return dist::text("the number ", number);
+  }
+  return "nothing was thrown";
+}
+
+/// Whether `part` is in the text, which the test says where it is not.
+inline bool has(const std::string& text, std::string_view part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << std::string{part} << "' is not in: " << text);
+  return found;
+}
+
+}  // namespace of_workers
