@@ -8,14 +8,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
@@ -24,6 +20,7 @@
 #include <support/fake_nccl/machine.hpp>
 
 #include "log.hpp"
+#include "worker_plan.hpp"
 
 namespace {
 
@@ -36,8 +33,8 @@ void strike() {
   kill(getpid(), signal_of_fault);
 }
 
-void train(const dist::MultiWorkerOptions& options) {
-  dist::MultiWorker<dist::NcclAllReduce> strategy{options};
+void train(const faults::WorkerPlan& plan) {
+  dist::MultiWorker<dist::NcclAllReduce> strategy{plan.options()};
   for (const std::string& device : strategy.worker_devices()) Log::write("device", device.c_str());
   const auto ones = strategy.buffer<float>(dist::Shape{1000});
   for (int step = 0; step < 5; ++step) {
@@ -55,42 +52,13 @@ void train(const dist::MultiWorkerOptions& options) {
   }
 }
 
-int say(const char* type, const char* what) {
-  Log::write("error", dist::text(type, ": ", what).c_str());
-  Log::write("left", dist::text(fake_nccl::live_communicators()).c_str());
-  return 3;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* const path = std::getenv("DIST_FAULTS_LOG");
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? std::getenv("OMPI_COMM_WORLD_RANK")
-                                                                          : std::getenv("DIST_FAULTS_RANK");
-  if (argc != 7 || path == nullptr || rank == nullptr) return 2;
-  Log::open(path, std::stoul(rank));
+  const auto plan = faults::plan_of(argc, argv);
+  if (!plan) return 2;
   setenv("DIST_FAKE_CUDA", "8 eager", 1);
-  if (std::stoul(rank) == std::stoul(argv[4]))
-    signal_of_fault = argv[3] == std::string_view{"kill"} ? SIGKILL : SIGSTOP;
-  dist::MultiWorkerOptions options;
-  options.hierarchical = argv[1] != std::string_view{"flat"};
-  options.replicas = std::stoul(argv[2]);
-  options.pinned = false;  // the test has more processes than processors
-  options.communication.timeout = std::chrono::milliseconds{std::stol(argv[5])};
-  options.start_timeout = std::chrono::milliseconds{std::stol(argv[6])};
-  try {
-    try {
-      train(options);
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const dist::Unavailable& error) {
-    return say("Unavailable", error.what());
-  } catch (const dist::DeadlineExceeded& error) {
-    return say("DeadlineExceeded", error.what());
-  } catch (const std::exception& error) {
-    return say("exception", error.what());
-  }
-  Log::write("done");
-  return 0;
+  if (plan->is_victim()) signal_of_fault = plan->fault == "kill" ? SIGKILL : SIGSTOP;
+  return faults::run(
+      *plan, [&] { train(*plan); }, [] { Log::write("left", dist::text(fake_nccl::live_communicators()).c_str()); });
 }

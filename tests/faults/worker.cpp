@@ -6,12 +6,10 @@
 // see `Fault`. TIMEOUT is that of collectives in milliseconds, 0 the usual one, START that of the start. Ends with 0, with
 // 3 after a dist::Error, with 4 after another exception. What happens goes to the file DIST_FAULTS_LOG.<rank>, with times
 // that compare between processes.
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -26,15 +24,15 @@
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data/agreed_end.hpp>
 #include <dist/data/agreement.hpp>
-#include <dist/device/wait.hpp>
 #include <dist/multi_worker.hpp>
-#include <dist/net/error.hpp>
 
 #include "log.hpp"
+#include "worker_plan.hpp"
 
 namespace {
 
 using faults::Log;
+using faults::WorkerPlan;
 
 /// What happens to the victim, and where. It is told first, so that the time until the others notice can be measured.
 class Fault {
@@ -198,29 +196,13 @@ void loop_over_data(Strategy& strategy, bool victim) {
   throw std::logic_error("the loop has ended");
 }
 
-struct Plan {
-  std::string_view policy;
-  std::size_t replicas;
-  std::string_view fault;
-  std::size_t victim;
-  std::chrono::milliseconds timeout;
-  std::chrono::milliseconds start;
-  std::size_t rank;
-};
-
 template <class Ops>
-void train(const Plan& plan, const Fault& fault) {
-  dist::MultiWorkerOptions options;
-  options.replicas = plan.replicas;
-  options.pinned = false;  // the test has more processes than processors
-  options.start_timeout = plan.start;
-  if (plan.timeout.count() != 0) options.communication.timeout = plan.timeout;
-  if (plan.policy == "flat") options.hierarchical = false;
-  dist::MultiWorker<Ops> strategy{options};
+void train(const WorkerPlan& plan, const Fault& fault) {
+  dist::MultiWorker<Ops> strategy{plan.options()};
   log_mapped_files();
   Log::write("started", strategy.describe().c_str());
-  if (fault.is("disagree")) return disagree(strategy.workers(), plan.rank == plan.victim);
-  if (fault.is("return_from_data")) return loop_over_data(strategy, plan.rank == plan.victim);
+  if (fault.is("disagree")) return disagree(strategy.workers(), plan.is_victim());
+  if (fault.is("return_from_data")) return loop_over_data(strategy, plan.is_victim());
 
   const std::size_t elements = fault.needs_time() ? std::size_t{4} << 20 : 1000;
   const auto make_weights = [&] {
@@ -259,7 +241,7 @@ void train(const Plan& plan, const Fault& fault) {
 }
 
 /// Limits that a batch system may set: too few open files, or all that are asked for low.
-void set_limits(const Plan& plan) {
+void set_limits(const WorkerPlan& plan) {
   const auto limit_to = [](auto resource, rlim_t most) {
     const rlimit limit{most, most};
     setrlimit(resource, &limit);
@@ -271,45 +253,15 @@ void set_limits(const Plan& plan) {
   limit_to(RLIMIT_FSIZE, rlim_t{8} << 20);
 }
 
-int run(const Plan& plan) {
-  const auto say = [&](const char* type, const char* what) {
-    Log::write("error", dist::text(type, ": ", what).c_str());
-    std::fprintf(stderr, "rank %zu: %s: %s\n", plan.rank, type, what);
-    return 3;
-  };
-  try {
-    try {
-      const Fault fault{plan.fault, plan.rank == plan.victim};
-      if (plan.policy == "mpi")
-        train<dist::MpiAllReduce>(plan, fault);
-      else if (plan.policy == "window")
-        train<dist::NodeAllReduce>(plan, fault);
-      else
-        train<dist::RingAllReduce>(plan, fault);
-      fault.at_end();
-      Log::write("done");
-      return 0;
-    } catch (const dist::ReplicaError& error) {
-      std::rethrow_exception(error.cause());
-    }
-  } catch (const dist::Unavailable& error) {
-    return say("Unavailable", error.what());
-  } catch (const dist::DeadlineExceeded& error) {
-    return say("DeadlineExceeded", error.what());
-  } catch (const dist::PeerError& error) {
-    return say("PeerError", error.what());
-  } catch (const dist::CollectiveMismatch& error) {
-    return say("CollectiveMismatch", error.what());
-  } catch (const dist::InvalidArgument& error) {
-    return say("InvalidArgument", error.what());
-  } catch (const dist::RendezvousError& error) {
-    return say("RendezvousError", error.what());
-  } catch (const dist::Error& error) {
-    return say("Error", error.what());
-  } catch (const std::exception& error) {
-    say("exception", error.what());
-    return 4;
-  }
+void train(const WorkerPlan& plan) {
+  const Fault fault{plan.fault, plan.is_victim()};
+  if (plan.policy == "mpi")
+    train<dist::MpiAllReduce>(plan, fault);
+  else if (plan.policy == "window")
+    train<dist::NodeAllReduce>(plan, fault);
+  else
+    train<dist::RingAllReduce>(plan, fault);
+  fault.at_end();
 }
 
 }  // namespace
@@ -321,23 +273,9 @@ extern "C" int MPI_Init_thread(int* argc, char*** argv, int wanted, int* provide
 }
 
 int main(int argc, char** argv) {
-  const char* const path = std::getenv("DIST_FAULTS_LOG");
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? std::getenv("OMPI_COMM_WORLD_RANK")
-                                                                          : std::getenv("DIST_FAULTS_RANK");
-  if (argc != 7 || path == nullptr || rank == nullptr) {
-    std::fprintf(stderr,
-                 "usage: DIST_FAULTS_LOG=PATH DIST_FAULTS_RANK=N %s POLICY REPLICAS FAULT VICTIM TIMEOUT START\n",
-                 argv[0]);
-    return 2;
-  }
-  const Plan plan{argv[1],
-                  std::stoul(argv[2]),
-                  argv[3],
-                  std::stoul(argv[4]),
-                  std::chrono::milliseconds{std::stol(argv[5])},
-                  std::chrono::milliseconds{std::stol(argv[6])},
-                  std::stoul(rank)};
-  Log::open(path, plan.rank);
-  set_limits(plan);
-  return run(plan);
+  const auto plan = faults::plan_of(argc, argv);
+  if (!plan) return 2;
+  set_limits(*plan);
+  return faults::run(
+      *plan, [&] { train(*plan); }, [] {});
 }
