@@ -7,7 +7,7 @@
 #include <support/fake_cudnn/machine.hpp>
 #include <support/stderr_of.hpp>
 
-using testing::stderr_of;
+using testing::refuses;
 
 namespace {
 
@@ -101,10 +101,6 @@ TEST_CASE("a convolution and its gradients are computed on the handle's stream")
 
 TEST_CASE("calls that cuDNN leaves undefined, or that are not what the library means, are refused") {
   const Setting set;
-  const auto refuses = [](auto&& call, const char* sentence) {
-    CAPTURE(sentence);
-    CHECK(stderr_of([&] { static_cast<void>(call()); }).says(sentence));
-  };
   refuses([&] { return set.forward(set.x + 1, set.bytes); }, "the first operand is not in one allocation of a GPU");
   refuses([&] { return set.forward(&set.one, set.bytes); }, "memory of the host");
   refuses([&] { return set.forward(set.other, set.bytes); }, "memory of GPU 1, the handle is of GPU 0");

@@ -12,7 +12,7 @@
 #include <support/fake_nccl/machine.hpp>
 #include <support/stderr_of.hpp>
 
-using testing::stderr_of;
+using testing::refuses;
 
 namespace {
 
@@ -196,12 +196,6 @@ TEST_CASE("a GPU with two ranks is refused as NCCL refuses it, and failures come
 
 TEST_CASE("calls that wait for ever, are wrong, or come too late are refused") {
   const Setting set;
-  const auto refuses = [](auto&& call, const char* sentence) {
-    CAPTURE(sentence);
-    const auto ending = stderr_of([&] { static_cast<void>(call()); });
-    CHECK(ending.says(sentence));
-    CHECK(ending.aborted);
-  };
   refuses([&] { return set.sum(0), set.sum(1); }, "one thread calls for several ranks outside a group");
   refuses([&] { return set.sum(0), cudaStreamSynchronize(set.streams[0]); }, "deadlock");
   refuses(
@@ -329,13 +323,12 @@ TEST_CASE("windows of other memory, of different sizes, or that are left behind 
     }
   };
   const auto refuses = [](auto&& call, std::string_view sentence) {
-    CAPTURE(sentence);
-    const auto ending = stderr_of([&] {
-      WithMemory set;  // what the ranks share is that of all processes
-      call(set);
-    });
-    CHECK(ending.says(std::string{sentence}));
-    CHECK(ending.aborted);
+    testing::refuses(
+        [&] {
+          WithMemory set;  // what the ranks share is that of all processes
+          call(set);
+        },
+        sentence);
   };
   refuses([](auto& set) { static_cast<void>(set.begin_window(0, set.values[0], &set.windows[0], 16)); },
           "which ncclMemAlloc did not give for GPU 0");

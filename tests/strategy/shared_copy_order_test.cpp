@@ -8,20 +8,10 @@
 #include <span>
 
 #include <dist/device/cuda/device.cuh>
+#include <support/apply.hpp>
 #include <support/fake_cuda/machines.hpp>
 
 using Order = dist::detail::SharedCopyOrder<dist::Cuda>;
-
-namespace {
-
-/// x[0] = x[0] * factor + term: in another order it is another number.
-struct Apply {
-  std::int64_t* x;
-  std::int64_t factor, term;
-  DIST_HD void operator()(std::size_t) const { *x = *x * factor + term; }
-};
-
-}  // namespace
 
 TEST_CASE("work of replicas and work outside follow each other, on queues that share a copy") {
   for (fake_cuda::Options machine : fake_cuda::every_schedule()) {
@@ -35,7 +25,7 @@ TEST_CASE("work of replicas and work outside follow each other, on queues that s
     auto* const x = reinterpret_cast<std::int64_t*>(memory->at(0, slice));
     Order order{queues, 3};
     const auto put = [&](std::size_t queue, std::int64_t factor, std::int64_t term) {
-      queues[queue].for_each({0, 1}, Apply{x, factor, term});
+      queues[queue].for_each({0, 1}, support::Apply<std::int64_t>{x, factor, term});
     };
     put(0, 1, 1);  // 1
     {

@@ -7,6 +7,9 @@
 #include <csignal>
 #include <cstddef>
 #include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
 
 namespace testing {
 
@@ -40,6 +43,16 @@ template <class Body>
   waitpid(child, &status, 0);
   ending.aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
   return ending;
+}
+
+/// Checks that `call()` ends its process, with this sentence on stderr. Only while this process has one thread.
+template <class Call>
+void refuses(Call&& call, std::string_view sentence) {
+  CAPTURE(sentence);
+  const Ending ending = stderr_of([&] { static_cast<void>(call()); });
+  CAPTURE(ending.stderr_text);
+  CHECK(ending.says(std::string{sentence}));
+  CHECK(ending.aborted);
 }
 
 }  // namespace testing

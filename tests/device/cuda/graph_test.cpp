@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <dist/device/cuda/device.cuh>
+#include <support/apply.hpp>
 #include <support/fake_cuda/machines.hpp>
 #include <support/what_throws.hpp>
 
@@ -18,12 +19,7 @@ static_assert(dist::CapturesWork<dist::Cuda>);
 
 namespace {
 
-/// x = x * factor + term: in another order it is another number.
-struct Apply {
-  std::int64_t* x;
-  std::int64_t factor, term;
-  DIST_HD void operator()(std::size_t) const { *x = *x * factor + term; }
-};
+using Apply = support::Apply<std::int64_t>;
 
 struct ValueAt {
   const std::int64_t* x;

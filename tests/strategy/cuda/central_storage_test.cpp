@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
+#include <support/apply.hpp>
 #include <support/gpu_counts.hpp>
 
 #include <cstddef>
@@ -18,12 +19,8 @@ namespace {
 
 const std::size_t replicas = conformance::replicas_of_environment();
 
-/// x[i] = x[i] * factor + term: in another order they are other numbers.
-struct Apply {
-  double* x;
-  double factor, term;
-  DIST_HD void operator()(std::size_t i) const { x[i] = x[i] * factor + term; }
-};
+using Apply = support::Apply<double>;
+
 struct Descend {
   DIST_HD double operator()(std::size_t i, double weight, double reduced) const {
     return weight - reduced * static_cast<double>(i);

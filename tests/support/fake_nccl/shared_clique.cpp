@@ -57,8 +57,9 @@ ncclUniqueId SharedClique::id() const {
   std::memcpy(id.internal, &place, sizeof(place));
   return id;
 }
-std::uint64_t SharedClique::maker(const ncclUniqueId& id) { return place_in(id).process; }
-bool SharedClique::is_own(const ncclUniqueId& id) { return maker(id) == static_cast<std::uint64_t>(getpid()); }
+bool SharedClique::is_own(const ncclUniqueId& id) {
+  return place_in(id).process == static_cast<std::uint64_t>(getpid());
+}
 
 bool SharedClique::come(std::size_t rank, std::size_t ranks, std::uint64_t gpu) {
   if (ranks > most_ranks) fake_cuda::refuse("the fake NCCL takes " + std::to_string(most_ranks) + " ranks at most");

@@ -3,11 +3,9 @@
 
 #include <nccl.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace fake_nccl {
@@ -45,9 +43,9 @@ class SharedClique {
   SharedClique& operator=(const SharedClique&) = delete;
   ~SharedClique();
 
-  /// The id by which it is found: of process `maker(id)`.
+  /// The id by which it is found while this process lives.
   [[nodiscard]] ncclUniqueId id() const;
-  [[nodiscard]] static std::uint64_t maker(const ncclUniqueId& id);
+  /// Whether this process made `id`.
   [[nodiscard]] static bool is_own(const ncclUniqueId& id);
 
   /// A rank comes with a GPU: what NCCL tells GPUs apart by, in a number. Returns false where the rank has come before, or
