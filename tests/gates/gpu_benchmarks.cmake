@@ -2,7 +2,6 @@
 # nvcc checks them (gates.kernels_nvcc), and with DIST_GPU_PROGRAMS compiles them as they are measured (target
 # gpu_benchmarks). Which components they need follows from their includes.
 
-add_custom_target(fake_gpu_benchmarks)
 if(DIST_GPU_PROGRAMS)
   add_custom_target(gpu_benchmarks)
 endif()
@@ -15,9 +14,7 @@ function(dist_add_gpu_benchmark_program name)
     message(STATUS "  benchmark ${name} of GPUs is left out: ${absent}")
     return()
   endif()
-  # nvcc takes the source for CUDA's by its name, which the other compiler must not.
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/gpu_benchmarks/${name}.cu")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp\"\n" @ONLY)
+  dist_cuda_source(source "${PROJECT_SOURCE_DIR}/benchmarks/gpus/${name}.cpp" gpu_benchmarks/${name})
   add_executable(${target} EXCLUDE_FROM_ALL "${source}")
   target_link_libraries(${target} PRIVATE ${dist_libraries})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
@@ -59,7 +56,6 @@ function(dist_add_gpu_benchmark name optimisation)
   add_executable(${program} "${source}")
   dist_test_settings(${program} ${optimisation} ${dist_libraries})
   add_dependencies(gpu_tests ${program})
-  add_dependencies(fake_gpu_benchmarks ${program})
   set_property(GLOBAL APPEND PROPERTY dist_gpu_benchmarks "${source}")
   add_test(NAME benchmarks.${name}.gpus.help COMMAND ${program} --help)
   add_test(NAME benchmarks.${name}.gpus.unknown_argument COMMAND ${program} --no-such-option)
