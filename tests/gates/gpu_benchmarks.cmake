@@ -22,19 +22,10 @@ function(dist_add_gpu_benchmark_program name)
   add_dependencies(gpu_benchmarks ${target})
 endfunction()
 
-# dist_add_gpu_benchmark_run(<test> <target> <GPUs> ROWS <regular expression>... ARGUMENTS <argument>...): what it prints has
-# a line for each of the expressions, and every number is finite.
+# dist_add_gpu_benchmark_run(<test> <target> <GPUs> <argument of dist_add_table_check>...)
 function(dist_add_gpu_benchmark_run test target gpus)
-  cmake_parse_arguments(run "" "STATUS" "ROWS;ARGUMENTS" ${ARGN})
-  if(NOT DEFINED run_STATUS)
-    set(run_STATUS 0)
-  endif()
-  list(JOIN run_ROWS "@" rows)
-  add_test(NAME ${test}
-           COMMAND "${CMAKE_COMMAND}" "-DROWS=${rows}" -DSTATUS=${run_STATUS}
-                   -P "${PROJECT_SOURCE_DIR}/tests/gates/table_check.cmake" -- $<TARGET_FILE:${target}> ${run_ARGUMENTS})
-  set_tests_properties(${test} PROPERTIES TIMEOUT ${dist_test_timeout} LABELS gpus
-                       ENVIRONMENT "DIST_FAKE_CUDA=${gpus};DIST_WARNINGS=0")
+  dist_add_table_check(${test} ${target} ${ARGN})
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "DIST_FAKE_CUDA=${gpus};DIST_WARNINGS=0")
 endfunction()
 
 # dist_add_gpu_benchmark(<name> <optimisation>): sets `target` to its program on fake GPUs, or to nothing where there can be none.
