@@ -69,8 +69,8 @@ inline std::size_t parse_bytes(const char* text) {
 
 }  // namespace detail
 
-/// Ends the program with a message for options that it does not know. `policies` are those of the program. A program that hangs, because a peer has died, is
-/// ended by SIGALRM after ten minutes.
+/// Ends the program with a message for options that it does not know. `policies` are those of the program. A program that
+/// hangs, because a peer has died, is ended by SIGALRM after ten minutes.
 inline CollectiveOptions parse_collective_options(int argc, char** argv,
                                                   std::span<const std::string_view> policies = policies_of_processors) {
   alarm(600);

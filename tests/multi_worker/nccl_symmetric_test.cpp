@@ -16,6 +16,7 @@
 #define DIST_TEST_FEW_ELEMENTS
 #include <conformance/cross_device_ops.hpp>
 #include <conformance/make_strategy.hpp>
+#include <conformance/neighbor_exchange.hpp>
 #include <conformance/optimizer.hpp>
 #include <conformance/strategy.hpp>
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
@@ -90,6 +91,8 @@ int reductions() { return fake_nccl::calls("ncclReduceScatter") + fake_nccl::cal
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 1>, Make<Workers, 2>);
 
 TEST_CASE("GPUs of all workers are read and written through windows, in rank order, also after a variable has gone") {
   for (const int polls : {0, 2}) {

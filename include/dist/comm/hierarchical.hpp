@@ -135,19 +135,14 @@ class Hierarchical {
   /// All members are about to make this call: those that make another one, and all others, get a CollectiveMismatch,
   /// here or at their next collective.
   void agree(const CollectiveCall& call) const {
-    telling_failures([&] {
-      lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
-      if (!one_group() && leads()) upper_->communicator().announce(call);
-    });
+    telling_failures([&] { announce(call); });
   }
 
   /// The same, and no member goes on before it is known that all make this call.
   void meet(const CollectiveCall& call) const {
     telling_failures([&] {
-      lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
-      if (one_group()) return;
-      if (leads()) upper_->communicator().announce(call);
-      patient_.communicator().barrier();
+      announce(call);
+      if (!one_group()) patient_.communicator().barrier();
     });
   }
 
@@ -285,6 +280,11 @@ class Hierarchical {
   template <class Byte, class T>
   [[nodiscard]] static std::span<Byte> bytes_of(std::span<T> values) noexcept {
     return {reinterpret_cast<Byte*>(values.data()), values.size_bytes()};
+  }
+
+  void announce(const CollectiveCall& call) const {
+    lower_.communicator().publish(call, static_cast<std::byte*>(nullptr));
+    if (!one_group() && leads()) upper_->communicator().announce(call);
   }
 
   /// Calls `body`, which meets the members of one level after the other. If it throws, the level that does not know why

@@ -32,9 +32,9 @@ class MailboxWait {
 /// other and compare, whether they are threads or processes.
 ///
 /// A Medium says where the mailboxes lie: it has `size()`, `mailbox(rank, parity)`, of which each member has two, used in
-/// turn, and `arrivals()`, the event count where all sleep; `takes_back` says whether members give up. A mailbox starts with `sequence`, an atomic number of the
-/// collective that the rest belongs to, and `fingerprint`, what the members compare. A peer that waits gets what follows
-/// in the same cache line with it.
+/// turn, and `arrivals()`, the event count where all sleep; `takes_back` says whether members give up. A mailbox starts
+/// with `sequence`, an atomic number of the collective that the rest belongs to, and `fingerprint`, what the members
+/// compare. A peer that waits gets what follows in the same cache line with it.
 ///
 /// **A mailbox is free when it is filled again.** A member that has entered collective n has seen all come to n - 1, and
 /// they came there when they had left n - 2: nobody reads what was brought to n - 2 any more, so its mailbox takes what is

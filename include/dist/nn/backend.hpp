@@ -55,6 +55,10 @@ concept TakesShortFactors = requires(S& state) {
   state.set_short_factors();
 };
 
+/// A back end that says so rounds what it multiplies: such products are its own, and nobody else's are to take their place.
+template <class B>
+concept RoundsFactors = B::rounds_factors;
+
 template <class B>
 concept Backend = requires(typename B::State& state) {
   typename B::Device;

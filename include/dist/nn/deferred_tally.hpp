@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <deque>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include <dist/core/pointers.hpp>
 #include <dist/core/work.hpp>
@@ -46,30 +46,22 @@ class DeferredTallies {
   void add(Deferred deferred) {
     waiting_.push_back(std::make_unique<EntryOf<Deferred>>(std::move(deferred)));
   }
-  void clear() noexcept { waiting_.clear(); }
+  void clear() noexcept {
+    waiting_.clear();
+    ready_ = {};
+  }
 
-  [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
-
-  /// The sum of those that can be had without waiting, which are forgotten; with `waits` of all. Where one throws, the sum
-  /// ends before it, and the next call throws, which forgets that one.
+  /// The sum of those that can be had without waiting, which are forgotten; with `waits` of all. One that throws is
+  /// forgotten, too; those before it are in the sum of the next call.
   [[nodiscard]] Tally take(bool waits) {
-    Tally sum{};
-    std::size_t taken = 0;
-    const Forget forget{waiting_, taken};
-    while (taken < waiting_.size() && (waits || waiting_[taken]->is_done())) {
-      Tally one{};
-      try {
-        one = waiting_[taken]->tally();
-      } catch (...) {
-        if (taken > 0) break;
-        taken = 1;
-        throw;
-      }
-      sum.total += one.total;
-      sum.count += one.count;
-      ++taken;
+    while (!waiting_.empty() && (waits || waiting_.front()->is_done())) {
+      const std::unique_ptr<Entry> first = std::move(waiting_.front());
+      waiting_.pop_front();
+      const Tally one = first->tally();
+      ready_.total += one.total;
+      ready_.count += one.count;
     }
-    return sum;
+    return std::exchange(ready_, Tally{});
   }
 
  private:
@@ -85,14 +77,9 @@ class DeferredTallies {
     [[nodiscard]] Tally tally() const override { return of.tally(); }
     Deferred of;
   };
-  using Waiting = std::vector<std::unique_ptr<Entry>>;
-  struct Forget {
-    Waiting& waiting;
-    const std::size_t& taken;
-    ~Forget() { waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(taken)); }
-  };
 
-  Waiting waiting_;
+  std::deque<std::unique_ptr<Entry>> waiting_;
+  Tally ready_{};
 };
 
 }  // namespace detail

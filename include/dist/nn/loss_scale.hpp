@@ -34,11 +34,14 @@ struct TimesFactor {
   T factor;
   DIST_HD void operator()(std::size_t i) const { values[i] *= factor; }
 };
-/// 1 for a number that is infinite or NaN.
+/// Multiplies a number, and gives 1 where the product is infinite or NaN.
 template <class T>
-struct IsNotFinite {
-  const T* values;
-  DIST_HD std::int64_t operator()(std::size_t i) const { return values[i] - values[i] == T{0} ? 0 : 1; }
+struct CountNotFinite {
+  TimesFactor<T> times;
+  DIST_HD std::int64_t operator()(std::size_t i) const {
+    times(i);
+    return times.values[i] - times.values[i] == T{0} ? 0 : 1;
+  }
 };
 }  // namespace detail
 
@@ -87,10 +90,8 @@ class LossScale {
     const auto gradients = std::as_const(network).gradients().component(replica);
     using T = typename decltype(gradients)::value_type;
     const double scale = value(replica);
-    replica.queue().for_each({0, gradients.size()},
-                             detail::TimesFactor<T>{gradients.data(), static_cast<T>(1 / scale)});
-    const std::int64_t here =
-        replica.queue().transform_reduce(sum, {0, gradients.size()}, detail::IsNotFinite<T>{gradients.data()});
+    const detail::CountNotFinite<T> unscale{{gradients.data(), static_cast<T>(1 / scale)}};
+    const std::int64_t here = replica.queue().transform_reduce(sum, {0, gradients.size()}, unscale);
     const bool is_finite = replica.all_reduce(sum, here) == 0;
     const std::int64_t good = is_finite ? good_steps_.value(replica) + 1 : 0;
     const bool grows = good >= growth_steps_;

@@ -109,15 +109,9 @@ class Metric {
   /// The same on every replica. A collective call.
   [[nodiscard]] double result(const InReplica auto& replica) const {
     if constexpr (is_deferred) {
-      auto& of_replica = deferred_.of_replicas[replica.local_index()];
-      Tally rest{};
-      while (!of_replica.empty()) {
-        const Tally some = of_replica.take(true);
-        rest.total += some.total;
-        rest.count += some.count;
-      }
-      total_.assign_add(replica, rest.total);
-      count_.assign_add(replica, rest.count);
+      const Tally rest = deferred_.of_replicas[replica.local_index()].take(true);
+      total_.component(replica)[0] += rest.total;
+      count_.component(replica)[0] += rest.count;
     }
     const auto total = total_.synchronized_value(replica);
     return mean_of(total, count_.synchronized_value(replica));
@@ -183,7 +177,7 @@ class Metric {
   void add_deferred(const InCrossReplica auto& context) const {
     if constexpr (is_deferred)
       for (std::size_t local = 0; local < deferred_.of_replicas.size(); ++local)
-        while (!deferred_.of_replicas[local].empty()) add_to(context, local, deferred_.of_replicas[local].take(true));
+        add_to(context, local, deferred_.of_replicas[local].take(true));
   }
 
   M measure_;

@@ -37,10 +37,6 @@ class RoundedProduct {
     product_.parameter_gradients(state, state.template rounded<0>(x), state.template rounded<1>(dy), kernel_gradient,
                                  bias_gradient);
   }
-  /// Of Dense.
-  void bias_gradient(State& state, View<const T> dy, View<T> gradient) {
-    product_.bias_gradient(state, state.template rounded<0>(dy), gradient);
-  }
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {
     product_.input_gradient(state, state.template rounded<0>(dy), state.template rounded<1>(kernel), dx);
   }
@@ -66,6 +62,7 @@ struct MixedPrecision {
   static_assert(sizeof(Half) == 2, "nn::MixedPrecision rounds to dist::BFloat16 or dist::Float16");
   static constexpr std::string_view name = BackendType::name;
   using Device = typename BackendType::Device;
+  static constexpr bool rounds_factors = true;
   /// Memory as the back end has it, where that is not the host's.
   template <class T>
   using Memory = detail::LayerMemory<BackendType, T>;

@@ -71,6 +71,9 @@ class Network {
                 "nn::OwnerComputedGradients computes with float and double: use one of them, or nn::StoredGradients");
   static_assert(stores_gradients || Place::host_accessible,
                 "nn::OwnerComputedGradients computes on the host: use nn::StoredGradients with a back end on GPUs");
+  static_assert(stores_gradients || !RoundsFactors<Backend>,
+                "nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with "
+                "nn::MixedPrecision, which rounds them");
 
   /// Elements of all parameters, and the elements of the variables that hold them with padding between.
   static constexpr std::size_t parameter_count = Net::parameter_count;

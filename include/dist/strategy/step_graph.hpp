@@ -30,7 +30,7 @@ namespace dist {
 /// A step allocates nothing and waits for nothing on a device, or throws NotCapturable, in a ReplicaError where replicas
 /// are threads; nothing of it is done on the devices then. What makes memory in its first call, such as policies that
 /// combine values in memory of their own, is called by `strategy.run` once before. While a step is captured, no other
-/// thread of the process allocates memory of GPUs.
+/// thread of the process allocates memory of GPUs, or asks whether a GPU has done something.
 ///
 /// The strategy outlives it. On devices that are the host, `run` is that of the strategy.
 template <Strategy S>

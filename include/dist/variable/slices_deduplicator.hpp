@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
@@ -107,9 +108,15 @@ class SlicesDeduplicator {
     queue.for_each({0, rows}, detail::NumberRows{number});
     const auto policy = thrust_policy(replica);
     thrust::stable_sort_by_key(policy, sorted.data(), sorted.data() + rows, number);
-    require_in_range(queue, sorted);
+    std::int64_t least = 0, most = 0;
+    [[maybe_unused]] const CopiesOfScope<std::remove_cvref_t<decltype(queue)>> copies{queue};
+    queue.copy(sorted.first(1), std::span{&least, 1});
+    queue.copy(sorted.subspan(rows - 1), std::span{&most, 1});
     const auto ends = thrust::unique_by_key_copy(policy, sorted.data(), sorted.data() + rows,
                                                  thrust::counting_iterator<std::size_t>{0}, unique.data(), first);
+    queue.wait();
+    detail::require_row(least, dense_shape_);
+    detail::require_row(most, dense_shape_);
     const auto distinct = static_cast<std::size_t>(ends.second - first);
     queue.for_each({0, distinct * width},
                    detail::AddRows<T>{values.data(), number, first, distinct, rows, width, sums.data()});
@@ -129,17 +136,6 @@ class SlicesDeduplicator {
     if (rows > sorted_.size())
       throw InvalidArgument("There are more indexed slices than a SlicesDeduplicator has room for",
                             text(rows, " rows, and room for ", sorted_.size()), "Make it for more rows");
-  }
-  /// Of sorted indices the first and the last one tell.
-  template <class Queue>
-  void require_in_range(const Queue& queue, Span<const std::int64_t> sorted) const {
-    std::int64_t least = 0, most = 0;
-    [[maybe_unused]] const CopiesOfScope<Queue> copies{queue};
-    queue.copy(sorted.first(1), std::span{&least, 1});
-    queue.copy(sorted.subspan(sorted.size() - 1), std::span{&most, 1});
-    queue.wait();
-    detail::require_row(least, dense_shape_);
-    detail::require_row(most, dense_shape_);
   }
 
   Shape dense_shape_;

@@ -1,9 +1,10 @@
-// The suites of strategies and optimizers, where gradients are added through windows of NCCL.
+// The suites of strategies, optimizers and neighbour exchanges, where gradients are added through windows of NCCL.
 // replicas on GPUs of their own: 1 2 3 4
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 #include <dist/strategy/mirrored.hpp>
 
 #include <conformance/make_strategy.hpp>
+#include <conformance/neighbor_exchange.hpp>
 #include <conformance/optimizer.hpp>
 #include <conformance/strategy.hpp>
 
@@ -11,3 +12,5 @@ using Make = conformance::MakeOfEnvironment<dist::Mirrored<dist::NcclSymmetricAl
 
 TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make);

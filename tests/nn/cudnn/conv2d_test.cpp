@@ -44,7 +44,9 @@ TEST_CASE("a call of cuDNN that fails is an error, and the next batch is compute
         "cudnnCreateConvolutionDescriptor", "cudnnSetTensor4dDescriptor", "cudnnSetFilter4dDescriptor",
         "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionMathType", "cudnnGetConvolutionForwardAlgorithm_v7",
         "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudnnGetConvolutionBackwardDataAlgorithm_v7",
-        "cudnnConvolutionForward", "cudnnConvolutionBackwardFilter", "cudnnConvolutionBackwardData"}) {
+        "cudnnGetConvolutionForwardWorkspaceSize", "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+        "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudnnConvolutionForward", "cudnnConvolutionBackwardFilter",
+        "cudnnConvolutionBackwardData"}) {
     CAPTURE(call);
     dist_test::Bench<nn::CuDnn> bench;
     {
@@ -61,7 +63,7 @@ TEST_CASE("where no algorithm gives the same bits each time, the layer says so")
   fake_cuda::restart({});
   dist_test::Bench<nn::CuDnn> bench;
   nn::Workspace<Padded, nn::CuDnn, float> workspace{bench.queue()};
-  fake_cuda::fail_call("cudnnGetConvolutionForwardWorkspaceSize", cudaErrorUnknown);
+  fake_cuda::fail_call("cudnnGetConvolutionForwardWorkspaceSize", cudaErrorNotSupported);
   CHECK_THROWS_WITH_AS(dist_test::pass(bench, workspace, dist_test::numbers(Padded::padded_count, 1),
                                        dist_test::numbers(Padded::InputShape::elements, 2)),
                        doctest::Contains("images 6 x 7 x 2, window 3, stride 1, 4 filters"), dist::InvalidArgument);

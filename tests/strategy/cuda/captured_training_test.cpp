@@ -8,10 +8,13 @@
 #include <doctest/doctest.h>
 #include <conformance/make_strategy.hpp>
 
+#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -23,6 +26,7 @@
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/regularizer.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/policies.hpp>
 #include <support/gpu_counts.hpp>
@@ -106,6 +110,37 @@ TEST_CASE("steps with a loss and metrics that are graphs give the bits of steps 
   CHECK(eager.losses.back() < eager.losses.front());
 }
 
+TEST_CASE("regularised steps that are graphs give the bits and the penalties of steps that are none") {
+  Mirrored strategy{conformance::replicas_of_environment()};
+  const auto train_regularized = [&](auto&& run) {
+    const Data data{strategy};
+    const std::size_t batch = rows * strategy.num_replicas_in_sync();
+    nn::Network<Net, nn::CuDnn> net{strategy, 3};
+    nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.02F}};
+    const auto step = [&](auto& replica) {
+      const nn::L2 l2{0.1F};
+      const auto penalty = nn::start_total_regularization(replica, net, l2);
+      const auto logits = net.forward(replica, Data::of(data.images, replica));
+      net.backward(replica,
+                   nn::sparse_categorical_crossentropy(replica, logits, Data::of(data.labels, replica), batch));
+      nn::add_regularization_gradients(replica, net, l2);
+      optimizer.apply_gradients(replica);
+      return penalty;
+    };
+    std::vector<decltype(strategy.run(step))> of_steps{strategy.run(step)};
+    while (of_steps.size() < steps) of_steps.push_back(run(step));
+    std::vector<double> penalties;
+    for (const auto& of_step : of_steps)
+      for (const auto& penalty : strategy.local_results(of_step)) penalties.push_back(penalty.value());
+    return penalties;
+  };
+  const std::vector<double> eager = train_regularized([&](const auto& step) { return strategy.run(step); });
+  dist::StepGraph graph{strategy};
+  CHECK(train_regularized([&](const auto& step) { return graph.run(step); }) == eager);
+  CHECK(eager.size() == steps * strategy.num_replicas_in_sync());
+  CHECK(eager.back() < eager.front());  // Adam goes where L2 pulls
+}
+
 TEST_CASE("many steps whose metrics nobody asks for are counted") {
   Mirrored strategy{conformance::replicas_of_environment()};
   const Data data{strategy};
@@ -122,6 +157,37 @@ TEST_CASE("many steps whose metrics nobody asks for are counted") {
   graph.run(step);
   accuracy.reset(strategy.scope());
   CHECK(accuracy.result(strategy.scope()) == 0);
+}
+
+TEST_CASE("replicas that ask for a metric learn of a label that is no class once, and no other batch is lost") {
+  Mirrored strategy{conformance::replicas_of_environment()};
+  const Data data{strategy};
+  const auto no_labels = strategy.buffer<std::int32_t>({rows}, "no labels");
+  const auto scores = strategy.buffer<float>({rows, 3}, "scores");  // equal ones
+  nn::Metric mean_loss{strategy, nn::MeanOf{nn::SparseCategoricalCrossentropy{}}};
+  std::atomic<int> refusals{0};
+  for (int round = 0; round < 2; ++round) {
+    const auto measure_all = [&](auto& replica) {
+      const auto mine = no_labels.component(replica);
+      replica.queue().fill(mine, 9);
+      for (const auto* labels : {&data.labels, &no_labels, &data.labels}) try {
+          mean_loss.update(replica, Data::of(scores, replica), Data::of(*labels, replica));
+        } catch (const dist::InvalidArgument&) {  // it is there already
+          ++refusals;
+        }
+    };
+    strategy.run(measure_all);
+  }
+  const auto first_result = strategy.run([&](auto& replica) {
+    for (int times = 0; times < 3; ++times) try {
+        return mean_loss.result(replica);
+      } catch (const dist::InvalidArgument&) {
+        ++refusals;
+      }
+    return -1.0;
+  });
+  for (const double mean : strategy.local_results(first_result)) CHECK(mean == doctest::Approx(std::log(3.0)));
+  CHECK(refusals == 2 * static_cast<int>(strategy.num_local_replicas()));
 }
 
 TEST_CASE("what is added to an OnRead variable stays on the GPU until it is read") {

@@ -31,8 +31,8 @@ std::set<cublasHandle_t>& live() {
 
 template <class Body>
 cublasStatus_t call(std::string_view function, Body&& body) {
-  return fake_cudnn::call(function, CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_EXECUTION_FAILED,
-                          body);
+  return fake_cudnn::call(function, CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_NOT_SUPPORTED,
+                          CUBLAS_STATUS_EXECUTION_FAILED, body);
 }
 
 cublasContext& context_of(cublasHandle_t handle, std::string_view function) {

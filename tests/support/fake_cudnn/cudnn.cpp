@@ -49,7 +49,7 @@ std::set<const void*>& live_descriptors() {
 template <class Body>
 cudnnStatus_t call(std::string_view function, Body&& body) {
   return fake_cudnn::call(function, CUDNN_STATUS_SUCCESS, CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
-                          CUDNN_STATUS_EXECUTION_FAILED, body);
+                          CUDNN_STATUS_NOT_SUPPORTED_SHAPE, CUDNN_STATUS_EXECUTION_FAILED, body);
 }
 
 template <class Descriptor>

@@ -19,7 +19,8 @@ using fake_cuda::refuse;
 
 /// A call in the machine, with the failures that the test asked for, as statuses of the library.
 template <class Status, class Body>
-Status call(std::string_view function, Status success, Status no_memory, Status failed, Body&& body) {
+Status call(std::string_view function, Status success, Status no_memory, Status not_supported, Status failed,
+            Body&& body) {
   switch (fake_cuda::call(function, [&] {
     body();
     return cudaSuccess;
@@ -28,6 +29,8 @@ Status call(std::string_view function, Status success, Status no_memory, Status 
       return success;
     case cudaErrorMemoryAllocation:
       return no_memory;
+    case cudaErrorNotSupported:
+      return not_supported;
     default:
       return failed;
   }

@@ -12,7 +12,6 @@
 #include <dist/comm/communicator.hpp>
 #include <dist/comm/cross_device_ops.hpp>
 #include <dist/comm/direct/direct_collectives.hpp>
-#include <dist/comm/direct/reduce_directly.hpp>
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/even_shards.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
@@ -134,7 +133,6 @@ class Collectives : public Host {
     const IndexRange shard = shard_of<T>(kept.size(), rank());
     if constexpr (require_reduction<T, Op>())
       together(call_of<T, Op>("reduce_scatter", kept.size()), [&] {
-        static_cast<void>(scratch<T, Op>(0, values.size()));
         put_reduce_scatter<Op>(values, kept.data() + shard.begin, 0);
         finish<Op>(kept.subspan(shard.begin, shard.size()));
       });
@@ -335,15 +333,9 @@ class Collectives : public Host {
   }
   template <class Op, class T, class Update>
   void put_update(Span<const T> reduced, Span<T> mirror, const Update& update) const {
-    using Change = detail::FinishAndUpdate<Op, Update>;
-    using Body = ::dist::detail::ReduceDirectly<T, Sum, Change, 1, true>;
     const IndexRange shard = shard_of<T>(mirror.size(), rank());
-    if (shard.size() == 0) return;
-    const T* const from = reduced.data();
-    T* const to = mirror.data() + shard.begin;
-    const Change change{update, shard.begin, size()};
-    queue_.for_each(::dist::detail::packs_of<T>({0, shard.size()}),
-                    Body{{&from, 1}, {&to, 1}, 0, shard.size(), change});
+    const detail::FinishAndUpdate<Op, Update> change{update, shard.begin, size()};
+    ::dist::detail::update_on(queue_, change, mirror.subspan(shard.begin, shard.size()), reduced);
   }
   template <class T>
   void put_gather(Span<T> mirror) const {

@@ -301,7 +301,7 @@ class SymmetricCollectives : public Collectives<Host> {
 
 namespace detail {
 template <class Host>
-struct NeighborExchange<nccl::SymmetricCollectives<Host>> : NeighborExchange<Host> {};
+struct NeighborExchange<nccl::SymmetricCollectives<Host>> : NeighborExchange<nccl::Collectives<Host>> {};
 }  // namespace detail
 
 /// NcclAllReduce whose fused updates are one kernel on each GPU, where up to eight replicas, of one process or several, are

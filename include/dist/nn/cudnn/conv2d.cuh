@@ -179,8 +179,10 @@ class Conv2D {
       cudnn::check(Call::find(state.dnn(), *this, static_cast<int>(candidates.size()), &found, candidates.data()),
                    "looking for an algorithm");
       for (const auto& candidate : std::span{candidates}.first(static_cast<std::size_t>(found)))
-        if (candidate.status == CUDNN_STATUS_SUCCESS && candidate.determinism == CUDNN_DETERMINISTIC &&
-            Call::size(state.dnn(), *this, candidate.algo, &bytes) == CUDNN_STATUS_SUCCESS) {
+        if (candidate.status == CUDNN_STATUS_SUCCESS && candidate.determinism == CUDNN_DETERMINISTIC) {
+          const cudnnStatus_t sized = Call::size(state.dnn(), *this, candidate.algo, &bytes);
+          if (CUDNN_STATUS_CATEGORY(sized) == CUDNN_STATUS_NOT_SUPPORTED) continue;
+          cudnn::check(sized, "asking for the memory of an algorithm");
           algorithm = candidate.algo;
           return;
         }

@@ -49,7 +49,7 @@ template <std::floating_point T, dist::Place Where, class Queue>
                         "Give one weight per example, or none");
   const double total = queue.transform_reduce(sum, {0, per_example.size()},
                                               WeightedLoss<T>{per_example.data(), weight ? weight->data() : nullptr});
-  return global_batch == 0 ? T{0} : static_cast<T>(total / static_cast<double>(global_batch));
+  return part_of_global_batch<T>(total, global_batch);
 }
 
 /// What one replica's losses contribute to the mean, added up by `queue`.
