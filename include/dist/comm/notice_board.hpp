@@ -7,29 +7,14 @@
 
 #include <dist/comm/call_place.hpp>
 #include <dist/comm/failure_notice.hpp>
+#include <dist/comm/known_failures.hpp>
 #include <dist/core/algorithms.hpp>
 
 namespace dist::detail {
 
-/// Says that a member will not take part in collective `sequence` of its group: bytes that mean the same in another
-/// process.
-struct Notice {
-  std::uint64_t sequence = 0;
-  CallPlace::Position place;  ///< where the member stands in its program
-  FailureNotice failure;
-};
-
-struct NoticeFrom {
-  Notice notice;
-  std::size_t peer = 0;
-};
-
-/// What one member of a group of processes knows about the group's collectives: which one it is in, and which failures
-/// keep members from them. It neither sends nor waits: the member passes on what it hears, and throws what it is given.
-///
-/// A failure takes the place of the collective that its member could not come to. Members in the run or call where it
-/// happened, or in an earlier one, throw it there. Where they have left that run behind, it concerns nobody else: the
-/// collective is skipped, and the members call again in the next one.
+/// What one member of a group that passes messages knows about the group's collectives: which one it is in, and which
+/// failures keep members from them (KnownFailures). It neither sends nor waits: the member passes on what it hears, and
+/// throws what it is given.
 class NoticeBoard {
  public:
   explicit NoticeBoard(std::size_t rank, std::size_t members) : rank_(rank), heard_(members) {}
@@ -37,7 +22,7 @@ class NoticeBoard {
   /// The number of the collective that this member is in or was in last.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return place_; }
+  [[nodiscard]] CallPlace& place() noexcept { return failures_.place(); }
 
   /// Starts a new attempt: from here on a failure is reported again.
   void begin_attempt() noexcept { all_know_ = false; }
@@ -77,13 +62,12 @@ class NoticeBoard {
   void succeed() noexcept {
     succeeded_ = sequence_;
     furthest_ = {};
-    place_.met();
-    last_skipped_.reset();
+    failures_.met();
   }
   /// All members have come, with different calls.
   void differ() noexcept {
     all_know_of(sequence_);
-    place_.disturb();
+    place().disturb();
   }
 
   /// A peer tells of a failure. Returns the one that this member throws, if any.
@@ -102,12 +86,12 @@ class NoticeBoard {
     note(told);
     all_know_of(notice.sequence);
     fail();
-    return more_precise(told);
+    return failures_.more_precise(told);
   }
 
   /// This member does not come to the next collective. Returns what its peers are told.
   [[nodiscard]] Notice abandon(const FailureNotice& failure) {
-    note({{sequence_ + 1, place_.position(), failure}, rank_});
+    note({{sequence_ + 1, place().position(), failure}, rank_});
     all_know_of(sequence_ + 1);
     fail();
     return notice_of(failure);
@@ -119,9 +103,10 @@ class NoticeBoard {
   }
   /// The failure in the run that this member is in: no collective is done there any more.
   [[nodiscard]] std::optional<NoticeFrom> find_closed() noexcept {
-    if (!place_.is_closed()) return std::nullopt;
+    const NoticeFrom* const closed = failures_.find_closed();
+    if (closed == nullptr) return std::nullopt;
     all_know_ = true;
-    return closed_by_;
+    return *closed;
   }
   /// The failure that keeps its member from collective `sequence`, as long as this member has not come there.
   [[nodiscard]] std::optional<NoticeFrom> find_abandoned(std::uint64_t sequence) {
@@ -129,9 +114,7 @@ class NoticeBoard {
     return take_later();
   }
   /// The failure that `peer` told of, and that concerned nobody else, since the last collective that all did.
-  [[nodiscard]] const FailureNotice* skipped_of(std::size_t peer) const noexcept {
-    return last_skipped_ && last_skipped_->peer == peer ? &last_skipped_->notice.failure : nullptr;
-  }
+  [[nodiscard]] const FailureNotice* skipped_of(std::size_t peer) const noexcept { return failures_.skipped_of(peer); }
 
   /// A failure by its member, its collective, and how far that member had come.
   struct Failure {
@@ -152,7 +135,7 @@ class NoticeBoard {
 
  private:
   [[nodiscard]] Notice notice_of(const FailureNotice& failure) const {
-    return {sequence_, failure.is_last() ? CallPlace::behind_all : place_.position(), failure};
+    return {sequence_, failure.is_last() ? CallPlace::behind_all : failures_.place().position(), failure};
   }
   /// All members see a failure in this collective. Others that kept members from it may concern later runs.
   void all_know_of(std::uint64_t sequence) noexcept {
@@ -168,15 +151,17 @@ class NoticeBoard {
   }
   /// Whether this failure, instead of the call that this member waits for, concerns nobody else.
   [[nodiscard]] bool skip(const NoticeFrom& told) {
-    if (!place_.is_past(told.notice.place)) return false;
-    note(told);
-    last_skipped_ = told;
+    if (!failures_.skip(told)) return false;
+    measure(told);
     skips_ = true;
     fail();
     return true;
   }
   void note(const NoticeFrom& told) {
-    if (place_.note(told.notice.place)) closed_by_ = told;
+    failures_.note(told);
+    measure(told);
+  }
+  void measure(const NoticeFrom& told) noexcept {
     const Failure failure{told.peer, told.notice.sequence, told.notice.place.distance};
     if (failure.distance >= furthest_.distance) furthest_ = failure;
   }
@@ -184,8 +169,8 @@ class NoticeBoard {
   /// different runs are all heard.
   [[nodiscard]] std::optional<NoticeFrom> hear_late(const NoticeFrom& told) {
     if (told.notice.sequence <= succeeded_) return std::nullopt;
-    if (meets_ && place_.is_past(told.notice.place)) last_skipped_ = told;
-    note(told);
+    if (!meets_ || !failures_.skip(told)) failures_.note(told);
+    measure(told);
     return meets_ ? find_closed() : std::nullopt;
   }
   [[nodiscard]] std::vector<NoticeFrom>::const_iterator first_of_later() const noexcept {
@@ -197,16 +182,11 @@ class NoticeBoard {
     const NoticeFrom came = *first_of_later();
     all_know_of(came.notice.sequence);
     fail();
-    return more_precise(came);
-  }
-  /// That a worker ended because of a failure says less than the failure.
-  [[nodiscard]] NoticeFrom more_precise(const NoticeFrom& told) const {
-    const bool says_less = told.notice.failure.is_last() && !told.notice.failure.breaks_the_group();
-    return says_less && skipped_of(told.peer) != nullptr ? *last_skipped_ : told;
+    return failures_.more_precise(came);
   }
 
   std::size_t rank_;
-  CallPlace place_;
+  KnownFailures failures_;
   std::uint64_t sequence_ = 0;
   std::uint64_t succeeded_ = 0;  // the last collective to which all members came
   std::uint64_t failed_ = 0;     // the last collective in which all members saw a failure
@@ -216,9 +196,7 @@ class NoticeBoard {
   Failure furthest_;
   std::uint64_t unsettled_from_ = 0;
   std::vector<std::uint64_t> heard_;  // the last collective to which each peer did not come, as it told
-  std::optional<NoticeFrom> last_skipped_;
-  NoticeFrom closed_by_{};         // the failure in the run that this member is in, or in a later one
-  std::vector<NoticeFrom> later_;  // about collectives that this member has not reached
+  std::vector<NoticeFrom> later_;     // about collectives that this member has not reached
 };
 
 }  // namespace dist::detail

@@ -17,6 +17,7 @@
 #include <dist/comm/failure_notice.hpp>
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/known_failures.hpp>
 #include <dist/comm/mailboxes.hpp>
 #include <dist/comm/self.hpp>
 #include <dist/core/algorithms.hpp>
@@ -39,9 +40,8 @@ namespace dist {
 /// next collective, and one that leaves says so too; one that dies is found by PeerHealth. What a process lends lies in
 /// its window, which outlives the call: so none takes its announcement back, and those that give up break the group.
 ///
-/// To each collective every process brings either its call or a failure. What all brought is the same for all that look:
-/// a failure in the run or call that a process is in, or in a later one, is thrown there; one in an earlier run, after
-/// the last collective there, concerns nobody else, and the calls are made again as the next collective.
+/// To each collective every process brings either its call or a failure. What all brought is the same for all that look,
+/// and so is what becomes of the failures (detail::KnownFailures).
 class NodeGroup {
  public:
   /// What a process keeps in front of its window.
@@ -119,7 +119,7 @@ class NodeGroup {
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
 
   /// Where this member's calls stand.
-  [[nodiscard]] CallPlace& place() noexcept { return place_; }
+  [[nodiscard]] CallPlace& place() noexcept { return failures_.place(); }
   /// This member's calls from here on are parts of a collective of values with this structure; 0: of none.
   void set_structure(std::uint64_t structure) noexcept { structure_ = structure; }
 
@@ -135,10 +135,9 @@ class NodeGroup {
     left_early_ = true;
     Mailbox& box = mailbox(rank_);
     box.record = CollectiveCallRecord{};
-    mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : place_.position();
-    place_.note(place_.position());
-    closed_by_ = rank_;
-    closed_why_ = notice;
+    const CallPlace::Position here = place().position();
+    mine().failed_at[entered_ % most_places] = notice.is_last() ? CallPlace::behind_all : here;
+    failures_.note({{entered_, here, notice}, rank_});
     // There are most_notices places for texts, which peers may be reading: failures beyond repeat the texts of earlier
     // ones.
     if (entered_ - abandoned_from_ < most_notices) mine().failures[entered_ % most_notices] = notice;
@@ -148,6 +147,8 @@ class NodeGroup {
 
  private:
   friend class NodeCommunicator;
+
+  using NoticeFrom = detail::NoticeFrom;
 
   static constexpr std::size_t payload_capacity = 256;
   static constexpr std::uint32_t most_notices = 8;
@@ -219,18 +220,17 @@ class NodeGroup {
     if (size() == 1) return;
     if (broken_ || left_early_) [[unlikely]]
       settle(timeout);
-    if (place_.is_closed()) [[unlikely]]
-      raise(closed_by_, closed_why_);
+    if (const NoticeFrom* const closed = failures_.find_closed()) [[unlikely]]
+      raise(*closed);
     const std::uint64_t fingerprint = call.fingerprint() + structure_ * CollectiveCall::structure_factor;
     do {
       Mailbox& box = next_mailbox();
-      box.fingerprint = fingerprint + place_.mark() * CollectiveCall::place_factor;
+      box.fingerprint = fingerprint + place().mark() * CollectiveCall::place_factor;
       fill(box.content);
       if (box.record.fingerprint != box.fingerprint) [[unlikely]]
         record(call);
     } while (!meet_announced(timeout, bytes));
-    place_.met();
-    skipped_.reset();
+    failures_.met();
   }
   /// That of the next collective, which this member enters with a call.
   [[nodiscard]] Mailbox& next_mailbox() noexcept {
@@ -243,7 +243,7 @@ class NodeGroup {
   }
   void record(CollectiveCall call) noexcept {
     call.structure = structure_;
-    call.place = place_.mark();
+    call.place = place().mark();
     mailbox(rank_).record = CollectiveCallRecord{call};
   }
   /// Whether all came. If not, and all failures are of earlier runs, the members call again.
@@ -271,11 +271,13 @@ class NodeGroup {
         return CallPlace::behind_all;  // and again and again: what was noted here is another place
     return at;
   }
+  /// What kept `peer` from the collective that this member is in.
+  [[nodiscard]] NoticeFrom failure_of(std::size_t peer) const noexcept {
+    return {{entered_, place_of_failure(peer), member(peer).failures[entered_ % most_notices]}, peer};
+  }
   void skip_or_refuse(std::size_t peer) {
-    const CallPlace::Position at = place_of_failure(peer);
-    if (!place_.is_past(at)) refuse_failed(peer, entered_);
-    place_.note(at);
-    skipped_.emplace(peer, member(peer).failures[entered_ % most_notices]);
+    const NoticeFrom told = failure_of(peer);
+    if (!failures_.skip(told)) refuse_failed(told);
   }
 
   /// Before operands are touched again: until all have come to a collective that failed, they may use what this member
@@ -287,7 +289,7 @@ class NodeGroup {
       if (peer == rank_) continue;
       detail::MailboxWait wait{timeout};
       if (!boxes_.arrives_soon(peer, entered_, wait)) await_slowly(peer, timeout, wait);
-      if (is_abandoned(mailbox(peer))) note(peer, place_of_failure(peer), entered_);
+      if (is_abandoned(mailbox(peer))) failures_.note(failure_of(peer));
     }
     left_early_ = false;
   }
@@ -314,8 +316,9 @@ class NodeGroup {
           const bool is_old = left_early_ || static_cast<std::int32_t>(box.sequence.load() - entered_) < 0;
           const std::uint32_t from = box.failed_from.load(std::memory_order_relaxed);
           if (is_old || from == 0) continue;
-          const bool is_here = is_abandoned(box);
-          if (!is_here || !place_.is_past(place_of_failure(other))) refuse_failed(other, is_here ? entered_ : from);
+          if (!is_abandoned(box))
+            raise_of({{from, CallPlace::behind_all, member(other).failures[from % most_notices]}, other});
+          if (const NoticeFrom told = failure_of(other); !place().is_past(told.notice.place)) refuse_failed(told);
         }
     break_with(unavailable(*lost));
   }
@@ -333,26 +336,20 @@ class NodeGroup {
     if (entered_ == 1) return "it has come to none yet";
     return text("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
   }
-  /// `peer` failed there instead of coming to a collective.
-  void note(std::size_t peer, const CallPlace::Position& at, std::uint32_t collective) {
-    place_.note(at);
-    if (place_.is_past(at)) return;
-    closed_by_ = peer;
-    closed_why_ = member(peer).failures[collective % most_notices];
+  [[noreturn]] void refuse_failed(const NoticeFrom& told) {
+    failures_.note(told);
+    raise_of(told);
   }
-  [[noreturn]] void refuse_failed(std::size_t peer, std::uint32_t collective) {
+  /// Leaves the collective that this member is in because of that failure, or of what is known to be its cause.
+  [[noreturn]] void raise_of(const NoticeFrom& told) {
     left_early_ = true;
-    if (collective == entered_) note(peer, place_of_failure(peer), collective);
-    FailureNotice notice = member(peer).failures[collective % most_notices];
-    // That a worker ended because of a failure says less than the failure.
-    if (notice.is_last() && !notice.breaks_the_group() && skipped_ && skipped_->first == peer)
-      notice = skipped_->second;
-    raise(peer, notice, notice.breaks_the_group());
+    const NoticeFrom& failure = failures_.more_precise(told);
+    raise(failure, failure.notice.failure.breaks_the_group());
   }
-  [[noreturn]] void raise(std::size_t peer, const FailureNotice& notice, bool breaks = false) {
+  [[noreturn]] void raise(const NoticeFrom& told, bool breaks = false) {
     all_know_ = true;
     try {
-      notice.raise(workers_[peer].worker, workers_[peer].host);
+      told.notice.failure.raise(workers_[told.peer].worker, workers_[told.peer].host);
     } catch (...) {
       if (breaks) broken_ = std::current_exception();
       throw;
@@ -361,7 +358,7 @@ class NodeGroup {
   [[noreturn]] void refuse_different() {
     all_know_ = true;
     left_early_ = true;
-    place_.disturb();
+    place().disturb();
     std::size_t peer = 0;
     while (mailbox(peer).fingerprint == mailbox(rank_).fingerprint) ++peer;
     throw mismatch_with(peer);
@@ -371,7 +368,7 @@ class NodeGroup {
                                    mailbox(peer).record.call(), described(peer));
   }
   [[noreturn]] void refuse_departed(std::size_t peer) {
-    if (skipped_ && skipped_->first == peer) raise(peer, skipped_->second, true);
+    if (const FailureNotice* const before = failures_.skipped_of(peer)) raise({{entered_, {}, *before}, peer}, true);
     break_with(detail::worker_left(name(peer), described(rank_), last_call()));
   }
   [[noreturn]] void refuse_late(std::size_t peer, std::int64_t timeout) {
@@ -401,17 +398,14 @@ class NodeGroup {
   std::int64_t timeout_;
   detail::Mailboxes<Memory> boxes_;
   std::exception_ptr broken_;
-  CallPlace place_;
+  detail::KnownFailures failures_;
   std::uint64_t structure_ = 0;
   Content own_;  // what this member brought last, for itself: a line that a peer has read is far away
   std::uint32_t entered_ = 0;
   bool all_know_ = false;  // all members know the failure that ended this attempt: they see it in this collective
   std::uint32_t abandoned_from_ = 0;  // the first of the collectives that this member last abandoned in a row
   bool left_early_ = false;           // this member has not seen all others come to its last collective
-  std::size_t closed_by_ = 0;         // the peer that failed in the run that this member is in, or in a later one
-  FailureNotice closed_why_;
-  std::optional<std::pair<std::size_t, FailureNotice>> skipped_;  // the last failure that concerned nobody else
-  std::vector<Worker> workers_;                                   // by rank in this group
+  std::vector<Worker> workers_;       // by rank in this group
   std::vector<SharedMemory> attached_;
   Stage stages_[3];
 };
