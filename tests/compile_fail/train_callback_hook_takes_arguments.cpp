@@ -1,4 +1,4 @@
-// expect: what is given to fit and evaluate behind the options has a hook of nn::Callback
+// expect: a hook of a callback takes the arguments listed at nn::hooks, or the model and these
 #include <dist/data.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>

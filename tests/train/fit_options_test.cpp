@@ -20,10 +20,11 @@ struct Strategy {
 struct Model {
   Strategy& own;
   Strategy& strategy() { return own; }
-  nn::Logs evaluate_distributed(int& dataset, nn::TestCallback& callback) {
+  nn::Logs evaluate_distributed(int& dataset, std::optional<std::size_t> steps, nn::TestCallback& callback) {
     callback.on_test_begin(std::nullopt);
     nn::Logs logs;
     logs.set("loss", dataset++);
+    if (steps) logs.set("steps", static_cast<double>(*steps));
     return logs;
   }
 };
@@ -40,6 +41,11 @@ TEST_CASE("options read like Keras', with its defaults") {
   const auto options = given({.epochs = 5, .validation = 4, .verbose = 0});
   CHECK(options.epochs == 5);
   CHECK(bool{options.validation});
+  CHECK(plain.initial_epoch == 0);
+  CHECK(!plain.steps_per_epoch);
+  CHECK(plain.steps_per_execution == 1);
+  CHECK(plain.validation_freq == 1);
+  CHECK(plain.class_weight.empty());
   CHECK(nn::EvaluateOptions{}.verbose == 1);
 }
 
@@ -52,10 +58,12 @@ TEST_CASE("validation distributes its dataset once, when it is first used") {
     int begun = 0;
     void on_test_begin(std::optional<std::size_t>) { ++begun; }
   } watch;
-  nn::Callbacks watching{watch};
+  nn::Callbacks watching{model, watch};
   nn::TestCallback callback{watching};
-  CHECK(options.validation.evaluate(model, callback)["loss"] == 40.0);
-  CHECK(options.validation.evaluate(model, callback)["loss"] == 41.0);  // the same object again
+  CHECK(options.validation.evaluate(model, std::nullopt, callback)["loss"] == 40.0);
+  const nn::Logs again = options.validation.evaluate(model, 3, callback);
+  CHECK(again["loss"] == 41.0);  // the same object again
+  CHECK(again["steps"] == 3.0);
   CHECK(watch.begun == 2);
   CHECK(strategy.distributed == 1);
 }

@@ -143,7 +143,7 @@ TEST_CASE("callbacks are told of epochs, batches and tests, in fit and in evalua
   struct Watch {
     std::string record;
     void on_epoch_begin(const nn::Epoch& epoch) { record += "epoch" + std::to_string(epoch.index) + " "; }
-    void on_batch_end(std::size_t step, nn::CurrentLogs logs) {
+    void on_train_batch_end(std::size_t step, nn::CurrentLogs logs) {
       record += std::to_string(step) + (logs()["loss"] > 0 ? "+ " : "- ");
     }
     void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) { record += "of" + std::to_string(*epoch.steps) + " "; }

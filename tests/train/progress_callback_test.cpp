@@ -32,7 +32,7 @@ TEST_CASE("a header for each of several epochs, then the bar (spec Q.1)") {
         {.index = epoch, .epochs = 2, .steps = epoch == 0 ? std::nullopt : std::optional<std::size_t>{2}});
     for (std::size_t step = 0; step < 2; ++step) {
       *kept.now += 1;
-      progress.on_batch_end(step, reading(logs));
+      progress.on_train_batch_end(step, reading(logs));
     }
     progress.on_epoch_end({.index = epoch, .epochs = 2, .steps = 2}, logs);
   }
@@ -49,7 +49,7 @@ TEST_CASE("no header for one epoch, nothing at all in silence") {
     logs.set("loss", 0.5);
     progress.on_epoch_begin({.steps = 1});
     *kept.now += 1;
-    progress.on_batch_end(0, reading(logs));
+    progress.on_train_batch_end(0, reading(logs));
     progress.on_epoch_end({.steps = 1}, logs);
     CHECK(joined(kept) == (verbosity == nn::Verbosity::silent ? "" : "1/1 - 1s - loss: 0.5000 - 1s/epoch - 1s/step\n"));
   }

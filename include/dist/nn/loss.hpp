@@ -152,15 +152,16 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
 }
 
 /// The unscaled losses of all rows wherever the queue computes: a Loss, or a DeferredLoss, of a global batch of 1.
-template <class Q, class T, class Target, dist::Place Where, class L>
+template <class Q, class T, class Target, dist::Place Where, class L, class Weights = Unweighted>
 [[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
-                                    TensorView<const Target, Where> targets) {
+                                    TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
   if constexpr (Where::host_accessible) {
-    return Loss<T>{total_loss(loss, outputs, targets), outputs.rows(), 1};
+    return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
   } else {
     loss.check(outputs, targets);
     constexpr T* nowhere = nullptr;
-    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere, detail::UnitWeight<T>{}, T{1}, 1);
+    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere,
+                              detail::row_weights(L::name, sample_weight, outputs), T{1}, 1);
   }
 }
 

@@ -193,6 +193,14 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
     return replicas_.distribute_dataset(std::move(dataset), input_context(), options, agreement());
   }
 
+  /// The same for the replicas of this process alone: all of them share each batch, and every process makes passes of its
+  /// own over the whole dataset.
+  template <class Dataset, class Options = data::InputOptions>
+  [[nodiscard]] auto distribute_dataset_here(Dataset dataset, const Options& options = {}) const requires wraps_values {
+    const std::size_t replicas = this->num_local_replicas();
+    return replicas_.distribute_dataset(std::move(dataset), InputContext{1, 0, replicas}, options, data::NoAgreement{});
+  }
+
   /// A range over what `make(InputContext)` returns, a dataset batched by the per-replica batch, of which each step
   /// takes one batch per replica (spec C18, I17). Nothing is divided, sharded or made ahead. Under Mirrored
   /// `data::PipelinePerReplica{}` calls `make` once for each replica, which then has a dataset of its own (spec I18).

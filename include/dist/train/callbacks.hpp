@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <tuple>
@@ -13,7 +12,7 @@ namespace dist::nn {
 /// One epoch of a fit.
 struct Epoch {
   std::size_t index = 0;                            ///< from 0
-  std::size_t epochs = 1;                           ///< of the fit
+  std::size_t epochs = 1;                           ///< the number at which the fit ends
   std::optional<std::size_t> steps = std::nullopt;  ///< global batches, once they are known (spec Q05)
 };
 
@@ -33,114 +32,147 @@ class CurrentLogs {
   Read read_;
 };
 
-/// Whatever follows a fit or an evaluation: it has one or more of these hooks, and only those it has are
-/// called, always outside replica functions.
+/// The hooks of callbacks, under Keras' names: each is a type with the name of the member function that it calls.
 ///
-///     on_epoch_begin(const Epoch&)
-///     on_batch_end(std::size_t step, CurrentLogs)        step from 0
-///     on_epoch_end(const Epoch&, const Logs&)            with validation's logs
-///     on_test_begin(std::optional<std::size_t> steps)    also of a fit's validation, like the following
-///     on_test_batch_end(std::size_t step, CurrentLogs)
-///     on_test_end(std::size_t steps, const Logs&)
-template <class O>
-concept FollowsEpochBegin = requires(O& callback, const Epoch& epoch) {
-  callback.on_epoch_begin(epoch);
-};
-template <class O>
-concept FollowsBatchEnd = requires(O& callback, CurrentLogs logs) {
-  callback.on_batch_end(std::size_t{}, logs);
-};
-template <class O>
-concept FollowsEpochEnd = requires(O& callback, const Epoch& epoch, const Logs& logs) {
-  callback.on_epoch_end(epoch, logs);
-};
-template <class O>
-concept FollowsTestBegin = requires(O& callback, std::optional<std::size_t> steps) {
-  callback.on_test_begin(steps);
-};
-template <class O>
-concept FollowsTestBatchEnd = requires(O& callback, CurrentLogs logs) {
-  callback.on_test_batch_end(std::size_t{}, logs);
-};
-template <class O>
-concept FollowsTestEnd = requires(O& callback, const Logs& logs) {
-  callback.on_test_end(std::size_t{}, logs);
-};
-template <class O>
-concept TrainingCallback = FollowsEpochBegin<O> || FollowsBatchEnd<O> || FollowsEpochEnd<O>;
-template <class O>
-concept TestingCallback = FollowsTestBegin<O> || FollowsTestBatchEnd<O> || FollowsTestEnd<O>;
-template <class O>
-concept Callback = TrainingCallback<O> || TestingCallback<O>;
+/// | hook | arguments | |
+/// |---|---|---|
+/// | `on_train_begin` | | of a fit |
+/// | `on_epoch_begin` | `const Epoch&` | |
+/// | `on_train_batch_begin` | `std::size_t step` | from 0 |
+/// | `on_train_batch_end` | `std::size_t step, CurrentLogs` | of the last step of a group (`steps_per_execution`) |
+/// | `on_epoch_end` | `const Epoch&, Logs&` | with validation's logs; what it adds, the callbacks behind it and the history get |
+/// | `on_train_end` | `const Logs&` | of the last epoch |
+/// | `on_test_begin` | `std::optional<std::size_t> steps` | also of a fit's validation, like the following |
+/// | `on_test_batch_begin` | `std::size_t step` | |
+/// | `on_test_batch_end` | `std::size_t step, CurrentLogs` | |
+/// | `on_test_end` | `std::size_t steps, const Logs&` | |
+/// | `on_predict_begin` | `std::optional<std::size_t> steps` | |
+/// | `on_predict_batch_begin` | `std::size_t step` | |
+/// | `on_predict_batch_end` | `std::size_t step` | |
+/// | `on_predict_end` | `std::size_t steps` | |
+///
+/// Each may take the model before these arguments: `void on_epoch_end(auto& model, const nn::Epoch& epoch, nn::Logs& logs)`.
+namespace hooks {
 
-/// Calls each of several callbacks, in order. Resolved at compile time. Refers to them.
-template <Callback... O>
+// Whether a class has a member of some name, whatever it takes, shows in a class that has two of that name: naming it is
+// ambiguous there.
+#define DIST_CALLBACK_HOOK(member)                                                         \
+  struct member {                                                                          \
+    template <class C, class... Args>                                                      \
+    static constexpr bool takes = requires(C & callback, Args&... args) {                  \
+      callback.member(args...);                                                            \
+    };                                                                                     \
+    template <class C, class... Args>                                                      \
+    static void call(C& callback, Args&... args) {                                         \
+      callback.member(args...);                                                            \
+    }                                                                                      \
+    struct Named {                                                                         \
+      int member;                                                                          \
+    };                                                                                     \
+    template <class C>                                                                     \
+      requires(std::is_class_v<C> && !std::is_final_v<C>)                                  \
+    struct Both : C, Named {};                                                             \
+    template <class C>                                                                     \
+    static constexpr bool is_in = std::is_class_v<C> && !std::is_final_v<C> && !requires { \
+      &Both<C>::member;                                                                    \
+    };                                                                                     \
+  }
+DIST_CALLBACK_HOOK(on_train_begin);
+DIST_CALLBACK_HOOK(on_epoch_begin);
+DIST_CALLBACK_HOOK(on_train_batch_begin);
+DIST_CALLBACK_HOOK(on_train_batch_end);
+DIST_CALLBACK_HOOK(on_epoch_end);
+DIST_CALLBACK_HOOK(on_train_end);
+DIST_CALLBACK_HOOK(on_test_begin);
+DIST_CALLBACK_HOOK(on_test_batch_begin);
+DIST_CALLBACK_HOOK(on_test_batch_end);
+DIST_CALLBACK_HOOK(on_test_end);
+DIST_CALLBACK_HOOK(on_predict_begin);
+DIST_CALLBACK_HOOK(on_predict_batch_begin);
+DIST_CALLBACK_HOOK(on_predict_batch_end);
+DIST_CALLBACK_HOOK(on_predict_end);
+#undef DIST_CALLBACK_HOOK
+
+}  // namespace hooks
+
+namespace detail {
+template <class C, class... Hooks>
+inline constexpr bool has_one_of = (Hooks::template is_in<std::remove_cvref_t<C>> || ...);
+}  // namespace detail
+
+/// Whatever follows training, evaluation or prediction: it has one or more of the `hooks`, and only those that it has are
+/// called, in every process, always outside replica functions. It is a class that is not final.
+template <class C>
+concept Callback = detail::has_one_of<C, hooks::on_train_begin, hooks::on_epoch_begin, hooks::on_train_batch_begin,
+                                      hooks::on_train_batch_end, hooks::on_epoch_end, hooks::on_train_end,
+                                      hooks::on_test_begin, hooks::on_test_batch_begin, hooks::on_test_batch_end,
+                                      hooks::on_test_end, hooks::on_predict_begin, hooks::on_predict_batch_begin,
+                                      hooks::on_predict_batch_end, hooks::on_predict_end>;
+
+/// Calls each of several callbacks, in order. Resolved at compile time. Refers to them and to the model.
+template <class Model, Callback... C>
 class Callbacks {
  public:
-  explicit Callbacks(O&... callbacks) : callbacks_(callbacks...) {}
+  explicit Callbacks(Model& model, C&... callbacks) : model_(model), callbacks_(callbacks...) {}
 
-  void epoch_begin(const Epoch& epoch) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsEpochBegin<C>) callback.on_epoch_begin(epoch);
-    });
-  }
-  void batch_end(std::size_t step, CurrentLogs logs) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsBatchEnd<C>) callback.on_batch_end(step, logs);
-    });
-  }
-  void epoch_end(const Epoch& epoch, const Logs& logs) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsEpochEnd<C>) callback.on_epoch_end(epoch, logs);
-    });
-  }
-  void test_begin(std::optional<std::size_t> steps) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsTestBegin<C>) callback.on_test_begin(steps);
-    });
-  }
-  void test_batch_end(std::size_t step, CurrentLogs logs) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsTestBatchEnd<C>) callback.on_test_batch_end(step, logs);
-    });
-  }
-  void test_end(std::size_t steps, const Logs& logs) {
-    each([&]<class C>(C& callback) {
-      if constexpr (FollowsTestEnd<C>) callback.on_test_end(steps, logs);
-    });
+  /// `callbacks.call<hooks::on_epoch_end>(epoch, logs)`.
+  template <class Hook, class... Args>
+  void call(Args&&... args) {
+    std::apply([&](auto&... callback) { (call_one<Hook>(callback, args...), ...); }, callbacks_);
   }
 
  private:
-  template <class Call>
-  void each(Call call) {
-    std::apply([&](auto&... callback) { (call(callback), ...); }, callbacks_);
+  template <class Hook, class One, class... Args>
+  void call_one(One& callback, Args&... args) {
+    if constexpr (Hook::template takes<One, Model, Args...>)
+      Hook::call(callback, model_, args...);
+    else if constexpr (Hook::template takes<One, Args...>)
+      Hook::call(callback, args...);
+    else
+      static_assert(!Hook::template is_in<One>,
+                    "a hook of a callback takes the arguments listed at nn::hooks, or the model and these: "
+                    "on_epoch_end(const nn::Epoch&, nn::Logs&), or on_epoch_end(auto& model, const nn::Epoch&, "
+                    "nn::Logs&)");
   }
 
-  std::tuple<O&...> callbacks_;
+  Model& model_;
+  std::tuple<C&...> callbacks_;
 };
+template <class Model, class... C>
+Callbacks(Model&, C&...) -> Callbacks<Model, C...>;
 
 /// The test hooks of Callbacks, whatever their types. Refers to them.
 class TestCallback {
  public:
-  template <class... O>
-  explicit TestCallback(Callbacks<O...>& callbacks)
+  template <class... Types>
+  explicit TestCallback(Callbacks<Types...>& callbacks)
       : callbacks_(&callbacks),
-        begin_([](void* all, std::optional<std::size_t> steps) { of<O...>(all).test_begin(steps); }),
-        batch_end_([](void* all, std::size_t step, CurrentLogs logs) { of<O...>(all).test_batch_end(step, logs); }),
-        end_([](void* all, std::size_t steps, const Logs& logs) { of<O...>(all).test_end(steps, logs); }) {}
+        begin_([](void* all, std::optional<std::size_t> steps) {
+          of<Types...>(all).template call<hooks::on_test_begin>(steps);
+        }),
+        batch_begin_(
+            [](void* all, std::size_t step) { of<Types...>(all).template call<hooks::on_test_batch_begin>(step); }),
+        batch_end_([](void* all, std::size_t step, CurrentLogs logs) {
+          of<Types...>(all).template call<hooks::on_test_batch_end>(step, logs);
+        }),
+        end_([](void* all, std::size_t steps, const Logs& logs) {
+          of<Types...>(all).template call<hooks::on_test_end>(steps, logs);
+        }) {}
 
   void on_test_begin(std::optional<std::size_t> steps) { begin_(callbacks_, steps); }
+  void on_test_batch_begin(std::size_t step) { batch_begin_(callbacks_, step); }
   void on_test_batch_end(std::size_t step, CurrentLogs logs) { batch_end_(callbacks_, step, logs); }
   void on_test_end(std::size_t steps, const Logs& logs) { end_(callbacks_, steps, logs); }
 
  private:
-  template <class... O>
-  static Callbacks<O...>& of(void* callbacks) {
-    return *static_cast<Callbacks<O...>*>(callbacks);
+  template <class... Types>
+  static Callbacks<Types...>& of(void* callbacks) {
+    return *static_cast<Callbacks<Types...>*>(callbacks);
   }
 
   void* callbacks_;
   void (*begin_)(void*, std::optional<std::size_t>);
+  void (*batch_begin_)(void*, std::size_t);
   void (*batch_end_)(void*, std::size_t, CurrentLogs);
   void (*end_)(void*, std::size_t, const Logs&);
 };

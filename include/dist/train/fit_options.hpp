@@ -2,10 +2,12 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/train/callbacks.hpp>
@@ -24,13 +26,14 @@ class Validation {
     requires(!std::same_as<Dataset, Validation>)
   Validation(Dataset dataset)
       : held_(std::make_shared<Held<Dataset>>(std::move(dataset))),
-        evaluate_([](void* held, Model& model, TestCallback& callback) {
-          return static_cast<Held<Dataset>*>(held)->evaluate(model, callback);
+        evaluate_([](void* held, Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
+          return static_cast<Held<Dataset>*>(held)->evaluate(model, steps, callback);
         }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return evaluate_ != nullptr; }
-  [[nodiscard]] Logs evaluate(Model& model, TestCallback& callback) const {
-    return evaluate_(held_.get(), model, callback);
+  /// On at most so many batches, where that is given.
+  [[nodiscard]] Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) const {
+    return evaluate_(held_.get(), model, steps, callback);
   }
 
  private:
@@ -38,9 +41,9 @@ class Validation {
   struct Held {
     explicit Held(Dataset given) : dataset(std::move(given)) {}
 
-    Logs evaluate(Model& model, TestCallback& callback) {
+    Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
       if (!distributed) distributed.emplace(model.strategy().distribute_dataset(std::move(dataset)));
-      return model.evaluate_distributed(*distributed, callback);
+      return model.evaluate_distributed(*distributed, steps, callback);
     }
 
     Dataset dataset;
@@ -48,24 +51,51 @@ class Validation {
   };
 
   std::shared_ptr<void> held_;
-  Logs (*evaluate_)(void*, Model&, TestCallback&) = nullptr;
+  Logs (*evaluate_)(void*, Model&, std::optional<std::size_t>, TestCallback&) = nullptr;
 };
 
 /// `model.fit(train, {.epochs = 5, .validation = test, .verbose = 2});`
 template <class Model>
 struct FitOptions {
+  /// The number of the epoch at which the fit ends: it has so many, unless it begins later than with the first.
   std::size_t epochs = 1;
-  /// Evaluated after each epoch; its logs get the prefix "val_" (spec Q14).
+  /// The epoch with which it begins, counted from 0.
+  std::size_t initial_epoch = 0;
+  /// Global batches in an epoch. Left out: all of the dataset. With another number than the dataset has, epochs go on in
+  /// the dataset where the one before has stopped, and training ends, with a warning, where it runs dry (spec Q05 to Q07).
+  std::optional<std::size_t> steps_per_epoch = std::nullopt;
+  /// Callbacks hear of training batches in groups of so many (spec Q08).
+  std::size_t steps_per_execution = 1;
+  /// Evaluated after an epoch; its logs get the prefix "val_" (spec Q14).
   Validation<Model> validation = {};
-  /// 0 silent, 1 a progress bar, 2 one line per epoch (spec Q16).
+  /// The number of its batches. Left out: all.
+  std::optional<std::size_t> validation_steps = std::nullopt;
+  /// After every so many epochs.
+  std::size_t validation_freq = 1;
+  /// How much the examples of each class count in the loss, by their labels, which are integers. None: all count alike.
+  std::vector<float> class_weight = {};
+  /// 0 silent, 1 a progress bar, 2 one line per epoch (spec Q16). The chief shows it.
   int verbose = 1;
   Console console = Console::standard_output();
+  /// Of arrays: the global batch (spec Q03), whether epochs are shuffled, with which seed, and the part of the examples,
+  /// the last ones, that are kept for validation. A dataset is batched and shuffled already.
+  std::optional<std::size_t> batch_size = std::nullopt;
+  std::optional<bool> shuffle = std::nullopt;
+  std::uint64_t shuffle_seed = 0;
+  double validation_split = 0;
 };
 
 /// `model.evaluate(test, {.verbose = 0});`
 struct EvaluateOptions {
   int verbose = 1;
   Console console = Console::standard_output();
+  /// The number of global batches. Left out: all.
+  std::optional<std::size_t> steps = std::nullopt;
+  /// Of arrays: the global batch.
+  std::optional<std::size_t> batch_size = std::nullopt;
 };
+
+/// `model.predict(images, {.verbose = 0});`
+using PredictOptions = EvaluateOptions;
 
 }  // namespace dist::nn

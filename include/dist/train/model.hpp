@@ -1,20 +1,36 @@
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include <dist/context/input_context.hpp>
 #include <dist/context/replica_context.hpp>
+#include <dist/context/select_replica.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
+#include <dist/core/warning.hpp>
 #include <dist/core/work.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/dataset.hpp>
 #include <dist/data/distributed_dataset.hpp>
+#include <dist/data/resumable.hpp>
+#include <dist/data/shuffle.hpp>
+#include <dist/data/tensor_slices.hpp>
 #include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
@@ -23,10 +39,13 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/regularizer.hpp>
+#include <dist/strategy/together.hpp>
+#include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/predictions.hpp>
 #include <dist/train/progress_bar.hpp>
 #include <dist/train/progress_callback.hpp>
 
@@ -63,7 +82,8 @@ class Model {
         loss_function_(loss),
         optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
         loss_(strategy, MeanValue{.name = "loss"}),
-        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...) {
+        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...),
+        weights_(strategy.num_local_replicas()) {
     logs_.set(loss_.name(), 0);
     each_metric([&](auto& metric) { require_new_name(metric.name()); });
   }
@@ -84,80 +104,232 @@ class Model {
     visit("epochs", epochs_trained_);
   }
 
-  /// Trains for `options.epochs` passes over `dataset`, and returns the logs of every epoch: the loss, averaged over
-  /// the examples of the epoch, the metrics, and the same of the validation dataset. A replica's loss is the mean over
-  /// its rows, over the number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on
-  /// where the last one ended, so that its epochs are shuffled in other orders. When training ends the optimizer is
-  /// finalized. `callbacks` are called as training goes on; see Callback.
+  /// Trains until epoch `options.epochs`, and returns the logs of every epoch: the loss, averaged over the examples of the
+  /// epoch, the metrics, and the same of the validation dataset. Elements have members `x` and `y`, or are tuples of
+  /// features, targets and, where they have them, sample weights. A replica's loss is the mean over its rows, over the
+  /// number of replicas; with nn::Reduction::Sum it is their sum (spec P05). Another fit goes on where the last one ended,
+  /// so that its epochs are shuffled in other orders. When training ends the optimizer is finalized. `callbacks` are called
+  /// as training goes on, before the progress bar and the history; see Callback.
   ///
-  /// Throws InvalidArgument for a dataset without a batch or without an end (spec Q04), and what the step
-  /// throws.
+  /// Throws InvalidArgument for a dataset without a batch, for one without an end unless `options.steps_per_epoch` are
+  /// given (spec Q04), and what the step throws.
   template <class Dataset, Callback... Given>
-  History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(dataset);
-    std::optional<std::size_t> steps = steps_of(distributed);
-    History history;
-    ProgressCallback progress{verbosity(options.verbose), std::move(options.console)};
-    Callbacks watching{progress, history, callbacks...};
-    Callbacks<std::remove_reference_t<Given>...> given{callbacks...};
-    TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
-    for (std::size_t index = 0; index < options.epochs; ++index) {
-      watching.epoch_begin({index, options.epochs, steps});
-      const auto after_step = [&](std::size_t step) { watching.batch_end(step, current_logs()); };
-      steps = pass(distributed, epochs_trained_, after_step,
-                   [this](auto& replica, const auto& batch) { this->train(replica, batch); });
-      ++epochs_trained_;
-      Logs logs = read_logs();
-      if (options.validation)
-        for (const Logs::Entry& entry : options.validation.evaluate(*this, watching_validation))
-          logs.set("val_" + entry.name, entry.value);
-      watching.epoch_end({index, options.epochs, steps}, logs);
+    requires data::Dataset<Dataset> History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
+      refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
+      auto distributed = strategy_.distribute_dataset(dataset);
+      return fit_distributed(distributed, std::move(options), callbacks...);
     }
-    optimizer_.finalize(strategy_.scope());
-    return history;
-  }
   template <class Dataset>
-  History fit(const Dataset& dataset) {
-    return fit(dataset, FitOptions{});
-  }
+    requires data::Dataset<Dataset> History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
   /// What it does not take, for a sentence.
   template <class Dataset, class... Given>
-    requires(!(Callback<Given> && ...))
+    requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
   History fit(const Dataset&, FitOptions, Given&&...) {
     refuse_callbacks<Dataset>();
     return {};
   }
 
+  /// The same on arrays, in global batches of `options.batch_size` (32), shuffled unless `options.shuffle` is false.
+  /// `options.validation_split` is the part of the examples, the last ones, on which it validates.
+  template <class X, class Y, Callback... Given>
+  History fit(const Tensor<X>& x, const Tensor<Y>& y, FitOptions options = {}, Given&&... callbacks) {
+    return fit_arrays(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, std::move(options), callbacks...);
+  }
+  /// With a weight for each example, which says how much it counts in the loss.
+  template <class X, class Y, class W, Callback... Given>
+  History fit(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight, FitOptions options = {},
+              Given&&... callbacks) {
+    return fit_arrays(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}},
+                      std::move(options), callbacks...);
+  }
+
+  /// The same on what `distribute_dataset` returned.
+  template <class Distributed, Callback... Given>
+  History fit_distributed(Distributed& dataset, FitOptions options, Given&... callbacks) {
+    require_counts(options);
+    const std::optional<std::size_t> known = steps_of(dataset, options.steps_per_epoch.has_value());
+    const std::optional<std::size_t> wanted = options.steps_per_epoch ? options.steps_per_epoch : known;
+    if (options.steps_per_execution > 1 && !wanted)
+      throw InvalidArgument("fit cannot tell where the groups of steps_per_execution end",
+                            "the dataset does not know how many batches it has", "Give fit steps_per_epoch, too");
+    // Another number of steps than a pass has: the pass goes on in the next epoch.
+    const bool one_pass = options.steps_per_epoch && options.steps_per_epoch != known;
+
+    History history;
+    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+    Callbacks watching{*this, callbacks..., progress, history};
+    Callbacks given{*this, callbacks...};
+    TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
+    class_weight_ = std::move(options.class_weight);
+    stops_ = false;
+    begins_at_ = {options.initial_epoch, 0};
+    watching.template call<hooks::on_train_begin>();
+    const FitPosition begin = begins_at_;
+
+    std::optional<decltype(dataset.iterate(std::uint64_t{}))> pass;
+    typename Distributed::Element batch{};
+    std::optional<std::size_t> steps = wanted;
+    Logs logs;
+    for (std::size_t index = begin.epoch; index < options.epochs && !stops_; ++index) {
+      const std::size_t first = index == begin.epoch ? begin.step : 0;
+      watching.template call<hooks::on_epoch_begin>(Epoch{index, options.epochs, steps});
+      if (first == 0) reset_metrics();
+      if (!pass || !one_pass) {
+        // An epoch's order depends on its number only.
+        pass.emplace(dataset.iterate(one_pass ? epochs_trained_ - (index - options.initial_epoch) : epochs_trained_));
+        const std::uint64_t before = one_pass ? (index - options.initial_epoch) * *wanted + first : first;
+        if (before > 0) seek(*pass, batch, before);
+      }
+      const std::size_t end = train_epoch(*pass, batch, first, wanted, options.steps_per_execution, watching);
+      if (index == begin.epoch && first == 0) require_batches(end);
+      const bool ran_dry = options.steps_per_epoch && end < *options.steps_per_epoch && !stops_;
+      if (ran_dry) {
+        warn_of_end_of_data(index * *options.steps_per_epoch + end, options);
+        stops_ = true;
+        if (end == 0) break;  // the epoch before was the last one
+      }
+      steps = end;
+      ++epochs_trained_;
+      logs = read_logs();
+      if (options.validation && (index + 1) % options.validation_freq == 0)
+        for (const Logs::Entry& entry :
+             options.validation.evaluate(*this, options.validation_steps, watching_validation))
+          logs.set("val_" + entry.name, entry.value);
+      watching.template call<hooks::on_epoch_end>(Epoch{index, options.epochs, steps}, logs);
+      stops_ = any_worker(stops_);
+    }
+    optimizer_.finalize(strategy_.scope());
+    watching.template call<hooks::on_train_end>(logs);
+    class_weight_.clear();
+    return history;
+  }
+
+  /// Ends the fit, for callbacks: after the epoch that goes on where there are several processes, which all stop there,
+  /// else after the batch.
+  void stop_training() noexcept { stops_ = true; }
+  /// Makes a fit go on in epoch `epoch`, after its first `step` global batches, for callbacks that restore what was
+  /// trained before: in `on_train_begin`.
+  void begin_at(std::size_t epoch, std::size_t step = 0) noexcept { begins_at_ = {epoch, step}; }
+
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
-  /// dataset without a batch or without an end.
+  /// dataset without a batch, and for one without an end unless `options.steps` are given.
   template <class Dataset, Callback... Given>
-  Logs evaluate(const Dataset& dataset, EvaluateOptions options, Given&&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(dataset);
-    ProgressCallback progress{verbosity(options.verbose), std::move(options.console)};
-    return evaluate_distributed(distributed, progress, callbacks...);
-  }
+    requires data::Dataset<Dataset> Logs evaluate(const Dataset& dataset, EvaluateOptions options,
+                                                  Given&&... callbacks) {
+      refuse_options_of_arrays(options.batch_size.has_value(), "evaluate");
+      auto distributed = strategy_.distribute_dataset(dataset);
+      ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+      return evaluate_distributed(distributed, options.steps, progress, callbacks...);
+    }
   template <class Dataset>
-  Logs evaluate(const Dataset& dataset) {
-    return evaluate(dataset, EvaluateOptions{});
-  }
+    requires data::Dataset<Dataset> Logs evaluate(const Dataset& dataset) {
+      return evaluate(dataset, EvaluateOptions{});
+    }
   /// What it does not take, for a sentence.
   template <class Dataset, class... Given>
-    requires(!(Callback<Given> && ...))
+    requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
   Logs evaluate(const Dataset&, EvaluateOptions, Given&&...) {
     refuse_callbacks<Dataset>();
     return {};
   }
+  /// The same on arrays, in global batches of `options.batch_size` (32).
+  template <class X, class Y, Callback... Given>
+  Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, EvaluateOptions options = {}, Given&&... callbacks) {
+    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
+    return evaluate(
+        slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()}) | data::batch(batch_size),
+        std::move(options), callbacks...);
+  }
 
-  /// The same for what `distribute_dataset` returned. Prints nothing; `callbacks` are called.
+  /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
   template <class Distributed, Callback... Given>
-  Logs evaluate_distributed(Distributed& dataset, Given&... callbacks) {
-    Callbacks<Given...> watching{callbacks...};
-    watching.test_begin(steps_of(dataset));
-    const auto after_step = [&](std::size_t step) { watching.test_batch_end(step, current_logs()); };
-    const std::size_t steps =
-        pass(dataset, 0, after_step, [this](auto& replica, const auto& batch) { this->test(replica, batch); });
-    watching.test_end(steps, read_logs());
+  Logs evaluate_distributed(Distributed& dataset, std::optional<std::size_t> steps, Given&... callbacks) {
+    Callbacks watching{*this, callbacks...};
+    const std::optional<std::size_t> known = steps_of(dataset, steps.has_value());
+    watching.template call<hooks::on_test_begin>(steps ? steps : known);
+    reset_metrics();
+    auto pass = dataset.iterate(0);
+    typename Distributed::Element batch{};
+    std::size_t step = 0;
+    for (; (!steps || step < *steps) && pass.next(batch); ++step) {
+      watching.template call<hooks::on_test_batch_begin>(step);
+      strategy_.run([this](auto& replica, const auto& part) { this->test(replica, part); }, batch);
+      watching.template call<hooks::on_test_batch_end>(step, current_logs());
+    }
+    require_batches(step);
+    read_logs();
+    watching.template call<hooks::on_test_end>(step, std::as_const(logs_));
     return logs_;
+  }
+  template <class Distributed>
+  Logs evaluate_distributed(Distributed& dataset) {
+    return evaluate_distributed(dataset, std::nullopt);
+  }
+
+  /// What the network makes of every element of a dataset, in their order, in the host's memory: the same in all processes
+  /// (spec Q12), which share the batches out. Elements are features, or tuples or Examples that begin with them. Throws
+  /// InvalidArgument as `evaluate` does.
+  template <class Dataset, Callback... Given>
+    requires data::Dataset<Dataset>
+  auto predict(const Dataset& dataset, PredictOptions options = {}, Given&&... callbacks) {
+    refuse_options_of_arrays(options.batch_size.has_value(), "predict");
+    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+    Callbacks watching{*this, callbacks..., progress};
+    // Every process passes over all batches, so that each knows where the rows of every step belong.
+    auto distributed = [&] {
+      if constexpr (S::wraps_values)
+        return strategy_.distribute_dataset_here(dataset);
+      else
+        return strategy_.distribute_dataset(dataset);
+    }();
+    const std::optional<std::size_t> known = steps_of(distributed, options.steps.has_value());
+    watching.template call<hooks::on_predict_begin>(options.steps ? options.steps : known);
+    const InputContext input = strategy_.input_context();
+    auto pass = distributed.iterate(0);
+    typename decltype(distributed)::Element batch{};
+    using X = decltype(std::get<0>(detail::parts_of_batch<1>(dist::select_replica(0, std::as_const(batch)))));
+    using Outputs = decltype(this->infer(std::declval<const typename S::Context&>(), std::declval<X>()));
+    using T = std::remove_const_t<typename decltype(values_of(std::declval<Outputs>()))::Element>;
+    detail::Predictions<T> predictions{strategy_.num_local_replicas()};
+    std::size_t step = 0;
+    for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
+      watching.template call<hooks::on_predict_batch_begin>(step);
+      const bool mine = step % input.num_input_pipelines() == input.input_pipeline_id();
+      strategy_.run(
+          [&](auto& replica, const auto& part) {
+            const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
+            if (mine)
+              predictions.put(replica, values_of(this->infer(replica, x)));
+            else
+              predictions.leave_out(replica, values_of(x).rows());
+          },
+          batch);
+      predictions.end_step();
+      watching.template call<hooks::on_predict_batch_end>(step);
+    }
+    require_batches(step);
+    Tensor<T> all = dist::detail::together(strategy_, [&] { return predictions.join(strategy_.workers()); });
+    watching.template call<hooks::on_predict_end>(step);
+    return all;
+  }
+  /// The same of the rows of an array, in global batches of `options.batch_size` (32).
+  template <class X, Callback... Given>
+  auto predict(const Tensor<X>& x, PredictOptions options = {}, Given&&... callbacks) {
+    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
+    return predict(slices_of(std::tuple{TensorView<const X>{x}}, {0, x.rows()}) | data::batch(batch_size),
+                   std::move(options), callbacks...);
+  }
+
+  /// One update with the examples of one global batch, and its logs: the loss and the metrics before the update. Of one
+  /// process (spec Q15): throws WrongStrategy where there are several.
+  template <class X, class Y>
+  Logs train_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
+    return on_batch("train_on_batch", x, y, [this](auto& replica, const auto& part) { this->train(replica, part); });
+  }
+  /// The loss and the metrics of one global batch. Of one process, as `train_on_batch`.
+  template <class X, class Y>
+  Logs test_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
+    return on_batch("test_on_batch", x, y, [this](auto& replica, const auto& part) { this->test(replica, part); });
   }
 
  private:
@@ -165,8 +337,132 @@ class Model {
   static void refuse_callbacks() {
     static_assert(dist::detail::never<Dataset>,
                   "what is given to fit and evaluate behind the options has a hook of nn::Callback with the arguments "
-                  "listed there, such as on_epoch_end(const nn::Epoch&, const nn::Logs&)");
+                  "listed at nn::hooks, such as on_epoch_end(const nn::Epoch&, nn::Logs&)");
   }
+  static void refuse_options_of_arrays(bool given, std::string_view who) {
+    if (given)
+      throw InvalidArgument(text(who, " was given options of arrays with a dataset"),
+                            "batch_size, shuffle and validation_split are for arrays",
+                            "Batch and shuffle the dataset: dataset | dist::data::shuffle(rows, seed) | "
+                            "dist::data::batch(global_batch)");
+  }
+  static void require_counts(const FitOptions& options) {
+    const auto require = [](bool holds, std::string_view name) {
+      if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
+    };
+    require(options.steps_per_epoch != std::size_t{0}, "steps_per_epoch");
+    require(options.steps_per_execution > 0, "steps_per_execution");
+    require(options.validation_steps != std::size_t{0}, "validation_steps");
+    require(options.validation_freq > 0, "validation_freq");
+  }
+  static void require_batches(std::size_t steps) {
+    if (steps == 0)
+      throw InvalidArgument("The dataset of fit or evaluate has no batch", "it ended before the first",
+                            "Give it at least one example, and batch before you repeat");
+  }
+  void warn_of_end_of_data(std::size_t steps, const FitOptions& options) const {
+    if (!is_chief()) return;
+    static constinit dist::detail::Warning data_ran_out;
+    data_ran_out.give(text("fit ran out of data after ", steps, " batches and stops: give a dataset of ",
+                           *options.steps_per_epoch * (options.epochs - options.initial_epoch),
+                           " batches (repeat), or fewer steps_per_epoch or epochs"));
+  }
+
+  [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
+  [[nodiscard]] bool is_alone() const { return strategy_.input_context().num_input_pipelines() == 1; }
+  [[nodiscard]] Verbosity shown_by_chief(int verbose) const {
+    const Verbosity wanted = verbosity(verbose);
+    return is_chief() ? wanted : Verbosity::silent;
+  }
+  /// A collective call of the processes.
+  [[nodiscard]] bool any_worker(bool holds) const {
+    int any = holds ? 1 : 0;
+    dist::detail::together(strategy_, [&] { strategy_.workers().all_reduce(max, std::span<int>{&any, 1}); });
+    return any != 0;
+  }
+
+  static constexpr std::size_t default_batch_size = 32;
+  /// Rows `range` of arrays that outlive it, as a dataset.
+  template <class Arrays>
+  static auto slices_of(const Arrays& arrays, IndexRange range) {
+    return std::apply(
+        [&](const auto&... array) {
+          return data::TensorSlices<Arrays>{Arrays{array.rows(range.begin, range.size())...}};
+        },
+        arrays);
+  }
+  template <class Arrays, class... Given>
+  History fit_arrays(const Arrays& arrays, FitOptions options, Given&... callbacks) {
+    const std::size_t rows = std::get<0>(arrays).rows();
+    if (!(options.validation_split >= 0 && options.validation_split < 1))
+      throw InvalidArgument("FitOptions.validation_split is out of range", text("it is ", options.validation_split),
+                            "Give a part of the examples, from 0 to below 1");
+    const auto split = std::exchange(options.validation_split, 0.0);
+    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
+    const bool shuffled = std::exchange(options.shuffle, std::nullopt).value_or(true);
+    const auto trained = static_cast<std::size_t>(static_cast<double>(rows) * (1 - split));
+    if (trained < rows) {
+      if (options.validation)
+        throw InvalidArgument("fit was given validation and validation_split", "they say two things",
+                              "Leave out one of them");
+      options.validation = slices_of(arrays, {trained, rows}) | data::batch(batch_size);
+    }
+    const auto slices = slices_of(arrays, {0, trained});
+    if (!shuffled) return fit(slices | data::batch(batch_size), std::move(options), callbacks...);
+    const std::uint64_t seed = options.shuffle_seed;
+    return fit(slices | data::shuffle(std::max<std::size_t>(trained, 1), seed) | data::batch(batch_size),
+               std::move(options), callbacks...);
+  }
+  template <class X, class Y, class Step>
+  Logs on_batch(std::string_view who, const Tensor<X>& x, const Tensor<Y>& y, const Step& step) {
+    if (!is_alone())
+      throw WrongStrategy(text(who, " was called in one of several processes"), strategy_.describe(),
+                          "Call fit or evaluate, which divide a dataset among the processes (spec Q15)");
+    auto distributed = strategy_.distribute_dataset(
+        slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()}) |
+        data::batch(std::max<std::size_t>(x.rows(), 1)));
+    reset_metrics();
+    auto pass = distributed.iterate(0);
+    typename decltype(distributed)::Element batch{};
+    const bool has_batch = pass.next(batch);
+    require_batches(has_batch ? 1 : 0);
+    strategy_.run(step, batch);
+    return read_logs();
+  }
+
+  /// Trains on the batches of a pass until step `wanted`, or to its end, from step `first` on. Returns where it ended.
+  template <class Pass, class Batch, class Watching>
+  std::size_t train_epoch(Pass& pass, Batch& batch, std::size_t first, std::optional<std::size_t> wanted,
+                          std::size_t steps_per_execution, Watching& watching) {
+    std::size_t step = first;
+    std::size_t told = first;  // up to here callbacks know
+    const auto tell = [&] {
+      if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, current_logs());
+      told = step;
+    };
+    for (; (!wanted || step < *wanted) && !(stops_ && is_alone()) && pass.next(batch);) {
+      if (step == told) watching.template call<hooks::on_train_batch_begin>(step);
+      strategy_.run([this](auto& replica, const auto& part) { this->train(replica, part); }, batch);
+      ++step;
+      if (step - told == steps_per_execution) tell();
+    }
+    tell();
+    return step;
+  }
+  /// Goes on as if the pass had given `position` batches.
+  template <class Pass, class Batch>
+  static void seek(Pass& pass, Batch& batch, std::uint64_t position) {
+    if constexpr (data::Resumable<Pass>)
+      pass.seek(position);
+    else
+      while (position > 0 && pass.next(batch)) --position;
+  }
+
+  /// Where a fit begins: an epoch, and how many of its steps are done.
+  struct FitPosition {
+    std::size_t epoch = 0;
+    std::size_t step = 0;
+  };
 
   /// The network's variables say whether they are of this strategy (spec Q02).
   static S& of_strategy(S& strategy, Network& network) {
@@ -183,26 +479,88 @@ class Model {
                             "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
   }
 
+  template <class Parts>
+  static constexpr bool has_targets = std::tuple_size_v<Parts> >= 2;
+  template <class Parts>
+  static constexpr bool has_sample_weights = std::tuple_size_v<Parts> == 3;
+
   void train(const InReplica auto& replica, const auto& batch) {
-    const auto outputs = network_.forward(replica, batch.x);
-    const std::size_t rows = values_of(outputs).rows();
-    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
-    const auto loss =
-        detail::divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, batch.y, divisor);
-    network_.backward(replica, loss);
-    const auto penalty = start_penalty(replica);  // of the weights before the update
-    if constexpr (FitLoss::is_regularized) add_regularization_gradients(replica, network_, loss_function_.regularizer);
-    optimizer_.apply_gradients(replica);
-    report_loss(replica, loss, penalty);
-    each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+    const auto parts = detail::parts_of_batch<2>(batch);
+    if constexpr (has_targets<std::remove_const_t<decltype(parts)>>) train_on(replica, parts);
+  }
+  void test(const InReplica auto& replica, const auto& batch) {
+    const auto parts = detail::parts_of_batch<2>(batch);
+    if constexpr (has_targets<std::remove_const_t<decltype(parts)>>) test_on(replica, parts);
   }
 
-  void test(const InReplica auto& replica, const auto& batch) {
-    const auto outputs = infer(replica, batch);
+  void train_on(const InReplica auto& replica, const auto& parts) {
+    const auto& targets = std::get<1>(parts);
+    const auto outputs = network_.forward(replica, std::get<0>(parts));
+    const std::size_t rows = values_of(outputs).rows();
+    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
+    const auto step = [&](const auto& weights) {
+      const auto loss =
+          detail::divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
+      network_.backward(replica, loss);
+      const auto penalty = start_penalty(replica);  // of the weights before the update
+      if constexpr (FitLoss::is_regularized)
+        add_regularization_gradients(replica, network_, loss_function_.regularizer);
+      optimizer_.apply_gradients(replica);
+      report_loss(replica, loss, penalty);
+    };
+    with_weights(replica, parts, step);
+    each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+  }
+
+  template <class Parts>
+  void test_on(const InReplica auto& replica, const Parts& parts) {
+    const auto& targets = std::get<1>(parts);
+    const auto outputs = infer(replica, std::get<0>(parts));
     const auto values = values_of(outputs);
-    const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(batch.y));
-    report_loss(replica, loss, start_penalty(replica));
-    each_metric([&](auto& metric) { metric.update(replica, outputs, batch.y); });
+    const auto report = [&](const auto& weights) {
+      const auto loss =
+          start_total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(targets), weights);
+      report_loss(replica, loss, start_penalty(replica));
+    };
+    if constexpr (has_sample_weights<Parts>)
+      report(std::get<2>(parts));
+    else
+      report(Unweighted{});
+    each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+  }
+
+  /// Calls `step` with the weights of a batch's rows: those given, times those of their classes.
+  template <class Parts>
+  void with_weights(const InReplica auto& replica, const Parts& parts, const auto& step) {
+    using Labels = decltype(values_of(std::get<1>(parts)));
+    constexpr bool has_classes =
+        std::integral<std::remove_const_t<typename Labels::Element>> && Labels::is_host_accessible;
+    if (!class_weight_.empty()) {
+      if constexpr (has_classes) {
+        const auto labels = values_of(std::get<1>(parts));
+        Tensor<float>& weights = weights_[replica.local_index()];
+        weights.resize(Shape{labels.rows()});
+        for (std::size_t row = 0; row < labels.rows(); ++row) {
+          weights[row] = weight_of_class(labels[row]);
+          if constexpr (has_sample_weights<Parts>)
+            weights[row] *= static_cast<float>(values_of(std::get<2>(parts))[row]);
+        }
+        return step(weights);
+      }
+      throw InvalidArgument("fit was given class_weight for targets that are no classes",
+                            "they are not integers in memory of the host", "Give each example a sample weight instead");
+    }
+    if constexpr (has_sample_weights<Parts>)
+      step(std::get<2>(parts));
+    else
+      step(Unweighted{});
+  }
+  [[nodiscard]] float weight_of_class(auto label) const {
+    if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, class_weight_.size()))
+      throw InvalidArgument("fit met a label that class_weight has no weight for",
+                            text("label ", +label, ", and ", class_weight_.size(), " weights"),
+                            "Give one weight for each class");
+    return class_weight_[static_cast<std::size_t>(label)];
   }
 
   /// What a regulariser adds to the loss: a Work.
@@ -231,48 +589,30 @@ class Model {
   }
 
   /// A network of the user's own that computes the same in both modes need not take one.
-  template <InReplica Replica>
-  auto infer(const Replica& replica, const auto& batch) {
-    if constexpr (HasInference<Network, Replica, decltype(batch.x)>) {
-      return network_.forward(replica, batch.x, inference);
+  template <InReplica Replica, class X>
+  auto infer(const Replica& replica, const X& x) {
+    if constexpr (HasInference<Network, Replica, X>) {
+      return network_.forward(replica, x, inference);
     } else {
-      return network_.forward(replica, batch.x);
+      return network_.forward(replica, x);
     }
   }
 
-  /// One pass over the dataset, from metrics that start anew. Returns the number of steps.
-  template <class Distributed>
-  std::size_t pass(Distributed& dataset, std::size_t epoch, const auto& after_step, const auto& step) {
+  void reset_metrics() {
     const auto scope = strategy_.scope();
     loss_.reset(scope);
     each_metric([&](auto& metric) { metric.reset(scope); });
-    std::size_t steps = 0;
-    const auto run = [&](auto&& batch) {
-      strategy_.run(step, batch);
-      after_step(steps++);
-    };
-    if constexpr (data::HasEpochs<Distributed>) {
-      for (auto&& batch : dataset.epoch(epoch)) run(batch);  // an epoch's order depends on its number only
-    } else {
-      for (auto&& batch : dataset) run(batch);
-    }
-    if (steps == 0)
-      throw InvalidArgument("The dataset of fit or evaluate has no batch", "it ended before the first",
-                            "Give it at least one example, and batch before you repeat");
-    return steps;
   }
 
   /// No number while it is unknown (spec Q05).
   template <class Distributed>
-  static std::optional<std::size_t> steps_of(const Distributed& dataset) {
-    if constexpr (data::HasCardinality<Distributed>) {
-      const auto cardinality = dataset.cardinality();
-      if (cardinality.is_infinite())
-        throw InvalidArgument("The dataset of fit or evaluate has no end", "its cardinality is infinite",
-                              "Leave out repeat, or give repeat a number");
-      if (cardinality.is_known()) return cardinality.count();
-    }
-    return std::nullopt;
+  static std::optional<std::size_t> steps_of(const Distributed& dataset, bool has_end) {
+    const auto cardinality = dataset.cardinality();
+    if (cardinality.is_infinite() && !has_end)
+      throw InvalidArgument("The dataset of fit or evaluate has no end", "its cardinality is infinite",
+                            "Leave out repeat, or give it a number, or say how many steps there are to be");
+    if (!cardinality.is_known()) return std::nullopt;
+    return cardinality.count();
   }
 
   const Logs& read_logs() {
@@ -304,6 +644,10 @@ class Model {
   std::tuple<Metric<S, Ms>...> metrics_;
   Logs logs_;
   std::size_t epochs_trained_ = 0;
+  std::vector<float> class_weight_;     // of the fit that goes on
+  std::vector<Tensor<float>> weights_;  // of the rows of each replica of this process
+  bool stops_ = false;
+  FitPosition begins_at_;
 };
 
 template <Strategy S, class Network, class O, class L, class... Ms>

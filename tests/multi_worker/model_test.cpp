@@ -1,0 +1,83 @@
+// Fits, evaluations and predictions of several workers.
+// ranks: 1 2 3 4
+#include <dist/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/data.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/train/model.hpp>
+
+#include "../train/linear.hpp"
+#include "../train/terminal.hpp"
+#include "of_workers.hpp"
+
+namespace nn = dist::nn;
+using Workers = dist::MultiWorker<dist::RingAllReduce>;
+using namespace of_workers;
+
+namespace {
+
+constexpr float rate = 0.125f;
+const nn::SGD descent{.learning_rate = rate};
+
+/// Stops in the middle of an epoch, on one worker.
+struct StopsOnLast {
+  std::size_t now = 0;
+  void on_epoch_begin(const nn::Epoch& begun) { now = begun.index; }
+  void on_train_batch_end(auto& model, std::size_t step, nn::CurrentLogs) {
+    if (is_last() && now == 1 && step == 0) model.stop_training();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("predictions are in the order of the examples in all workers (spec Q12)") {
+  Workers strategy{{.replicas = 2}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  model.fit(Points{16, 8}, {.epochs = 2, .verbose = 0});
+  const auto& read = net.parameters().read(strategy.scope());
+  for (const std::size_t rows : {1U, 7U, 40U}) {
+    CAPTURE(rows);
+    const Points points{rows, 3};
+    dist::Tensor<double> x{{rows, 2}};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = points.x(i / 2, i % 2);
+    const dist::Tensor<double> predicted = model.predict(x, {.verbose = 0, .batch_size = 3});
+    REQUIRE(predicted.shape() == dist::Shape{rows, 1});
+    for (std::size_t row = 0; row < rows; ++row)
+      CHECK(predicted[row] == read[0] * x[2 * row] + read[1] * x[2 * row + 1] + read[2]);
+  }
+}
+
+TEST_CASE("what one worker stops, all stop: after the epoch where there are several") {
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  StopsOnLast stop;
+  CHECK(model.fit(Points{16, 4}, {.epochs = 5, .verbose = 0}, stop).epochs().size() == 2);
+  const std::int64_t steps = model.optimizer().iterations(strategy.scope());
+  CHECK(steps == (ranks() == 1 ? 5 : 8));
+}
+
+TEST_CASE("the chief shows the progress, and one batch is no affair of several workers (spec Q15)") {
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const Terminal terminal;
+  model.fit(Points{16, 4}, {.console = terminal.console(false)});
+  CHECK(terminal.messages->empty() == (my_rank() != 0));
+  dist::Tensor<double> x{{4, 2}};
+  dist::Tensor<double> y{{4, 1}};
+  if (ranks() > 1)
+    CHECK_THROWS_AS(static_cast<void>(model.train_on_batch(x, y)), dist::WrongStrategy);
+  else
+    CHECK(model.train_on_batch(x, y).size() == 1);
+}

@@ -1,0 +1,371 @@
+// What a fit can be told, against plain loops.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/data/batch.hpp>
+#include <dist/data/repeat.hpp>
+#include <dist/data/shuffle.hpp>
+#include <dist/data/tensor_slices.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/input.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/sequential.hpp>
+#include <dist/train/model.hpp>
+
+#include "linear.hpp"
+#include "support/saved.hpp"
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+namespace {
+
+constexpr float rate = 0.125f;  // exact in binary
+const nn::SGD descent{.learning_rate = rate};
+
+struct Arrays {
+  explicit Arrays(std::size_t rows) : x{{rows, 2}}, y{{rows, 1}} {
+    const Points points{rows, rows};
+    for (std::size_t row = 0; row < rows; ++row) {
+      x[2 * row] = points.x(row, 0);
+      x[2 * row + 1] = points.x(row, 1);
+      y[row] = points.y(row);
+    }
+  }
+  dist::Tensor<double> x, y;
+};
+
+template <class S>
+std::vector<double> weights_of(S& strategy, Linear<S>& net) {
+  const auto& read = net.parameters().read(strategy.scope());
+  return {read[0], read[1], read[2]};
+}
+void check_weights(const std::vector<double>& weights, const PlainLinear& plain) {
+  for (std::size_t i = 0; i < 3; ++i) CHECK(weights[i] == doctest::Approx(plain.weights[i]).epsilon(1e-12));
+}
+
+/// One step of gradient descent on rows [first, last), each of which counts `weight(row)` in a loss over all of them.
+void step_plain(PlainLinear& plain, const Points& points, std::size_t first, std::size_t last, const auto& weight) {
+  double slopes[3] = {};
+  for (std::size_t row = first; row < last; ++row) {
+    const double slope = 2 * plain.error(points, row) * weight(row) / static_cast<double>(last - first);
+    slopes[0] += slope * points.x(row, 0);
+    slopes[1] += slope * points.x(row, 1);
+    slopes[2] += slope;
+  }
+  for (std::size_t i = 0; i < 3; ++i) plain.weights[i] -= double{rate} * slopes[i];
+}
+
+struct Heard {
+  std::string record;
+  void on_train_begin() { record += "["; }
+  void on_epoch_begin(const nn::Epoch& epoch) { record += "e" + std::to_string(epoch.index) + " "; }
+  void on_train_batch_begin(std::size_t step) { record += "b" + std::to_string(step); }
+  void on_train_batch_end(std::size_t step, nn::CurrentLogs) { record += "-" + std::to_string(step) + " "; }
+  void on_test_begin(std::optional<std::size_t> steps) { record += "t" + std::to_string(steps.value_or(99)) + " "; }
+  void on_train_end(const nn::Logs& logs) { record += logs.size() > 0 ? "]" : "no logs"; }
+};
+
+struct StopsAfter {
+  std::size_t epoch, step;
+  void on_epoch_begin(const nn::Epoch& begun) { now = begun.index; }
+  void on_train_batch_end(auto& model, std::size_t done, nn::CurrentLogs) {
+    if (now == epoch && done == step) model.stop_training();
+  }
+  std::size_t now = 0;
+};
+
+struct BeginsAt {
+  std::size_t epoch, step;
+  void on_train_begin(auto& model) { model.begin_at(epoch, step); }
+};
+
+}  // namespace
+
+TEST_CASE("epochs of fewer steps go on in the dataset where the one before has stopped (spec Q06, Q07)") {
+  const Points points{12, 2};  // six batches
+  Mirrored strategy{2};
+  Linear<Mirrored> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  const nn::History history = model.fit(points, {.epochs = 2, .steps_per_epoch = 3, .verbose = 0}, heard);
+  CHECK(heard.record == "[e0 b0-0 b1-1 b2-2 e1 b0-0 b1-1 b2-2 ]");
+  PlainLinear plain;
+  plain.train(points, double{rate}, 2);  // one pass over all
+  check_weights(weights_of(strategy, net), plain);
+  CHECK(history.epochs().size() == 2);
+}
+
+TEST_CASE("training ends with the data, in the epoch in which they end (spec Q05)") {
+  const Points points{10, 2};  // five batches
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  CHECK(model.fit(points, {.epochs = 4, .steps_per_epoch = 3, .verbose = 0}, heard).epochs().size() == 2);
+  CHECK(heard.record == "[e0 b0-0 b1-1 b2-2 e1 b0-0 b1-1 ]");
+  // Where they end with an epoch, that is the last one.
+  CHECK(model.fit(Points{12, 2}, {.epochs = 4, .steps_per_epoch = 3, .verbose = 0}).epochs().size() == 2);
+}
+
+TEST_CASE("a dataset without an end has epochs of the steps that it is given (spec Q04)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const Arrays arrays{6};
+  const auto endless = dist::data::tensor_slices(arrays.x, arrays.y) | dist::data::repeat() | dist::data::batch(4);
+  CHECK_THROWS_AS(model.fit(endless, {.verbose = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(model.evaluate(endless, {.verbose = 0})), dist::InvalidArgument);
+  Heard heard;
+  model.fit(endless, {.epochs = 2, .steps_per_epoch = 2, .validation = endless, .validation_steps = 1, .verbose = 0},
+            heard);
+  CHECK(heard.record == "[e0 b0-0 b1-1 t1 e1 b0-0 b1-1 t1 ]");
+  PlainLinear plain;  // all rows of the 6, in turn
+  const Points cycled{6, 6};
+  for (std::size_t batch = 0; batch < 4; ++batch) {
+    double slopes[3] = {};
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t row = (4 * batch + i) % 6;
+      const double slope = 2 * plain.error(cycled, row) / 4;
+      slopes[0] += slope * cycled.x(row, 0);
+      slopes[1] += slope * cycled.x(row, 1);
+      slopes[2] += slope;
+    }
+    for (std::size_t i = 0; i < 3; ++i) plain.weights[i] -= double{rate} * slopes[i];
+  }
+  check_weights(weights_of(strategy, net), plain);
+  CHECK(model.evaluate(endless, {.verbose = 0, .steps = 3}).size() == 1);
+}
+
+TEST_CASE("callbacks hear of groups of steps, the last one shorter (spec Q08)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  model.fit(Points{10, 2}, {.steps_per_execution = 2, .verbose = 0}, heard);
+  CHECK(heard.record == "[e0 b0-1 b2-3 b4-4 ]");
+  const Points unknown{4, 2, [](std::size_t) { return dist::data::Cardinality::unknown(); }};
+  CHECK_THROWS_WITH_AS(
+      model.fit(unknown, {.steps_per_execution = 2, .verbose = 0}),
+      "fit cannot tell where the groups of steps_per_execution end (the dataset does not know how many "
+      "batches it has). Give fit steps_per_epoch, too.",
+      dist::InvalidArgument);
+  model.fit(unknown, {.steps_per_epoch = 2, .steps_per_execution = 2, .verbose = 0});
+}
+
+TEST_CASE("validation runs after every so many epochs, and an epoch to begin with is given (spec Q14)") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  const nn::History history = model.fit(
+      Points{4, 4}, {.epochs = 5, .initial_epoch = 1, .validation = Points{6, 2}, .validation_freq = 2, .verbose = 0},
+      heard);
+  CHECK(heard.record == "[e1 b0-0 t3 e2 b0-0 e3 b0-0 t3 e4 b0-0 ]");
+  CHECK(history.epochs().size() == 4);
+  CHECK(history["val_loss"].size() == 2);
+  CHECK(history["loss"].size() == 4);
+}
+
+TEST_CASE("sample weights and class weights count in the loss and its gradient") {
+  const std::size_t rows = 8;
+  const Points points{rows, 4};
+  Arrays arrays{rows};
+  dist::Tensor<float> weight{{rows}};
+  for (std::size_t row = 0; row < rows; ++row) weight[row] = row % 3 == 0 ? 2.0F : 0.5F;
+  const auto weight_of = [&](std::size_t row) { return double{weight[row]}; };
+  for (const std::size_t replicas : {1U, 2U, 4U}) {
+    CAPTURE(replicas);
+    Mirrored strategy{replicas};
+    Linear<Mirrored> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    const nn::History history =
+        model.fit(arrays.x, arrays.y, weight, {.epochs = 2, .verbose = 0, .batch_size = 4, .shuffle = false});
+    PlainLinear plain;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      double total = 0;
+      for (const std::size_t first : {0U, 4U}) {
+        for (std::size_t row = first; row < first + 4; ++row)
+          total += weight_of(row) * plain.error(points, row) * plain.error(points, row);
+        step_plain(plain, points, first, first + 4, weight_of);
+      }
+      CHECK(history["loss"][static_cast<std::size_t>(epoch)] == doctest::Approx(total / rows));
+    }
+    check_weights(weights_of(strategy, net), plain);
+  }
+
+  // A class weight is a sample weight by the label.
+  using Net = nn::Sequential<nn::Input<2>, nn::Dense<3>>;
+  dist::Tensor<float> x{{rows, 2}};
+  dist::Tensor<std::int32_t> labels{{rows}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 5) - 2;
+  for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<std::int32_t>(i % 3);
+  dist::Tensor<float> by_label{{rows}};
+  const std::vector<float> class_weight{2, 0.5F, 1};
+  for (std::size_t i = 0; i < rows; ++i) by_label[i] = class_weight[i % 3] * weight[i];
+  const auto fitted = [&](const dist::Tensor<float>& sample_weight, const std::vector<float>& classes) {
+    Mirrored strategy{2};
+    nn::Network<Net> net{strategy, 5};
+    nn::Model model{strategy, net, descent, nn::SparseCategoricalCrossentropy{}};
+    model.fit(x, labels, sample_weight, {.class_weight = classes, .verbose = 0, .batch_size = 4, .shuffle = false});
+    return support::Saved{strategy, net};
+  };
+  CHECK(fitted(weight, class_weight) == fitted(by_label, {}));
+  CHECK_FALSE(fitted(weight, class_weight) == fitted(weight, {}));
+  CHECK_THROWS_AS(fitted(weight, {1, 1}), dist::ReplicaError);  // label 2 has no weight
+}
+
+TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {
+  const std::size_t rows = 40;
+  const Arrays arrays{rows};
+  const auto fitted = [&](auto options_of) {
+    Mirrored strategy{2};
+    Linear<Mirrored> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    Heard heard;
+    nn::FitOptions<decltype(model)> options{.epochs = 2, .verbose = 0};
+    options_of(options);
+    model.fit(arrays.x, arrays.y, std::move(options), heard);
+    return std::pair{heard.record, weights_of(strategy, net)};
+  };
+  // 32 is Keras' batch.
+  CHECK(fitted([](auto&) {}).first == "[e0 b0-0 b1-1 e1 b0-0 b1-1 ]");
+  const auto plain_order = fitted([](auto& options) { options.batch_size = 10, options.shuffle = false; });
+  PlainLinear plain;
+  const Points points{rows, 10};
+  plain.train(points, double{rate}, 2);
+  plain.train(points, double{rate}, 2);
+  check_weights(plain_order.second, plain);
+  const auto shuffled = fitted([](auto& options) { options.batch_size = 10; });
+  CHECK(shuffled.second != plain_order.second);
+  CHECK(shuffled.second == fitted([](auto& options) { options.batch_size = 10; }).second);
+  CHECK(shuffled.second != fitted([](auto& options) { options.batch_size = 10, options.shuffle_seed = 1; }).second);
+
+  // The last quarter is not trained on.
+  const auto split =
+      fitted([](auto& options) { options.batch_size = 10, options.shuffle = false, options.validation_split = 0.25; });
+  CHECK(split.first == "[e0 b0-0 b1-1 b2-2 t1 e1 b0-0 b1-1 b2-2 t1 ]");
+  PlainLinear first_part;
+  first_part.train(Points{30, 10}, double{rate}, 2);
+  first_part.train(Points{30, 10}, double{rate}, 2);
+  check_weights(split.second, first_part);
+}
+
+TEST_CASE("a fit stops when a callback says so, in the middle of an epoch, too") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Heard heard;
+  StopsAfter stop{1, 0};
+  CHECK(model.fit(Points{4, 2}, {.epochs = 9, .verbose = 0}, stop, heard).epochs().size() == 2);
+  CHECK(heard.record == "[e0 b0-0 b1-1 e1 b0-0 ]");
+  // The next one trains again.
+  CHECK(model.fit(Points{4, 2}, {.epochs = 2, .verbose = 0}).epochs().size() == 2);
+}
+
+TEST_CASE("a fit may begin inside an epoch, with what is left of its batches") {
+  const Points points{12, 2};
+  for (const bool one_pass : {false, true}) {
+    CAPTURE(one_pass);
+    dist::Default strategy;
+    Linear<dist::Default> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    Heard heard;
+    BeginsAt begin{1, 2};
+    nn::FitOptions<decltype(model)> options{.epochs = 2, .verbose = 0};
+    if (one_pass) options.steps_per_epoch = 3;
+    model.fit(points, std::move(options), begin, heard);
+    CHECK(heard.record == (one_pass ? "[e1 b2-2 ]" : "[e1 b2-2 b3-3 b4-4 b5-5 ]"));
+    PlainLinear plain;
+    const auto one = [](std::size_t) { return 1.0; };
+    for (std::size_t batch = one_pass ? 5 : 2; batch < 6; ++batch)
+      step_plain(plain, points, 2 * batch, 2 * batch + 2, one);
+    check_weights(weights_of(strategy, net), plain);
+  }
+}
+
+TEST_CASE("one batch is trained on and tested by itself (spec Q15)") {
+  const std::size_t rows = 5;
+  const Arrays arrays{rows};
+  const Points points{rows, rows};
+  Mirrored strategy{2};
+  Linear<Mirrored> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  PlainLinear plain;
+  for (int step = 0; step < 3; ++step) {
+    CHECK(model.test_on_batch(arrays.x, arrays.y)["loss"] == doctest::Approx(plain.mean_squared_error(points)));
+    CHECK(model.train_on_batch(arrays.x, arrays.y)["loss"] == doctest::Approx(plain.train(points, double{rate}, 2)));
+  }
+  check_weights(weights_of(strategy, net), plain);
+  CHECK(model.optimizer().iterations(strategy.scope()) == 3);
+}
+
+TEST_CASE("options that say nothing, or two things, are refused") {
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const Points points{4, 2};
+  const Arrays arrays{4};
+  CHECK_THROWS_AS(model.fit(points, {.steps_per_epoch = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(points, {.steps_per_execution = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(points, {.validation_freq = 0}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(points, {.batch_size = 2}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(points, {.shuffle = true}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(points, {.validation_split = 0.5}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(arrays.x, arrays.y, {.validation_split = 1}), dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(arrays.x, arrays.y, {.validation = points, .validation_split = 0.5}),
+                  dist::InvalidArgument);
+  CHECK_THROWS_AS(model.fit(arrays.x, arrays.y, {.class_weight = {1, 1}, .verbose = 0}), dist::InvalidArgument);
+}
+
+TEST_CASE("predictions are in the order of the examples, under every strategy (spec Q12)") {
+  const std::size_t rows = 11;
+  const Arrays arrays{rows};
+  const auto check = [&](auto& strategy) {
+    CAPTURE(strategy.describe());
+    Linear<std::remove_reference_t<decltype(strategy)>> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    model.fit(arrays.x, arrays.y, {.epochs = 3, .verbose = 0, .batch_size = 4});
+    const auto w = weights_of(strategy, net);
+    const auto right = [&](const dist::Tensor<double>& predicted, std::size_t count) {
+      REQUIRE(predicted.shape() == dist::Shape{count, 1});
+      for (std::size_t row = 0; row < count; ++row)
+        CHECK(predicted[row] == w[0] * arrays.x[2 * row] + w[1] * arrays.x[2 * row + 1] + w[2]);
+    };
+    right(model.predict(arrays.x, {.verbose = 0}), rows);
+    right(model.predict(arrays.x, {.verbose = 0, .batch_size = 3}), rows);
+    right(model.predict(arrays.x, {.verbose = 0, .steps = 2, .batch_size = 3}), 6);
+    // Of examples the features count.
+    right(model.predict(dist::data::tensor_slices(arrays.x, arrays.y) | dist::data::batch(4), {.verbose = 0}), rows);
+  };
+  dist::Default none;
+  check(none);
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    Mirrored mirrored{replicas};
+    check(mirrored);
+  }
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  struct Heard {
+    std::string record;
+    void on_predict_begin(std::optional<std::size_t> steps) {
+      record += "p" + std::to_string(steps.value_or(99)) + " ";
+    }
+    void on_predict_batch_begin(std::size_t step) { record += "b" + std::to_string(step); }
+    void on_predict_batch_end(std::size_t step) { record += "-" + std::to_string(step) + " "; }
+    void on_predict_end(std::size_t steps) { record += "of" + std::to_string(steps); }
+  } heard;
+  static_cast<void>(model.predict(arrays.x, {.verbose = 0, .batch_size = 6}, heard));
+  CHECK(heard.record == "p2 b0-0 b1-1 of2");
+}
