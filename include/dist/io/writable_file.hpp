@@ -1,0 +1,105 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/error.hpp>
+
+namespace dist::io {
+
+namespace detail {
+
+/// What to do where the system refuses to write, and says `error`.
+[[nodiscard]] constexpr const char* writing_suggestion(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "Make room on the disk, or write to another one";
+    case EFBIG:
+      return "Raise the limit on the size of files (ulimit -f)";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "Check the permissions of its folder, or write to another one";
+    case ENOENT:
+    case ENOTDIR:
+      return "Give the path of a folder";
+    case EMFILE:
+    case ENFILE:
+      return "Close files, or raise the limit on open files (ulimit -n)";
+    default:
+      return "Check the disk and the file system that hold it";
+  }
+}
+
+}  // namespace detail
+
+/// Makes the folder `path` and those that it lies in, where they are missing. Throws FileError, which names the folder,
+/// when the system refuses.
+inline void make_folders(const std::string& path) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string folder = path.substr(0, end);
+    if (::mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) continue;
+    const int error = errno;
+    if (::access(folder.c_str(), F_OK) != 0)
+      throw FileError(folder, "cannot be made as a folder", std::strerror(error), detail::writing_suggestion(error));
+  }
+}
+
+/// A new file that is written at any place, unbuffered.
+class WritableFile {
+ public:
+  /// Throws FileError when the file exists already, or cannot be made.
+  explicit WritableFile(std::string path) : name_(std::move(path)) {
+    do descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ < 0) fail("cannot be made", errno);
+  }
+  WritableFile(const WritableFile&) = delete;
+  WritableFile& operator=(const WritableFile&) = delete;
+  ~WritableFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// Writes all of `bytes` from `offset` on. Throws FileError when the system takes fewer; some may be in the file then.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail("cannot be written", errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+      offset += static_cast<std::uint64_t>(count);
+    }
+  }
+  /// Cuts what lies behind the first `size` bytes, where the system lets it; returns whether it did.
+  bool truncate(std::uint64_t size) const noexcept { return ::ftruncate(descriptor_, static_cast<off_t>(size)) == 0; }
+  /// Closes the file, which is the last time that the system may say that what was written is lost; then it throws
+  /// FileError. Nothing happens the second time.
+  void close() {
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) fail("cannot be written", errno);
+  }
+  [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  [[noreturn]] void fail(std::string_view problem, int error) const {
+    throw FileError(name_, problem, std::strerror(error), detail::writing_suggestion(error));
+  }
+
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+}  // namespace dist::io
