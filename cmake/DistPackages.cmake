@@ -39,6 +39,10 @@ dist_look_for(GZIP ZLIB)
 dist_found(GZIP zlib "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}"
            "apt install zlib1g-dev" "no gzip, IDX and Fashion-MNIST files")
 
+dist_look_for(SUMMARY protozero 1.7)
+dist_found(SUMMARY protozero "${protozero_FOUND}" "${protozero_VERSION}"
+           "apt install libprotozero-dev" "no event files for TensorBoard")
+
 dist_look_for(HWLOC hwloc 2.4)
 dist_found(HWLOC hwloc "${hwloc_FOUND}" "${hwloc_VERSION}"
            "apt install libhwloc-dev" "replicas are placed by the system's own description")

@@ -1,0 +1,14 @@
+# Finds protozero as protozero::protozero, and sets protozero_FOUND and protozero_VERSION. Debian's has no package file of CMake.
+find_path(protozero_INCLUDE_DIR protozero/version.hpp)
+mark_as_advanced(protozero_INCLUDE_DIR)
+if(protozero_INCLUDE_DIR)
+  file(STRINGS "${protozero_INCLUDE_DIR}/protozero/version.hpp" line REGEX "^#define PROTOZERO_VERSION_STRING \"[0-9.]+")
+  string(REGEX REPLACE "^[^\"]*\"([0-9.]+).*" "\\1" protozero_VERSION "${line}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(protozero REQUIRED_VARS protozero_INCLUDE_DIR VERSION_VAR protozero_VERSION)
+if(protozero_FOUND AND NOT TARGET protozero::protozero)
+  add_library(protozero::protozero INTERFACE IMPORTED)
+  set_target_properties(protozero::protozero PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${protozero_INCLUDE_DIR}")
+endif()

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/summary/event.hpp>
+#include <dist/summary/event_file.hpp>
+#include <dist/summary/graph.hpp>
+#include <dist/summary/hyperparameters.hpp>
+#include <dist/summary/value.hpp>
+
+namespace dist::summary {
+
+/// Writes what TensorBoard shows to an event file of its own:
+///
+///     dist::summary::Writer writer{"logs/train"};
+///     writer.scalar("epoch_loss", loss, epoch);
+///
+/// TensorBoard takes each folder with such files for a run, whose name is the folder's: `tensorboard --logdir logs`. Every
+/// function stamps what it writes with the time of the call. All throw FileError where events go to the disk and it does
+/// not take them, see EventFile::append, and InvalidArgument for a tag that is empty or no text.
+class Writer {
+ public:
+  /// Makes a file in `folder`, which is made too where it is missing. Throws FileError, which names the folder or the
+  /// file, where the system refuses.
+  explicit Writer(const std::string& folder, FlushPolicy policy = {}) : Writer(folder, policy, seconds_since_1970()) {}
+
+  /// A number under `tag` at `step`, kept as float32.
+  void scalar(std::string_view tag, double value, std::int64_t step) { write(tag, scalar_value(value), step); }
+  /// The distribution of the numbers of an array: what has `data()` and `size()`, such as a tensor or a vector.
+  template <class Numbers>
+  void histogram(std::string_view tag, const Numbers& numbers, std::int64_t step, std::size_t buckets = 30) {
+    write(tag, histogram_value(std::span{std::as_const(numbers).data(), numbers.size()}, buckets), step);
+  }
+  /// One image, or several of the same size.
+  void image(std::string_view tag, const Image& image, std::int64_t step) { images(tag, {&image, 1}, step); }
+  void images(std::string_view tag, std::span<const Image> images, std::int64_t step) {
+    write(tag, image_value(images), step);
+  }
+  /// A text in Markdown.
+  void text(std::string_view tag, std::string_view markdown, std::int64_t step) {
+    write(tag, text_value(markdown), step);
+  }
+  /// The model's graph, once in a run. Throws InvalidArgument as `graph_def` does.
+  void graph(std::span<const Node> nodes) { file_.append(graph_event(seconds_since_1970(), graph_def(nodes))); }
+
+  /// What an experiment varies and measures: in the folder above those of its sessions. Throws InvalidArgument as
+  /// `experiment_value` does.
+  void experiment(std::span<const Varied> varied, std::span<const Metric> metrics) {
+    write(experiment_tag, experiment_value(varied, metrics, seconds_since_1970()), 0);
+  }
+  /// The values with which this run began, one of those of trial `group`.
+  void session_start(std::span<const Hyperparameter> hyperparameters, std::string group = "") {
+    write(session_start_tag, session_start_value(hyperparameters, std::move(group), seconds_since_1970()), 0);
+  }
+  void session_end(Outcome outcome) { write(session_end_tag, session_end_value(outcome, seconds_since_1970()), 0); }
+
+  /// A value for any plugin.
+  void write(std::string_view tag, const Value& value, std::int64_t step) {
+    file_.append(summary_event(seconds_since_1970(), step, tag, value));
+  }
+
+  /// As EventFile's functions.
+  void flush() { file_.flush(); }
+  void close() { file_.close(); }
+  [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
+
+ private:
+  Writer(const std::string& folder, FlushPolicy policy, double now) : file_(folder, now, version_event(now), policy) {}
+
+  [[nodiscard]] static double seconds_since_1970() {
+    std::timespec now{};
+    std::timespec_get(&now, TIME_UTC);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+
+  EventFile file_;
+};
+
+}  // namespace dist::summary

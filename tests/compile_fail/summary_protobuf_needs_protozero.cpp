@@ -1,0 +1,5 @@
+// expect: <protozero/pbf_writer.hpp> of protozero was not found: install libprotozero-dev, and link dist::summary
+// flags: -nostdinc
+#include <dist/summary/protobuf.hpp>
+
+int main() {}

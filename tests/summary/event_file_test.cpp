@@ -1,0 +1,154 @@
+#include <dist/summary/event_file.hpp>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <summary/wire.hpp>
+#include <support/stderr_of.hpp>
+#include <support/system_files.hpp>
+#include <support/what_throws.hpp>
+
+using dist::FileError;
+using dist::summary::EventFile;
+using dist::summary::FlushPolicy;
+using dist_test::events_of;
+
+namespace {
+
+using Events = std::vector<std::string>;
+
+/// No file may grow beyond `bytes` while it lives; without it, a write beyond ends the process.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_) == 0);
+    const rlimit limit{bytes, old_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*signal_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("the name says when, where and who, and no two files have the same") {
+  const SystemFiles folder;
+  const EventFile a{folder.root() + "/logs/train", 1234.75, "first"};
+  const EventFile b{folder.root() + "/logs/train/", 1234.75, "first"};
+  CHECK(a.path() != b.path());
+  char host[256] = {};
+  REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+  const std::string start =
+      folder.root() + "/logs/train/events.out.tfevents.0000001234." + host + "." + std::to_string(::getpid()) + ".";
+  CHECK(a.path().starts_with(start));
+  CHECK(b.path().starts_with(start));
+  CHECK(a.path().ends_with(".v2"));
+}
+
+TEST_CASE("the first event is written at once, others when enough wait, when it is time, or when told to") {
+  const SystemFiles folder;
+  EventFile file{folder.root(), 0, "first", {.most_waiting = 3, .longest_wait = std::chrono::hours{1}}};
+  CHECK(events_of(file.path()) == Events{"first"});
+  file.append("a");
+  file.append("b");
+  CHECK(events_of(file.path()) == Events{"first"});
+  file.append("c");
+  CHECK(events_of(file.path()) == Events{"first", "a", "b", "c"});
+  file.append("d");
+  file.flush();
+  CHECK(events_of(file.path()) == Events{"first", "a", "b", "c", "d"});
+
+  EventFile timed{folder.root(), 0, "first", {.most_waiting = 1000, .longest_wait = std::chrono::milliseconds{40}}};
+  timed.append("a");
+  std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  timed.append("b");
+  CHECK(events_of(timed.path()) == Events{"first", "a", "b"});
+}
+
+TEST_CASE("the end writes what waits; after close, events are refused") {
+  const SystemFiles folder;
+  std::string path;
+  {
+    EventFile file{folder.root(), 0, "first"};
+    path = file.path();
+    file.append("a");
+  }
+  CHECK(events_of(path) == Events{"first", "a"});
+  EventFile file{folder.root(), 0, "first"};
+  file.append("a");
+  file.close();
+  CHECK(events_of(file.path()) == Events{"first", "a"});
+  file.close();
+  file.flush();
+  CHECK_THROWS_WITH_AS(file.append("b"), doctest::Contains((file.path() + "' is closed").c_str()), FileError);
+}
+
+TEST_CASE("a folder that cannot be written is named") {
+  const SystemFiles folder;
+  folder.write("file", "");
+  CHECK_THROWS_WITH_AS((EventFile{folder.root() + "/file", 0, ""}),
+                       doctest::Contains("cannot be made (Not a directory). Give the path of a folder."), FileError);
+  CHECK_THROWS_WITH_AS((EventFile{"/proc/nowhere/train", 0, ""}), doctest::Contains("'/proc/nowhere' cannot be made"),
+                       FileError);
+  if (::geteuid() != 0) {
+    std::filesystem::permissions(folder.root(),
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+    CHECK_THROWS_WITH_AS((EventFile{folder.root(), 0, ""}), doctest::Contains("Check the permissions"), FileError);
+    std::filesystem::permissions(folder.root(), std::filesystem::perms::owner_all);
+  }
+}
+
+TEST_CASE("where the file may not grow, an event is refused, the file stays whole, and what waits is not lost") {
+  const SystemFiles folder;
+  EventFile file{folder.root(), 0, "first", {.most_waiting = 2, .longest_wait = std::chrono::hours{1}}};
+  file.append("second");
+  {
+    const FileSizeLimit limit{60};  // the first record takes 21 bytes, the second 22
+    CHECK_THROWS_WITH_AS(file.append("refused"),
+                         doctest::Contains((file.path() + "' cannot be written (File too large)").c_str()), FileError);
+    CHECK(events_of(file.path()) == Events{"first"});
+    CHECK_THROWS_AS(file.append("refused"), FileError);
+  }
+  file.append("third");
+  CHECK(events_of(file.path()) == Events{"first", "second", "third"});
+}
+
+TEST_CASE("a write that fails at the end is a warning that names the file, or an error of close") {
+  const SystemFiles folder;
+  const testing::Ending ending = testing::stderr_of([&] {
+    EventFile file{folder.root(), 0, "first"};
+    file.append("second");
+    static const FileSizeLimit limit{30};  // beyond the file's life
+  });
+  const std::filesystem::directory_iterator files{folder.root()};
+  const std::string path = files->path();
+  CHECK(ending.stderr_text ==
+        "dist: events are lost: File '" + path +
+            "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).\n");
+  CHECK(events_of(path) == Events{"first"});
+
+  EventFile file{folder.root(), 0, "first"};
+  file.append("second");
+  {
+    const FileSizeLimit limit{30};
+    CHECK_THROWS_AS(file.close(), FileError);
+  }
+  CHECK_THROWS_WITH_AS(file.append("third"), doctest::Contains("is closed"), FileError);
+  CHECK(events_of(file.path()) == Events{"first"});
+}
