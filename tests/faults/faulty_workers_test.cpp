@@ -383,7 +383,7 @@ TEST_CASE("workers that cannot meet say which one is missing, or whose address, 
 
   // Somebody else has the port of the first.
   Job in_use{two};
-  const dist::net::Descriptor holder{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const dist::io::Descriptor holder{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in place{};
   place.sin_family = AF_INET;
   place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

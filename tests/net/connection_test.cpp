@@ -4,8 +4,8 @@
 
 #include <utility>
 
+using dist::io::Descriptor;
 using dist::net::Connection;
-using dist::net::Descriptor;
 using dist::net::Frame;
 using dist::net::FrameError;
 

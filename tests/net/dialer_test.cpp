@@ -8,6 +8,7 @@
 #include <net/host.hpp>
 #include <net/ports.hpp>
 
+using dist::io::Descriptor;
 using namespace std::chrono_literals;
 using namespace dist::net;
 using dist::text;

@@ -10,7 +10,7 @@
 #include <net/ports.hpp>
 
 using namespace std::chrono_literals;
-using dist::net::Descriptor;
+using dist::io::Descriptor;
 using dist::net::listen_at;
 using dist::net::ListenOptions;
 using dist_test::free_endpoints;

@@ -6,14 +6,14 @@
 #include <cstdlib>
 #include <utility>
 
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 
 namespace dist_test {
 
-inline std::pair<dist::net::Descriptor, dist::net::Descriptor> socket_pair() {
+inline std::pair<dist::io::Descriptor, dist::io::Descriptor> socket_pair() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
-  return {dist::net::Descriptor{ends[0]}, dist::net::Descriptor{ends[1]}};
+  return {dist::io::Descriptor{ends[0]}, dist::io::Descriptor{ends[1]}};
 }
 
 }  // namespace dist_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/endpoint.hpp>
 
 namespace dist_test {
@@ -17,7 +17,7 @@ namespace dist_test {
 /// Different from each other, as all are bound at the same time.
 inline std::vector<dist::net::Endpoint> free_endpoints(std::size_t count) {
   std::vector<dist::net::Endpoint> endpoints;
-  std::vector<dist::net::Descriptor> sockets;
+  std::vector<dist::io::Descriptor> sockets;
   for (std::size_t i = 0; i < count; ++i) {
     sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/io/descriptor.hpp>
 
 namespace dist::io {
 
@@ -43,25 +44,15 @@ class OpenFile {
  public:
   /// Throws FileError when the file is missing or may not be read.
   explicit OpenFile(std::string path) : name_(std::move(path)) {
-    do descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
-    while (descriptor_ < 0 && errno == EINTR);
-    if (descriptor_ < 0) fail("cannot be opened", errno);
-  }
-  OpenFile(OpenFile&& other) noexcept
-      : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-  OpenFile& operator=(OpenFile&& other) noexcept {
-    std::swap(name_, other.name_);
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    do descriptor_.reset(::open(name_.c_str(), O_RDONLY | O_CLOEXEC));
+    while (!descriptor_ && errno == EINTR);
+    if (!descriptor_) fail("cannot be opened", errno);
   }
 
   /// What `read(descriptor)` returns, which reads as the system's functions do. Throws FileError when it cannot.
   [[nodiscard]] std::size_t retry(auto&& read) const {
     for (;;) {
-      const ssize_t count = read(descriptor_);
+      const ssize_t count = read(descriptor_.get());
       if (count >= 0) return static_cast<std::size_t>(count);
       if (errno != EINTR) fail("cannot be read", errno);
     }
@@ -80,7 +71,7 @@ class OpenFile {
   }
 
   std::string name_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 }  // namespace detail

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/frame.hpp>
 
@@ -24,13 +24,13 @@ class Connection {
  public:
   Connection() = default;
   /// `socket` is one that does not block. Frames longer than `longest` are refused.
-  Connection(Descriptor socket, std::size_t longest) : socket_(std::move(socket)), longest_(longest) {}
+  Connection(io::Descriptor socket, std::size_t longest) : socket_(std::move(socket)), longest_(longest) {}
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   [[nodiscard]] bool open() const { return static_cast<bool>(socket_); }
   void close() { socket_.reset(); }
   /// Hands the socket out. Call it when nothing is buffered.
-  [[nodiscard]] Descriptor release() { return std::move(socket_); }
+  [[nodiscard]] io::Descriptor release() { return std::move(socket_); }
   void allow(std::size_t longest) { longest_ = longest; }
 
   /// Nothing can be sent any more.
@@ -90,7 +90,7 @@ class Connection {
   }
 
  private:
-  Descriptor socket_;
+  io::Descriptor socket_;
   std::size_t longest_ = 0;
   std::vector<std::byte> received_;
   std::vector<std::byte> unsent_;

@@ -183,7 +183,7 @@ class Dialer {
   std::size_t attempts_ = 0;
   std::string problem_ = "not tried yet";
   std::optional<Refusal> refusal_;
-  Descriptor socket_;
+  io::Descriptor socket_;
   Connection connection_;
   bool answered_ = false;
   Nonce of_acceptor_{};

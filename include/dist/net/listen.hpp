@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <dist/core/say.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/deadline.hpp>
-#include <dist/net/descriptor.hpp>
 #include <dist/net/endpoint.hpp>
 
 namespace dist::net {
@@ -15,8 +15,8 @@ namespace dist::net {
 namespace detail {
 
 /// A socket bound to `address` that listens, or an empty one with errno set.
-[[nodiscard]] inline Descriptor try_to_listen(const SocketAddress& address) {
-  Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+[[nodiscard]] inline io::Descriptor try_to_listen(const SocketAddress& address) {
+  io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   const int on = 1;
   if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
       bind(socket.get(), address.get(), address.size) == 0 && listen(socket.get(), 128) == 0)
@@ -39,7 +39,7 @@ struct ListenOptions {
 /// Listens at a task's own entry of its list: at that address only, never at all interfaces. A name that is not known
 /// yet and a port that is in use are tried again for a while. Throws RendezvousError, naming the address and what to
 /// change.
-[[nodiscard]] inline Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
+[[nodiscard]] inline io::Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
   port_number(own);
   const Deadline port_deadline = Deadline::in(options.port_in_use);
   const Deadline name_deadline = Deadline::in(options.name_unknown);
@@ -60,7 +60,7 @@ struct ListenOptions {
             text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
-      Descriptor socket = detail::try_to_listen(address);
+      io::Descriptor socket = detail::try_to_listen(address);
       if (socket) return socket;
       problem = errno;
       why = text(to_string(address), ": ", system_text(problem));

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <dist/core/text.hpp>
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/machine.hpp>
 
 namespace dist::net {
@@ -19,7 +19,7 @@ DIST_INLINE std::string host_name() {
 }
 
 DIST_INLINE std::string machine_id() {
-  const Descriptor file{open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
+  const io::Descriptor file{open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
   char bytes[64];
   const ssize_t size = file ? read(file.get(), bytes, sizeof bytes) : 0;
   std::string id{bytes, static_cast<std::size_t>(size > 0 ? size : 0)};

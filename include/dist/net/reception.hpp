@@ -37,7 +37,8 @@ class Reception {
     std::size_t pending = 64;      ///< connections that introduce themselves at a time
   };
 
-  Reception(Descriptor listening, Options options) : listening_(std::move(listening)), options_(std::move(options)) {}
+  Reception(io::Descriptor listening, Options options)
+      : listening_(std::move(listening)), options_(std::move(options)) {}
 
   [[nodiscard]] std::size_t pending() const { return visitors_.size(); }
   /// Connections that were dropped or refused so far, and why the last one was.
@@ -93,7 +94,7 @@ class Reception {
 
   void accept_waiting() {
     for (std::size_t i = 0; i < options_.pending; ++i) {
-      Descriptor socket{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+      io::Descriptor socket{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
       if (!socket) {
         // Without a free descriptor the connection would stay in the queue and wake this process for ever.
         if ((errno == EMFILE || errno == ENFILE) && !visitors_.empty()) visitors_.pop_front();
@@ -182,7 +183,7 @@ class Reception {
                    "Give the same cluster to all tasks"};
   }
 
-  Descriptor listening_;
+  io::Descriptor listening_;
   Options options_;
   std::deque<Visitor> visitors_;
   std::size_t turned_away_ = 0;

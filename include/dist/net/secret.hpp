@@ -8,7 +8,7 @@
 #include <string>
 
 #include <dist/core/say.hpp>
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::net {
@@ -27,7 +27,7 @@ namespace dist::net {
   }
   const char* path = std::getenv("DIST_JOB_SECRET_FILE");
   if (path == nullptr) return secret;
-  const Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
+  const io::Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
   if (!file) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
   struct stat status {};
   if (fstat(file.get(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)

@@ -12,6 +12,7 @@
 #include <net/ports.hpp>
 #include <support/stderr_of.hpp>
 
+using dist::io::Descriptor;
 using namespace std::chrono_literals;
 using namespace dist::net;
 using dist::text;

@@ -110,7 +110,7 @@ TEST_CASE("processes started by hand are one world with shared memory") {
 }
 
 TEST_CASE("a mute listener where an X server would be, such as TensorBoard at port 6006, delays nobody") {
-  dist::net::Descriptor mute;
+  dist::io::Descriptor mute;
   for (int port = 6000; port < 6010 && !mute; ++port)
     mute = dist::net::detail::try_to_listen(dist::net::resolve({"127.0.0.1", std::to_string(port)}).addresses.at(0));
   REQUIRE(mute);

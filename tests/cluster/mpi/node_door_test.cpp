@@ -36,7 +36,7 @@ TEST_CASE("a rank that a signal has stopped is seen and ended, and nobody else")
   const std::string path = folder.path() + "/door";
   NodeDoor door{path};
   support::Processes ranks{3, [&](std::size_t rank) {
-                             const dist::net::Descriptor shown = NodeDoor::show(path, rank + 10);
+                             const dist::io::Descriptor shown = NodeDoor::show(path, rank + 10);
                              if (rank != 2) raise(SIGSTOP);
                              std::this_thread::sleep_for(rank == 2 ? 300ms : 60s);
                              return 7;
@@ -61,7 +61,7 @@ TEST_CASE("a visitor that says nothing, or has gone, is no rank") {
   NodeDoor door{path};
   support::Processes gone{1, [&](std::size_t) { return NodeDoor::show(path, 1) ? 0 : 1; }};
   CHECK(gone.wait() == std::vector<int>{0});
-  dist::net::Descriptor mute{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  dist::io::Descriptor mute{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const sockaddr_un address = dist::detail::door_address(path);
   REQUIRE(connect(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   door.advance();

@@ -6,8 +6,8 @@
 
 using dist::detail::NodeRanks;
 using dist::detail::WorldFrame;
+using dist::io::Descriptor;
 using dist::net::Connection;
-using dist::net::Descriptor;
 
 namespace {
 

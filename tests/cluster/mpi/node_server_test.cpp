@@ -13,8 +13,8 @@ using namespace dist_test;
 using dist::detail::NodeServer;
 using dist::detail::NodeWelcome;
 using dist::detail::WorldFrame;
+using dist::io::Descriptor;
 using dist::net::Connection;
-using dist::net::Descriptor;
 using dist::net::Frame;
 
 namespace {

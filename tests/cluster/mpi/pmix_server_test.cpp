@@ -63,7 +63,7 @@ dist::detail::PmixJob job_in(const std::string& directory, milliseconds handshak
 int serve(Notes& notes, bool mute) {
   const dist::detail::WorldDirectory directory;
   PmixServer server{job_in(directory.path(), 500ms)};
-  dist::net::Descriptor somebody;
+  dist::io::Descriptor somebody;
   if (mute) somebody = mute_connection(server.environment(0));
   std::vector<std::string> of_rank;
   for (const std::size_t rank : {0U, 1U}) {
@@ -113,7 +113,7 @@ TEST_CASE("two clients find their job, each other's data, and leave in order, al
 TEST_CASE("a server that libpmix does not let go ends itself") {
   support::Processes process{1, [](std::size_t) {
                                const dist::detail::WorldDirectory directory;
-                               dist::net::Descriptor somebody;
+                               dist::io::Descriptor somebody;
                                PmixServer server{job_in(directory.path(), 60s)};
                                somebody = mute_connection(server.environment(0));
                                return 0;

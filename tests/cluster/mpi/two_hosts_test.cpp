@@ -47,7 +47,7 @@ class TwoHosts {
   /// Moves this process to a host.
   void enter(std::size_t host) const {
     for (const char* kind : {"net", "uts"}) {
-      const dist::net::Descriptor space{
+      const dist::io::Descriptor space{
           open(dist::text("/proc/", holders_[host], "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
       if (setns(space.get(), 0) != 0) _exit(98);
     }

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <dist/cluster/mpi/hosted_world.hpp>
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 
 namespace dist_test {
 
@@ -93,21 +93,21 @@ inline std::string try_to_join(const dist::HostedOptions& options) {
 
 /// A connection to the PMIx server of these variables, that says nothing; none where the server does not answer within
 /// 300 ms.
-inline dist::net::Descriptor try_mute_connection(const std::vector<std::string>& variables) {
+inline dist::io::Descriptor try_mute_connection(const std::vector<std::string>& variables) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   for (const std::string& variable : variables)
     if (variable.starts_with("PMIX_SERVER_URI"))
       address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(variable.c_str() + variable.rfind(':') + 1)));
-  dist::net::Descriptor mute{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  dist::io::Descriptor mute{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   connect(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   pollfd entry{mute.get(), POLLOUT, 0};
   if (poll(&entry, 1, 300) != 1 || (entry.revents & POLLERR) != 0) mute.reset();
   return mute;
 }
-inline dist::net::Descriptor mute_connection(const std::vector<std::string>& variables) {
-  dist::net::Descriptor mute = try_mute_connection(variables);
+inline dist::io::Descriptor mute_connection(const std::vector<std::string>& variables) {
+  dist::io::Descriptor mute = try_mute_connection(variables);
   if (!mute) std::abort();
   usleep(100'000);  // until the server has accepted it
   return mute;

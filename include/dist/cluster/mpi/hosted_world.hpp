@@ -66,10 +66,10 @@ class HostedWorld {
                      false};
     const net::Deadline deadline = net::Deadline::in(options.deadline);
     if (options.rank == first) {
-      net::Descriptor listening = net::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
-                                                                        .port_in_use = options.port_patience,
-                                                                        .name_unknown = options.deadline,
-                                                                        .patience = options.patience});
+      io::Descriptor listening = net::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
+                                                                       .port_in_use = options.port_patience,
+                                                                       .name_unknown = options.deadline,
+                                                                       .patience = options.patience});
       world.await_start(
           net::Connection{start_server(options, std::move(listening), deadline), detail::longest_lifeline_frame},
           deadline, options);
@@ -130,12 +130,12 @@ class HostedWorld {
 
   /// Forks a process that serves this node, and is no child of this one: nobody has to wait for its end, and it
   /// outlives this process to tell of it. Returns the connection with it.
-  [[nodiscard]] static net::Descriptor start_server(const HostedOptions& options, net::Descriptor listening,
-                                                    net::Deadline deadline) {
+  [[nodiscard]] static io::Descriptor start_server(const HostedOptions& options, io::Descriptor listening,
+                                                   net::Deadline deadline) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
       throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
-    net::Descriptor mine{ends[0]}, its{ends[1]};
+    io::Descriptor mine{ends[0]}, its{ends[1]};
     const pid_t between = fork();
     if (between == 0) {
       const pid_t server = fork();
@@ -150,7 +150,7 @@ class HostedWorld {
     return mine;
   }
 
-  [[noreturn]] static void serve(const HostedOptions& options, net::Descriptor listening, net::Descriptor own,
+  [[noreturn]] static void serve(const HostedOptions& options, io::Descriptor listening, io::Descriptor own,
                                  net::Deadline deadline) {
     setsid();
     // It ends with its ranks, and not before: a signal to the whole job reaches the server, too.
@@ -172,10 +172,10 @@ class HostedWorld {
 
   /// Closes every other descriptor that was inherited; standard output and input become /dev/null. Messages go to the
   /// standard error that all share. Throws RendezvousError.
-  static void keep_only(net::Descriptor& listening, net::Descriptor& own) {
-    for (net::Descriptor* const kept : {&listening, &own}) {
+  static void keep_only(io::Descriptor& listening, io::Descriptor& own) {
+    for (io::Descriptor* const kept : {&listening, &own}) {
       if (kept->get() > STDERR_FILENO) continue;
-      net::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+      io::Descriptor moved{fcntl(kept->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
       if (!moved)
         throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
       *kept = std::move(moved);
@@ -185,7 +185,7 @@ class HostedWorld {
     close_all(STDERR_FILENO + 1, low - 1);
     close_all(low + 1, high - 1);
     close_all(high + 1, std::numeric_limits<int>::max());
-    const net::Descriptor nowhere{open("/dev/null", O_RDWR | O_CLOEXEC)};
+    const io::Descriptor nowhere{open("/dev/null", O_RDWR | O_CLOEXEC)};
     dup2(nowhere.get(), STDIN_FILENO);
     dup2(nowhere.get(), STDOUT_FILENO);
   }
@@ -263,10 +263,10 @@ class HostedWorld {
 
   std::size_t rank_;
   std::size_t size_;
-  net::Descriptor lifeline_;
+  io::Descriptor lifeline_;
   LostPeer server_;
   std::optional<detail::ProcessWatch> server_process_;
-  net::Descriptor shown_;
+  io::Descriptor shown_;
   detail::MissingTasks missing_;  ///< what the server said last while the job gathered
   detail::LaunchEnvironment environment_;
 };

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <dist/comm/health/peer_health.hpp>  // ProcessWatch
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::detail {
@@ -49,9 +49,9 @@ class NodeDoor {
 
   /// Shows this process as `rank` at the door of `path`; returns the connection, to be kept as long as the rank lives.
   /// Throws RendezvousError.
-  [[nodiscard]] static net::Descriptor show(const std::string& path, std::size_t rank) {
+  [[nodiscard]] static io::Descriptor show(const std::string& path, std::size_t rank) {
     const sockaddr_un address = door_address(path);
-    net::Descriptor visit{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    io::Descriptor visit{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const std::uint64_t number = rank;
     if (!visit || connect(visit.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         send(visit.get(), &number, sizeof number, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof number))
@@ -68,7 +68,7 @@ class NodeDoor {
   /// Takes in the ranks that have come.
   void advance() {
     for (;;) {
-      net::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+      io::Descriptor connection{accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
       if (!connection) break;
       ucred who{};
       socklen_t size = sizeof who;
@@ -102,7 +102,7 @@ class NodeDoor {
 
  private:
   struct Visitor {
-    net::Descriptor connection;
+    io::Descriptor connection;
     ProcessWatch process;
   };
   struct Rank {
@@ -110,7 +110,7 @@ class NodeDoor {
     ProcessWatch process;
   };
 
-  net::Descriptor listening_;
+  io::Descriptor listening_;
   std::vector<Visitor> visitors_;
   std::vector<Rank> ranks_;
 };

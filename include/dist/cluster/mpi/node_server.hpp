@@ -33,7 +33,7 @@ class NodeServer {
  public:
   /// `listening` is bound to the address of the task `options.rank`, the lowest of its node, and `own` leads to it. All
   /// tasks have to come by `deadline`; left out: within `options.deadline` from now.
-  NodeServer(const HostedOptions& options, net::Descriptor listening, net::Descriptor own,
+  NodeServer(const HostedOptions& options, io::Descriptor listening, io::Descriptor own,
              std::optional<net::Deadline> deadline = std::nullopt)
       : options_(options),
         gathered_by_(deadline),

@@ -30,7 +30,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/threads.hpp>
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::detail {
@@ -356,8 +356,8 @@ class PmixServer {
   static inline int event_pipe = -1;
 
   PmixJob job_;
-  net::Descriptor pipe_;
-  net::Descriptor pipe_in_;
+  io::Descriptor pipe_;
+  io::Descriptor pipe_in_;
   std::vector<int> listening_;  ///< libpmix's sockets
   bool started_ = false;
 };

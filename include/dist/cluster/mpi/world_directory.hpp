@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::detail {
@@ -89,7 +89,7 @@ class WorldDirectory {
     if (entries == nullptr) return;
     while (const dirent* entry = readdir(entries)) {
       if (!std::string_view{entry->d_name}.starts_with(prefix())) continue;
-      const net::Descriptor folder{
+      const io::Descriptor folder{
           openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
       struct stat status {};
       if (folder && fstat(folder.get(), &status) == 0 && status.st_uid == getuid() &&
@@ -100,7 +100,7 @@ class WorldDirectory {
   }
 
   std::string path_;
-  net::Descriptor lock_;
+  io::Descriptor lock_;
 };
 
 }  // namespace dist::detail

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace dist::net {
+namespace dist::io {
 
 /// Owns a file descriptor; closes it.
 class Descriptor {
@@ -31,4 +31,4 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-}  // namespace dist::net
+}  // namespace dist::io

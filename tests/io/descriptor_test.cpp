@@ -1,4 +1,4 @@
-#include <dist/net/descriptor.hpp>
+#include <dist/io/descriptor.hpp>
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-using dist::net::Descriptor;
+using dist::io::Descriptor;
 
 namespace {
 
