@@ -1,8 +1,8 @@
 // What the workers of a MultiWorker see when one of them fails: each says what happened and ends, soon, and nothing is left
 // behind. The workers are processes of another program (worker.cpp), started by mpirun or by TF_CONFIG alone.
 #include <doctest/doctest.h>
-#include <dist/cluster/json.hpp>
 #include <dist/comm/mpi/api.hpp>
+#include <dist/io/json.hpp>
 
 #include <cstdio>
 #include <initializer_list>

@@ -1,9 +1,9 @@
 // Workers with GPUs of which one dies or stops while the GPUs of the others wait for its own: each other one says so in time,
 // and ends. The workers are processes of another program (gpu_worker.cpp).
 #include <doctest/doctest.h>
-#include <dist/cluster/json.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/nccl/api.hpp>
+#include <dist/io/json.hpp>
 
 #include <cstddef>
 #include <set>

@@ -22,7 +22,7 @@ void require(bool holds) {
 }
 
 std::string written(const dist::TfConfig& config) {
-  const dist::detail::Json json{json_object()};
+  const dist::io::Json json{json_object()};
   json_t* const cluster = json_object();
   json_object_set_new(json.get(), "cluster", cluster);
   for (const dist::Task task : config.cluster.tasks()) {
@@ -35,7 +35,7 @@ std::string written(const dist::TfConfig& config) {
   json_object_set_new(json.get(), "task", task);
   if (config.type) json_object_set_new(task, "type", json_string(std::string(to_string(*config.type)).c_str()));
   if (config.index) json_object_set_new(task, "index", json_integer(static_cast<json_int_t>(*config.index)));
-  return dist::detail::written_json(json.get());
+  return dist::io::written_json(json.get());
 }
 
 void check_places(const dist::ClusterSpec& cluster) {

@@ -8,11 +8,11 @@
 #include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/environment.hpp>
-#include <dist/cluster/json.hpp>
 #include <dist/cluster/sage_maker_resolver.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/io/json.hpp>
 
 namespace dist {
 
@@ -38,15 +38,15 @@ DIST_INLINE_MPI std::string SageMakerResolver::require(const char* name) const {
 }
 
 DIST_INLINE_MPI std::vector<std::string> SageMakerResolver::hosts() const {
-  const detail::Json json = detail::parse_json(require("SM_HOSTS"), "SM_HOSTS");
+  const io::Json json = io::parse_json(require("SM_HOSTS"), "SM_HOSTS");
   std::vector<std::string> names;
   const std::size_t count = json_array_size(json.get());  // 0 for what is no array
   for (std::size_t index = 0; index < count; ++index)
     if (const json_t* name = json_array_get(json.get(), index); json_is_string(name))
-      names.emplace_back(detail::string_in(name));
+      names.emplace_back(io::string_in(name));
   if (names.empty() || names.size() != count)
     throw InvalidArgument("SM_HOSTS is not a list of host names",
-                          text("it is ", detail::written_json(json.get()).substr(0, 200)),
+                          text("it is ", io::written_json(json.get()).substr(0, 200)),
                           "Write [\"algo-1\", \"algo-2\"]");
   std::sort(names.begin(), names.end());
   return names;

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include <dist/cluster/cluster_spec.hpp>
-#include <dist/cluster/json.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config.hpp>
 #include <dist/cluster/whole_number.hpp>
 #include <dist/core/error.hpp>
+#include <dist/io/json.hpp>
 
 namespace dist {
 
@@ -22,9 +22,10 @@ class TfConfigReader {
   TfConfigReader(std::string_view source, JobNames names) : source_(source), names_(names) {}
 
   [[nodiscard]] TfConfig read(std::string_view written) const {
-    const Json json = parse_json(written, source_);
+    const io::Json json = io::parse_json(written, source_);
     if (!json_is_object(json.get()))
-      refuse("is not an object", text("it is ", kind_of(json.get())), "Write {\"cluster\": {...}, \"task\": {...}}");
+      refuse("is not an object", text("it is ", io::kind_of(json.get())),
+             "Write {\"cluster\": {...}, \"task\": {...}}");
     TfConfig config;
     json_t* cluster = member(json.get(), "cluster");
     if (cluster == nullptr) cluster = member(json.get(), "sparseCluster");
@@ -54,7 +55,7 @@ class TfConfigReader {
 
   [[nodiscard]] ClusterSpec read_cluster(json_t* jobs) const {
     if (!json_is_object(jobs))
-      refuse("has a 'cluster' that is not an object", text("it is ", kind_of(jobs)),
+      refuse("has a 'cluster' that is not an object", text("it is ", io::kind_of(jobs)),
              "Write {\"worker\": [\"host0:2222\", \"host1:2222\"]}");
     ClusterSpec cluster;
     const char* name = nullptr;
@@ -72,7 +73,7 @@ class TfConfigReader {
         json_object_foreach(tasks, index, address)
             cluster.add(Task{type, read_index(index, text("cluster.", name))}, read_address(address, name, index));
       } else if (!json_is_null(tasks)) {
-        refuse(text("has no list of tasks in 'cluster.", name, "'"), text("it is ", kind_of(tasks)),
+        refuse(text("has no list of tasks in 'cluster.", name, "'"), text("it is ", io::kind_of(tasks)),
                text("Write \"", name, "\": [\"host0:2222\"]"));
       }
     }
@@ -80,11 +81,11 @@ class TfConfigReader {
   }
 
   [[nodiscard]] std::string read_address(const json_t* address, std::string_view job, std::string_view index) const {
-    if (!json_is_string(address) || string_in(address).empty())
+    if (!json_is_string(address) || io::string_in(address).empty())
       refuse(text("has no address for task ", printable(index, 80), " of ", quoted(job)),
-             text("it is ", json_is_string(address) ? "an empty string" : kind_of(address)),
+             text("it is ", json_is_string(address) ? "an empty string" : io::kind_of(address)),
              "Write a string such as \"host0:2222\"");
-    return std::string(string_in(address));
+    return std::string(io::string_in(address));
   }
 
   [[nodiscard]] std::size_t read_index(std::string_view digits, std::string_view where) const {
@@ -97,16 +98,16 @@ class TfConfigReader {
 
   void read_task(const json_t* task, TfConfig& config) const {
     if (!json_is_object(task))
-      refuse("has a 'task' that is not an object", text("it is ", kind_of(task)),
+      refuse("has a 'task' that is not an object", text("it is ", io::kind_of(task)),
              "Write {\"type\": \"worker\", \"index\": 0}");
     if (const json_t* type = member(task, "type")) {
       if (!json_is_string(type))
-        refuse("has a task type that is not a string", text("task.type is ", kind_of(type)),
+        refuse("has a task type that is not a string", text("task.type is ", io::kind_of(type)),
                text("Write one of ", names_.allowed));
-      config.type = type_named(string_in(type), "task.type");
+      config.type = type_named(io::string_in(type), "task.type");
     }
     if (const json_t* index = member(task, "index"))
-      config.index = read_index(json_is_string(index) ? string_in(index) : written_json(index), "task.index");
+      config.index = read_index(json_is_string(index) ? io::string_in(index) : io::written_json(index), "task.index");
   }
 
   std::string_view source_;

@@ -1,17 +1,19 @@
-#include <dist/cluster/json.hpp>
+#include <dist/io/json.hpp>
 
 #include <doctest/doctest.h>
 
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 
+using dist::FileError;
 using dist::InvalidArgument;
-using dist::detail::Json;
-using dist::detail::kind_of;
-using dist::detail::parse_json;
-using dist::detail::string_in;
-using dist::detail::written_json;
+using dist::io::Json;
+using dist::io::kind_of;
+using dist::io::parse_json;
+using dist::io::string_in;
+using dist::io::written_json;
 
 namespace {
 
@@ -72,6 +74,19 @@ TEST_CASE("long and deep texts are refused before they cost anything") {
   refuse(std::string(1 << 19, '['), "line 1, column 2049: maximum parsing depth reached");
   CHECK_NOTHROW(parse_json("1" + std::string((1 << 20) - 1, ' '), "TF_CONFIG"));
   refuse("1" + std::string(1 << 20, ' '), "1048577 bytes, at most 1048576 are read)");
+  CHECK_NOTHROW(parse_json("[10]", "TF_CONFIG", 4));
+  CHECK_THROWS_WITH_AS(parse_json("[100]", "TF_CONFIG", 4), doctest::Contains("5 bytes, at most 4 are read"),
+                       InvalidArgument);
+}
+
+TEST_CASE("who reads JSON of another origin throws an error of its own") {
+  const auto read = [](const char* written) {
+    return parse_json(written, 10,
+                      [](std::string_view why) { throw FileError("a.json", "is no manifest", why, "Save it again"); });
+  };
+  CHECK(json_is_array(read("[]").get()));
+  CHECK_THROWS_WITH_AS(read("[1,]"), doctest::Contains("File 'a.json' is no manifest (line 1, column 4: "), FileError);
+  CHECK_THROWS_WITH_AS(read("[1, 2, 3, 4]"), doctest::Contains("12 bytes, at most 10 are read"), FileError);
 }
 
 TEST_CASE("every kind of value has a name for messages, and can be written again") {

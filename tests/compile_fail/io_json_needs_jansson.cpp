@@ -1,5 +1,5 @@
 // expect: <jansson.h> of jansson was not found: install libjansson-dev, and link dist::json
 // flags: -nostdinc
-#include <dist/cluster/json.hpp>
+#include <dist/io/json.hpp>
 
 int main() {}
