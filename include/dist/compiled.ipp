@@ -44,4 +44,5 @@
 #include <dist/device/replica_threads.ipp>
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
+#include <dist/io/atomic_file.ipp>
 #include <dist/net/machine.ipp>

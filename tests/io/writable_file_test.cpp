@@ -54,9 +54,10 @@ TEST_CASE("a file that is there is not written over") {
 TEST_CASE("a folder that is missing, or is a file, is named") {
   const SystemFiles folder;
   folder.write("file", "");
-  CHECK_THROWS_WITH_AS(WritableFile{folder.root() + "/nowhere/file"},
-                       doctest::Contains("cannot be made (No such file or directory). Give the path of a folder."),
-                       FileError);
+  CHECK_THROWS_WITH_AS(
+      WritableFile{folder.root() + "/nowhere/file"},
+      doctest::Contains("cannot be made (No such file or directory). Make the folder first, or correct the path."),
+      FileError);
   CHECK_THROWS_WITH_AS(make_folders(folder.root() + "/file/below"),
                        doctest::Contains("/file/below' cannot be made as a folder (Not a directory)"), FileError);
   CHECK_THROWS_WITH_AS(make_folders("/proc/nowhere"), doctest::Contains("File '/proc/nowhere' cannot be made"),

@@ -102,8 +102,9 @@ TEST_CASE("the end writes what waits; after close, events are refused") {
 TEST_CASE("a folder that cannot be written is named") {
   const SystemFiles folder;
   folder.write("file", "");
-  CHECK_THROWS_WITH_AS((EventFile{folder.root() + "/file", 0, ""}),
-                       doctest::Contains("cannot be made (Not a directory). Give the path of a folder."), FileError);
+  CHECK_THROWS_WITH_AS(
+      (EventFile{folder.root() + "/file", 0, ""}),
+      doctest::Contains("cannot be made (Not a directory). Make the folder first, or correct the path."), FileError);
   CHECK_THROWS_WITH_AS((EventFile{"/proc/nowhere/train", 0, ""}), doctest::Contains("'/proc/nowhere' cannot be made"),
                        FileError);
   if (::geteuid() != 0) {

@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
-/// The files by which a system describes its machine, in a folder that is removed at the end.
+/// Files in a folder that is removed at the end, such as those by which a system describes its machine.
 class SystemFiles {
  public:
   SystemFiles() {
@@ -21,6 +23,18 @@ class SystemFiles {
   ~SystemFiles() { std::filesystem::remove_all(root_); }
 
   [[nodiscard]] std::string root() const { return root_.string(); }
+
+  [[nodiscard]] std::string path(const std::string& file) const { return root_ / file; }
+  /// Of all files that are there, in the folder itself.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator{root_}) names.push_back(entry.path().filename());
+    return names;
+  }
+  [[nodiscard]] std::string read(const std::string& file) const {
+    std::ifstream stream{root_ / file, std::ios::binary};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+  }
 
   void write(const std::string& file, const std::string& content) const {
     const std::filesystem::path path = root_ / file;

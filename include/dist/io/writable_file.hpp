@@ -33,10 +33,12 @@ namespace detail {
       return "Check the permissions of its folder, or write to another one";
     case ENOENT:
     case ENOTDIR:
-      return "Give the path of a folder";
+      return "Make the folder first, or correct the path";
     case EMFILE:
     case ENFILE:
       return "Close files, or raise the limit on open files (ulimit -n)";
+    case ENAMETOOLONG:
+      return "Use a shorter name";
     default:
       return "Check the disk and the file system that hold it";
   }

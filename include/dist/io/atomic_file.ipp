@@ -1,0 +1,201 @@
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/io/atomic_file.hpp>
+#include <dist/io/writable_file.hpp>
+
+namespace dist::io {
+
+namespace detail {
+
+inline constexpr std::string_view partial_mark = ".partial-";
+
+/// While it lives, a write beyond the limit on the size of files fails in this thread without the signal that would end
+/// the program.
+class NoFileSizeSignal {
+ public:
+  NoFileSizeSignal() noexcept {
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    pending_before_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, signal(), &before_);
+  }
+  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+  ~NoFileSizeSignal() {
+    constexpr timespec at_once{};
+    if (raised_ && !pending_before_) sigtimedwait(signal(), nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  /// To be called where the signal may have been sent.
+  void raised() noexcept { raised_ = true; }
+
+ private:
+  [[nodiscard]] static const sigset_t* signal() noexcept {
+    static const sigset_t set = [] {
+      sigset_t one;
+      sigemptyset(&one);
+      sigaddset(&one, SIGXFSZ);
+      return one;
+    }();
+    return &set;
+  }
+
+  sigset_t before_;
+  bool pending_before_ = false;
+  bool raised_ = false;
+};
+
+/// The folder of `path`, and the name in it.
+[[nodiscard]] inline std::pair<std::string, std::string> folder_and_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, slash + 1), path.substr(slash + 1)};
+}
+
+/// Opens a folder. Returns none with errno set when there is none or it may not be read.
+[[nodiscard]] inline Descriptor open_folder(const std::string& path) {
+  Descriptor folder;
+  do folder.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (!folder && errno == EINTR);
+  return folder;
+}
+
+}  // namespace detail
+
+DIST_INLINE AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  auto [folder, name] = detail::folder_and_name(path_);
+  name_ = std::move(name);
+  if (name_.empty())
+    throw FileError(path_, "cannot be written", "its path has no name at its end", "Give the path of a file");
+  folder_ = detail::open_folder(folder);
+  if (!folder_) fail("cannot be written", errno);
+  struct stat there;
+  replaces_ = fstatat(folder_.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  if (replaces_ && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
+    throw FileError(path_, "cannot be written", "something other than a file has that name", "Give another path");
+  create();
+}
+
+DIST_INLINE AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  path_ = std::move(other.path_);
+  name_ = std::move(other.name_);
+  partial_ = std::move(other.partial_);
+  folder_ = std::move(other.folder_);
+  file_ = std::move(other.file_);
+  size_ = other.size_;
+  replaces_ = other.replaces_;
+  return *this;
+}
+
+DIST_INLINE void AtomicFile::create() {
+  static std::atomic<unsigned> number{0};
+  // A name may belong to a process that died, or lives on another machine; and until the lock is there, who removes what
+  // was abandoned may take this file for such.
+  for (;;) {
+    partial_ = text(name_, detail::partial_mark, getpid(), "-", number.fetch_add(1, std::memory_order_relaxed));
+    file_.reset(openat(folder_.get(), partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!file_ && (errno == EEXIST || errno == EINTR)) continue;
+    if (!file_) fail("cannot be written", errno);
+    // Where the file system has no locks, nothing is taken for abandoned, either.
+    while (flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
+    }
+    struct stat made;
+    if (fstat(file_.get(), &made) == 0 && made.st_nlink > 0) return;
+  }
+}
+
+DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
+  require_open();
+  detail::NoFileSizeSignal no_signal;
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int error = count == 0 ? EIO : errno;
+      if (error == EFBIG) no_signal.raised();
+      fail("cannot be written", error);
+    }
+    size_ += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+DIST_INLINE void AtomicFile::commit() {
+  require_open();
+  while (fsync(file_.get()) != 0)
+    if (errno != EINTR) fail("cannot be written", errno);
+  if (renameat(folder_.get(), partial_.c_str(), folder_.get(), name_.c_str()) != 0)
+    fail("cannot be replaced by its new content", errno);
+  file_.reset();
+  // Some file systems keep folders without being asked, and say that they cannot.
+  while (fsync(folder_.get()) != 0)
+    if (errno != EINTR) {
+      if (errno == EINVAL || errno == ENOTSUP) break;
+      throw FileError(
+          path_, "may be lost at a power failure",
+          text("its new content is there, but the folder could not be synchronised: ", std::strerror(errno)),
+          "Check the disk that holds it, and write the file again");
+    }
+}
+
+DIST_INLINE void AtomicFile::require_open() const {
+  if (!file_)
+    throw FileError(path_, "is not being written", "its new content was committed, or failed",
+                    "Make a new AtomicFile for each content");
+}
+
+DIST_INLINE void AtomicFile::discard() noexcept {
+  if (!file_) return;
+  unlinkat(folder_.get(), partial_.c_str(), 0);
+  file_.reset();
+}
+
+DIST_INLINE void AtomicFile::fail(std::string_view problem, int error) {
+  discard();
+  throw FileError(path_, problem,
+                  text(std::strerror(error), size_ > 0 ? text(", after ", size_, " bytes") : "",
+                       replaces_ ? "; its old content is still there" : "; no part of it is left behind"),
+                  detail::writing_suggestion(error));
+}
+
+DIST_INLINE std::size_t remove_abandoned(const std::string& path) {
+  const auto [folder, name] = detail::folder_and_name(path);
+  const auto refuse = [&folder = folder](int error) {
+    throw FileError(folder, "cannot be searched for files that were not finished", std::strerror(error),
+                    detail::writing_suggestion(error));
+  };
+  Descriptor opened = detail::open_folder(folder);
+  if (!opened) refuse(errno);
+  DIR* const entries = fdopendir(opened.get());
+  if (entries == nullptr) refuse(errno);
+  const int number = opened.release();  // closedir closes it
+  const std::string start = text(name, detail::partial_mark);
+  std::size_t removed = 0;
+  while (const dirent* entry = readdir(entries)) {
+    if (std::strncmp(entry->d_name, start.c_str(), start.size()) != 0) continue;
+    const Descriptor file{openat(number, entry->d_name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (!file || flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (unlinkat(number, entry->d_name, 0) == 0) ++removed;
+  }
+  closedir(entries);
+  return removed;
+}
+
+}  // namespace dist::io

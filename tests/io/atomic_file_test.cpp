@@ -1,0 +1,366 @@
+#include <dist/io/atomic_file.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+
+#include <io/bytes.hpp>
+#include <support/processes.hpp>
+#include <support/system_files.hpp>
+#include <support/what_throws.hpp>
+
+using dist::FileError;
+using dist::io::AtomicFile;
+using dist::io::remove_abandoned;
+using dist_test::Bytes;
+using dist_test::bytes;
+using support::what_throws;
+
+namespace {
+
+/// What the next system calls of a test do instead of their work.
+struct Faults {
+  std::function<ssize_t(int, const void*, std::size_t)> write;
+  std::function<int()> fsync;
+  std::function<int()> rename;
+} faults;
+
+void write_file(const std::string& path, const std::string& content) {
+  AtomicFile file{path};
+  file.append(bytes(content));
+  file.commit();
+}
+
+/// Fails with `error` once, or `times`.
+auto failing(int error, int times = 1) {
+  return [=](auto&&...) mutable {
+    errno = error;
+    return times-- > 0 ? -1 : 0;
+  };
+}
+
+}  // namespace
+
+// The system calls of the file under test, which is linked with these instead of the C library's.
+extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
+  if (faults.write)
+    if (const ssize_t result = faults.write(descriptor, bytes, count); result != 0) return result;
+  return syscall(SYS_write, descriptor, bytes, count);
+}
+extern "C" int fsync(int descriptor) {
+  if (faults.fsync && faults.fsync() != 0) return -1;
+  return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
+extern "C" int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
+  if (faults.rename && faults.rename() != 0) return -1;
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, 0));
+}
+
+TEST_CASE("others see the old content until commit, and then the new one, appended in pieces") {
+  const SystemFiles folder;
+  write_file(folder.path("a"), "old");
+  AtomicFile file{folder.path("a")};
+  file.append(bytes("ne"));
+  CHECK(folder.read("a") == "old");
+  file.append({});
+  file.append(bytes("west"));
+  CHECK(file.size() == 6);
+  CHECK(file.path() == folder.path("a"));
+  CHECK(folder.read("a") == "old");
+  file.commit();
+  CHECK(folder.read("a") == "newest");
+  CHECK(folder.names() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("without commit the new content vanishes, and the old one stays") {
+  const SystemFiles folder;
+  { AtomicFile{folder.path("a")}.append(bytes("x")); }
+  CHECK(folder.names().empty());
+  write_file(folder.path("a"), "old");
+  {
+    AtomicFile first{folder.path("a")};
+    AtomicFile second{folder.path("a")};  // two at a time have names of their own
+    first.append(bytes("first"));
+    second.append(bytes("second"));
+    CHECK(folder.names().size() == 3);
+    AtomicFile moved{std::move(first)};
+    second = std::move(moved);
+    CHECK(folder.names().size() == 2);
+    second.append(bytes("!"));
+    CHECK(second.size() == 6);
+  }
+  CHECK(folder.read("a") == "old");
+  CHECK(folder.names().size() == 1);
+}
+
+TEST_CASE("a path may be relative, and the program may change its folder before commit") {
+  const SystemFiles folder;
+  char before[4096];
+  REQUIRE(getcwd(before, sizeof before) != nullptr);
+  REQUIRE(chdir(folder.root().c_str()) == 0);
+  AtomicFile file{"a"};
+  REQUIRE(chdir("/") == 0);
+  file.append(bytes("x"));
+  file.commit();
+  REQUIRE(chdir(before) == 0);
+  CHECK(folder.read("a") == "x");
+}
+
+TEST_CASE("the permissions are those of a new file, and a symbolic link is replaced") {
+  const SystemFiles folder;
+  const mode_t before = umask(027);
+  write_file(folder.path("a"), "a");
+  umask(before);
+  struct stat made;
+  REQUIRE(stat(folder.path("a").c_str(), &made) == 0);
+  CHECK((made.st_mode & 0777) == 0640);
+  REQUIRE(symlink("a", folder.path("link").c_str()) == 0);
+  write_file(folder.path("link"), "new");
+  CHECK(folder.read("a") == "a");
+  CHECK(folder.read("link") == "new");
+}
+
+TEST_CASE("an object writes one content") {
+  const SystemFiles folder;
+  AtomicFile file{folder.path("a")};
+  file.commit();
+  CHECK(folder.read("a").empty());
+  CHECK_THROWS_WITH_AS(file.append(bytes("x")),
+                       doctest::Contains("is not being written (its new content was committed"), FileError);
+  CHECK_THROWS_AS(file.commit(), FileError);
+}
+
+TEST_CASE("a path where no file can be is refused, and says what to do") {
+  const SystemFiles folder;
+  const auto refused = [](const std::string& path) { return what_throws<FileError>([&] { AtomicFile{path}; }); };
+  CHECK(refused("") == "File '' cannot be written (its path has no name at its end). Give the path of a file.");
+  CHECK(refused("/tmp/").find("its path has no name at its end") != std::string::npos);
+  CHECK(refused(folder.path("b/a")) == "File '" + folder.path("b/a") +
+                                           "' cannot be written (No such file or directory; no part of it is left "
+                                           "behind). Make the folder first, or correct the path.");
+  write_file(folder.path("b"), "");
+  CHECK(refused(folder.path("b/a")).find("(Not a directory; ") != std::string::npos);
+  CHECK(refused("/dev/full").find("something other than a file has that name") != std::string::npos);
+  CHECK(refused("/tmp").find("something other than a file has that name") != std::string::npos);
+  CHECK(refused(folder.path(std::string(250, 'a'))).find("Use a shorter name") != std::string::npos);
+}
+
+TEST_CASE("a write that the system cuts or interrupts goes on") {
+  const SystemFiles folder;
+  std::string content(1000, 'a');
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>('a' + i % 26);
+  int calls = 0;
+  faults.write = [&](int descriptor, const void* data, std::size_t count) -> ssize_t {
+    errno = EINTR;
+    if (++calls % 3 == 0) return -1;
+    return syscall(SYS_write, descriptor, data, count < 7 ? count : 7);
+  };
+  faults.fsync = failing(EINTR, 2);
+  write_file(folder.path("a"), content);
+  faults = {};
+  CHECK(calls > 200);
+  CHECK(folder.read("a") == content);
+}
+
+TEST_CASE("whatever fails, the old content survives, nothing else is left, and the error names the file") {
+  const SystemFiles folder;
+  write_file(folder.path("a"), "old");
+  const auto refused = [&] {
+    const std::string said = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
+    faults = {};
+    CHECK(folder.read("a") == "old");
+    CHECK(folder.names() == std::vector<std::string>{"a"});
+    return said;
+  };
+  const std::string start = "File '" + folder.path("a") + "' cannot be ";
+  faults.write = failing(ENOSPC);
+  CHECK(refused() == start +
+                         "written (No space left on device; its old content is still there). Make room on the "
+                         "disk, or write to another one.");
+  faults.fsync = failing(EIO);
+  CHECK(refused() == start +
+                         "written (Input/output error, after 3 bytes; its old content is still there). Check the "
+                         "disk and the file system that hold it.");
+  faults.rename = failing(EROFS);
+  CHECK(refused() == start +
+                         "replaced by its new content (Read-only file system, after 3 bytes; its old content is still "
+                         "there). Check the permissions of its folder, or write to another one.");
+}
+
+TEST_CASE("a failure takes the new content away at once, and the object stays closed") {
+  const SystemFiles folder;
+  AtomicFile file{folder.path("a")};
+  file.append(bytes("x"));
+  faults.write = failing(EIO);
+  CHECK_THROWS_AS(file.append(bytes("y")), FileError);
+  faults = {};
+  CHECK(folder.names().empty());
+  CHECK_THROWS_WITH_AS(file.commit(), doctest::Contains("is not being written"), FileError);
+}
+
+TEST_CASE("a folder that cannot be synchronised is told, as the new content is there") {
+  const SystemFiles folder;
+  const auto write_with = [&](int error) {
+    faults.fsync = [=, calls = 0]() mutable {
+      errno = error;
+      return ++calls == 2 ? -1 : 0;  // the first is the file's
+    };
+    const std::string said = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
+    faults = {};
+    CHECK(folder.read("a") == "new");
+    return said;
+  };
+  CHECK(write_with(EIO) ==
+        "File '" + folder.path("a") +
+            "' may be lost at a power failure (its new content is there, but the folder could not be "
+            "synchronised: Input/output error). Check the disk that holds it, and write the file "
+            "again.");
+  CHECK(write_with(EINVAL) == "nothing was thrown");  // a file system that does it by itself
+}
+
+TEST_CASE("a limit on the size of files is an error, not a signal") {
+  const SystemFiles folder;
+  write_file(folder.path("a"), "old");
+  support::Processes child{1, [&](std::size_t) {
+                             const rlimit limit{4096, 4096};
+                             if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+                             const std::string said = what_throws<FileError>(
+                                 [&] { write_file(folder.path("a"), std::string(10'000, 'n')); });
+                             sigset_t left;
+                             sigpending(&left);
+                             if (sigismember(&left, SIGXFSZ) != 0) return 3;
+                             pthread_sigmask(SIG_SETMASK, nullptr, &left);
+                             if (sigismember(&left, SIGXFSZ) != 0) return 4;
+                             return said.find(
+                                        "(File too large, after 4096 bytes; its old content is still there). Raise "
+                                        "the limit on the size of files (ulimit -f)") != std::string::npos
+                                        ? 0
+                                        : 1;
+                           }};
+  CHECK(child.wait() == std::vector<int>{0});
+  CHECK(folder.read("a") == "old");
+  CHECK(folder.names().size() == 1);
+}
+
+TEST_CASE("a signal of that kind that waited before is not taken") {
+  const SystemFiles folder;
+  support::Processes child{
+      1, [&](std::size_t) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &set, nullptr);
+        raise(SIGXFSZ);
+        const rlimit limit{0, 0};
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+        if (what_throws([&] { write_file(folder.path("a"), "x"); }).find("File too large") == std::string::npos)
+          return 3;
+        sigpending(&set);
+        return sigismember(&set, SIGXFSZ) == 1 ? 0 : 4;
+      }};
+  CHECK(child.wait() == std::vector<int>{0});
+}
+
+TEST_CASE("a disk that is full, and one that may not be written, leave the old content") {
+  const SystemFiles folder;
+  constexpr int no_mount = 77;
+  support::Processes child{
+      1, [&](std::size_t) {
+        // A file system of 64 KiB that only this process sees.
+        const std::string disk = folder.root();
+        if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
+            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
+          return no_mount;
+        write_file(folder.path("a"), "old");
+        const std::string full =
+            what_throws<FileError>([&] { write_file(folder.path("a"), std::string(200'000, 'n')); });
+        if (full.find("(No space left on device, after ") == std::string::npos) return 1;
+        if (folder.read("a") != "old" || folder.names().size() != 1) return 2;
+        write_file(folder.path("a"), std::string(40'000, 'n'));  // what failed gave its room back
+        if (mount(nullptr, disk.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return no_mount;
+        const std::string read_only = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
+        if (read_only.find("(Read-only file system; its old content is still there). Check the permissions of") ==
+            std::string::npos)
+          return 3;
+        return folder.read("a").size() == 40'000 ? 0 : 4;
+      }};
+  const int status = child.wait()[0];
+  if (status == no_mount)
+    MESSAGE("no file system can be mounted here: the disk is not tried");
+  else
+    CHECK(status == 0);
+}
+
+TEST_CASE("a process that is killed at any moment of 50 writes leaves the old content or the new one") {
+  const SystemFiles folder;
+  const auto content = [](int write) {
+    return std::string(static_cast<std::size_t>(20'000 + write), static_cast<char>('a' + write % 26));
+  };
+  write_file(folder.path("a"), content(0));
+  std::size_t between = 0;
+  std::size_t abandoned = 0;
+  for (int kill_number = 0; kill_number < 50; ++kill_number) {
+    {
+      support::Processes child{1, [&](std::size_t) {
+                                 for (int write = 1; write <= 50; ++write) {
+                                   AtomicFile file{folder.path("a")};
+                                   const Bytes all = bytes(content(write));
+                                   file.append(std::span{all}.first(7'000));
+                                   file.append(std::span{all}.subspan(7'000));
+                                   file.commit();
+                                 }
+                                 return 0;
+                               }};
+      std::this_thread::sleep_for(std::chrono::microseconds{137 * kill_number});
+      kill(child[0], SIGKILL);
+      const int status = child.wait()[0];
+      CHECK((status == 0 || status == 128 + SIGKILL));
+    }
+    const std::string found = folder.read("a");
+    const int write = static_cast<int>(found.size()) - 20'000;
+    REQUIRE((0 <= write && write <= 50));
+    CHECK(found == content(write));
+    if (0 < write && write < 50) ++between;
+    abandoned += remove_abandoned(folder.path("a"));
+    CHECK(folder.names() == std::vector<std::string>{"a"});
+  }
+  MESSAGE(between << " of 50 were killed between two writes, and left " << abandoned << " files that were taken away");
+}
+
+TEST_CASE("what others are writing is not taken for abandoned") {
+  const SystemFiles folder;
+  AtomicFile file{folder.path("a")};
+  AtomicFile other{folder.path("ab")};
+  file.append(bytes("x"));
+  // A process that died left this, and one of another machine that.
+  write_file(folder.path("a.partial-1-0"), "left");
+  write_file(folder.path("ab.partial-1-0"), "another's");
+  CHECK(remove_abandoned(folder.path("a")) == 1);
+  CHECK(remove_abandoned(folder.path("a")) == 0);
+  CHECK(folder.read("ab.partial-1-0") == "another's");
+  file.commit();
+  other.commit();
+  CHECK(folder.read("a") == "x");
+  CHECK_THROWS_WITH_AS(remove_abandoned(folder.path("nowhere/a")),
+                       doctest::Contains("cannot be searched for files that were not finished"), FileError);
+}
