@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -60,4 +62,42 @@ TEST_CASE("the bytes of every element are turned round") {
   std::vector<std::uint8_t> bytes_stay{1, 2};
   dist::io::reverse_bytes(std::span{bytes_stay});
   CHECK(bytes_stay == std::vector<std::uint8_t>{1, 2});
+}
+
+TEST_CASE("elements of another type are converted, in either byte order, whatever the steps of the source") {
+  for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{4096}}) {
+    // 1.5 and -2 are 0x3FC00000 and 0xC0000000 in IEEE 754.
+    const Bytes content = bytes({0x3F, 0xC0, 0, 0, 0xC0, 0, 0, 0});
+    dist_test::Trickle source{MemorySource{content}, step};
+    const auto array = read_elements<double, float>(source, Shape{2}, std::endian::big);
+    CHECK(dist_test::values(array) == std::vector<double>{1.5, -2});
+  }
+  const Bytes truths = bytes({0, 1, 7});
+  MemorySource source{truths};
+  CHECK(dist_test::values(read_elements<float, bool>(source, Shape{3})) == std::vector<float>{0, 1, 1});
+}
+
+TEST_CASE("an element that cannot be converted is told by its number, also far behind the first buffer") {
+  Bytes content(100'000);
+  content[70'001] = std::byte{200};
+  MemorySource source{content, "a.bin"};
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(read_elements<std::int8_t, std::uint8_t>(source, Shape{100'000})),
+      "File 'a.bin' has an element that the wanted type cannot hold (element 70001 is 200, wanted i8). "
+      "Read it as the type that it holds.",
+      FileError);
+  MemorySource few{content, "a.bin"};
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_elements<double, float>(few, Shape{30'000})),
+                       doctest::Contains("announces shape [30000], 120000 bytes of elements, but 100000 follow"),
+                       FileError);
+}
+
+TEST_CASE("the axis is found where extents multiply to too many elements") {
+  using dist::io::detail::axis_beyond;
+  constexpr std::size_t half = std::size_t{1} << 32;
+  CHECK(axis_beyond(std::vector<std::size_t>{2, 3}, 6) == 2);
+  CHECK(axis_beyond(std::vector<std::size_t>{2, 3}, 5) == 1);
+  CHECK(axis_beyond(std::vector<std::size_t>{7}, 6) == 0);
+  CHECK(axis_beyond(std::vector<std::size_t>{half, 0, half}, static_cast<std::size_t>(-1)) == 2);
+  CHECK(axis_beyond({}, 1) == 0);
 }

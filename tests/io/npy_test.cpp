@@ -125,6 +125,31 @@ TEST_CASE("another type is refused, naming both") {
   refuse(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}"), "its elements have named fields");
 }
 
+TEST_CASE("elements of another type are converted when that is asked for") {
+  const auto converted = []<class T>(const std::string& descr, std::initializer_list<unsigned> content, T) {
+    const std::string shape = content.size() == 6 ? "(2, 3)" : "(1,)";
+    const Bytes file = npy(npy_header(descr, shape, true), bytes(content));
+    MemorySource source{file, "file.npy"};
+    return values(dist::io::read_npy_converted<T>(source));
+  };
+  CHECK(converted("|u1", {1, 4, 2, 5, 3, 255}, float{}) == std::vector<float>{1, 2, 3, 4, 5, 255});
+  CHECK(converted("|b1", {0, 1, 9, 0, 0, 0}, double{}) == std::vector<double>{0, 1, 0, 1, 0, 0});
+  CHECK(converted(">f4", {0x3F, 0xC0, 0, 0}, dist::BFloat16{})[0].bits() == 0x3FC0);
+  CHECK(converted("<f2", {0, 0x3E}, float{}) == std::vector<float>{1.5F});
+  CHECK(converted("=u2", {3, 0}, float{}).size() == 1);
+  CHECK_THROWS_WITH_AS(converted("<i2", {0, 1}, std::uint8_t{}), doctest::Contains("element 0 is 256, wanted u8"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(converted("<c8", {0, 0, 0, 0, 0, 0, 0, 0}, float{}),
+                       "File 'file.npy' has elements that are no numbers of a known type (its elements are '<c8' in "
+                       "NumPy's notation). Save it as another type with numpy's astype.",
+                       FileError);
+  CHECK_THROWS_AS(converted("b2", {0, 0}, float{}), FileError);
+  CHECK_THROWS_AS(converted("<b2", {0, 0}, float{}), FileError);  // the letter and the size of BFloat16
+  dist_test::TemporaryFolder folder;
+  CHECK(values(dist::io::read_npy_converted<int>(folder.write("x.npy", two_by_three))) ==
+        std::vector<int>{1, 2, 3, 4, 5, 255});
+}
+
 TEST_CASE("what is not NPY is refused by its first bytes") {
   refuse({}, "File 'file.npy' is not an NPY file (it has 0 bytes");
   refuse(bytes("PNG data"), "it does not begin with \\x93NUMPY");

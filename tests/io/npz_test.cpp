@@ -112,6 +112,17 @@ TEST_CASE("another type is refused, naming the file and the array") {
                        doctest::Contains("Raise max_elements"), FileError);
 }
 
+TEST_CASE("elements of another type are converted when that is asked for, stored and deflated") {
+  const Bytes content = zip({stored("a.npy", array), deflated("b.npy", array)});
+  for (const char* const name : {"a", "b"}) {
+    const auto converted = open(content).read_converted<float>(name);
+    CHECK(converted.shape() == Shape{2, 3});
+    CHECK(values(converted) == std::vector<float>{1, 2, 3, 4, 5, 255});
+    CHECK_THROWS_WITH_AS(static_cast<void>(open(content).read_converted<std::int8_t>(name)),
+                         doctest::Contains("element 5 is 255, wanted i8"), FileError);
+  }
+}
+
 TEST_CASE("entries that do not match what the archive says of them are refused") {
   ZipFile file = stored("a.npy", array);
   file.crc32 ^= 1;

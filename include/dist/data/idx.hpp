@@ -119,9 +119,7 @@ template <class T, io::ByteSource Source>
   static_assert(detail::idx_type<T>.code != 0,
                 "IDX holds std::uint8_t, std::int8_t, std::int16_t, std::int32_t, float or double");
   const Shape shape = detail::read_idx_shape(source, detail::idx_type<T>, max_elements);
-  Tensor<T> elements = io::read_elements<T>(source, shape);
-  if constexpr (std::endian::native == std::endian::little) io::reverse_bytes(elements.elements());
-  return elements;
+  return io::read_elements<T>(source, shape, std::endian::big);
 }
 
 }  // namespace dist::data

@@ -8,17 +8,18 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>
+#include <dist/io/convert_elements.hpp>
+#include <dist/io/element_type.hpp>
 #include <dist/io/elements.hpp>
 #include <dist/io/little_endian.hpp>
 
@@ -41,12 +42,8 @@ struct NpyHeader {
   Shape shape;
 };
 
-/// NumPy's letter for the kind of a number type.
-template <class T>
-inline constexpr char npy_kind = std::same_as<T, bool>       ? 'b'
-                                 : std::signed_integral<T>   ? 'i'
-                                 : std::unsigned_integral<T> ? 'u'
-                                                             : 'f';
+/// NumPy's letter for the kind of a number type, and its bytes: "f4". NumPy has no BFloat16.
+[[nodiscard]] inline std::string npy_code(ElementType type) { return text(to_string(type)[0], bytes_of(type)); }
 
 /// Reads the dictionary of an NPY header: three keys in any order, as Python prints them.
 class NpyHeaderParser {
@@ -138,27 +135,23 @@ class NpyHeaderParser {
   [[nodiscard]] Shape shape() {
     std::size_t extents[Shape::max_rank];
     std::size_t rank = 0;
-    // A limit on the number of elements. An empty axis counts as one, so that no product of extents can overflow.
-    std::size_t bound = 1;
     expect('(');
     while (!accept(')')) {
       if (rank == Shape::max_rank)
         throw FileError(file_, "has a rank that cannot be read", text("more than ", Shape::max_rank, " axes"),
                         "Save it with fewer axes (numpy.reshape)");
-      extents[rank] = extent();
-      const std::size_t factor = std::max<std::size_t>(extents[rank], 1);
-      if (bound > max_elements_ / factor)
-        throw FileError(file_, "announces too many elements",
-                        text("the extents up to axis ", rank, " multiply to more than ", max_elements_),
-                        "Raise max_elements if the file is sound");
-      bound *= factor;
-      ++rank;
+      extents[rank++] = extent();
       if (!accept(',')) {
         expect(')');
         break;
       }
     }
-    return Shape{std::span<const std::size_t>{extents, rank}};
+    const std::span<const std::size_t> all{extents, rank};
+    if (const std::size_t axis = axis_beyond(all, max_elements_); axis < rank)
+      throw FileError(file_, "announces too many elements",
+                      text("the extents up to axis ", axis, " multiply to more than ", max_elements_),
+                      "Raise max_elements if the file is sound");
+    return Shape{all};
   }
 
   [[nodiscard]] std::size_t extent() {
@@ -216,18 +209,19 @@ template <ByteSource Source>
   return NpyHeaderParser{source.name(), header, max_elements}.parse();
 }
 
-/// Throws FileError unless `descr` describes elements like `T`. Returns whether they are big-endian.
-template <class T>
-[[nodiscard]] bool check_npy_type(std::string_view file, std::string_view descr) {
-  const std::string wanted{npy_kind<T>, static_cast<char>('0' + sizeof(T))};
+/// What the elements of an NPY file are, and in which byte order.
+struct NpyType {
+  std::optional<ElementType> type;  // none that is known here
+  std::endian order = std::endian::little;
+};
+[[nodiscard]] inline NpyType npy_type(std::string_view descr) {
   const char order = descr.empty() ? '\0' : descr[0];
-  const bool has_order = order == '<' || order == '>' || order == '=' || (order == '|' && sizeof(T) == 1);
-  if (!has_order || descr.substr(1) != wanted)
-    throw FileError(file, "has elements of another type",
-                    text("its elements are ", dist::quoted(descr), " in NumPy's notation, wanted ", dtype_name<T>,
-                         " ('", wanted, "')"),
-                    "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
-  return order == '>' || (order == '=' && std::endian::native == std::endian::big);
+  for (const ElementType type : all_element_types) {
+    const bool has_order = order == '<' || order == '>' || order == '=' || (order == '|' && bytes_of(type) == 1);
+    if (has_order && type != ElementType::bf16 && npy_code(type) == descr.substr(1))
+      return {type, order == '>' ? std::endian::big : order == '=' ? std::endian::native : std::endian::little};
+  }
+  return {};
 }
 
 /// The row-major array of elements that lie column by column.
@@ -251,6 +245,14 @@ template <class T>
   return rows;
 }
 
+/// The array behind a header, whose elements are `Stored` there.
+template <class T, class Stored, ByteSource Source>
+[[nodiscard]] Tensor<T> read_npy_elements(Source& source, const NpyHeader& header, std::endian order) {
+  Tensor<T> elements = read_elements<T, Stored>(source, header.shape, order);
+  if (header.fortran_order && header.shape.rank() > 1) elements = from_fortran_order(elements);
+  return elements;
+}
+
 }  // namespace detail
 
 /// Reads the whole of `source` as one NPY array of `T`, of any byte order, row-major or column-major.
@@ -262,25 +264,40 @@ template <class T, ByteSource Source>
   static_assert(dist::detail::holds<NpyElement<T>>,
                 "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
   const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
-  const bool big_endian = detail::check_npy_type<T>(source.name(), header.descr);
-  using Stored = std::conditional_t<std::same_as<T, bool>, std::uint8_t, T>;  // any byte may claim to be a bool
-  Tensor<Stored> elements = read_elements<Stored>(source, header.shape);
-  if (big_endian != (std::endian::native == std::endian::big)) reverse_bytes(elements.elements());
-  if (header.fortran_order && header.shape.rank() > 1) elements = detail::from_fortran_order(elements);
-  if constexpr (std::same_as<T, Stored>) {
-    return elements;
-  } else {
-    Tensor<T> truths{header.shape};
-    for (std::size_t i = 0; i < elements.size(); ++i) truths[i] = elements[i] != 0;
-    return truths;
-  }
+  const detail::NpyType stored = detail::npy_type(header.descr);
+  if (stored.type != element_type<T>)
+    throw FileError(source.name(), "has elements of another type",
+                    text("its elements are ", quoted(header.descr), " in NumPy's notation, wanted ", dtype_name<T>,
+                         " ('", detail::npy_code(element_type<T>), "')"),
+                    "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
+  return detail::read_npy_elements<T, T>(source, header, stored.order);
 }
 
-/// Reads the NPY file at `path`.
+/// The same for elements of any type, which are converted to `T` as `convert_elements` says. `T` may be BFloat16. Throws
+/// FileError also where an element has no number of type `T`, and for complex numbers, texts and dates.
+template <class T, ByteSource Source>
+[[nodiscard]] Tensor<T> read_npy_converted(Source& source, std::size_t max_elements = npy_default_max_elements) {
+  const detail::NpyHeader header = detail::read_npy_header(source, max_elements);
+  const detail::NpyType stored = detail::npy_type(header.descr);
+  if (!stored.type)
+    throw FileError(source.name(), "has elements that are no numbers of a known type",
+                    text("its elements are ", quoted(header.descr), " in NumPy's notation"),
+                    "Save it as another type with numpy's astype");
+  return with_element_type(
+      *stored.type, [&]<class Stored>() { return detail::read_npy_elements<T, Stored>(source, header, stored.order); });
+}
+
+/// Read the NPY file at `path`.
 template <class T>
 [[nodiscard]] Tensor<T> read_npy(const std::string& path, std::size_t max_elements = npy_default_max_elements) {
   FileSource source{path};
   return read_npy<T>(source, max_elements);
+}
+template <class T>
+[[nodiscard]] Tensor<T> read_npy_converted(const std::string& path,
+                                           std::size_t max_elements = npy_default_max_elements) {
+  FileSource source{path};
+  return read_npy_converted<T>(source, max_elements);
 }
 
 }  // namespace dist::io

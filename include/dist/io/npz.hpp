@@ -13,6 +13,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/gzip.hpp>
+#include <dist/io/listed_names.hpp>
 #include <dist/io/npy.hpp>
 #include <dist/io/random_access.hpp>
 #include <dist/io/zip.hpp>
@@ -75,40 +76,38 @@ class Npz {
   /// there are), when its data do not match its checksum, and as `read_npy` does; errors call it "<file>:<name>.npy".
   template <class T>
   [[nodiscard]] Tensor<T> read(std::string_view name, std::size_t max_elements = npy_default_max_elements) const {
-    const ZipEntry& entry = entry_of(name);
-    RangeSource<R> stored = archive_.open(entry);
-    if (entry.method == deflated) {
-      InflateSource<RangeSource<R>> inflated{std::move(stored)};
-      return read_checked<T>(inflated, entry, max_elements);
-    }
-    return read_checked<T>(stored, entry, max_elements);
+    return with_source(name, [&](auto& source) { return read_npy<T>(source, max_elements); });
+  }
+  /// The same for elements of any type, which are converted as `read_npy_converted` does.
+  template <class T>
+  [[nodiscard]] Tensor<T> read_converted(std::string_view name,
+                                         std::size_t max_elements = npy_default_max_elements) const {
+    return with_source(name, [&](auto& source) { return read_npy_converted<T>(source, max_elements); });
   }
 
  private:
   static constexpr std::string_view extension = ".npy";
   static constexpr unsigned deflated = 8;
 
-  template <class T, ByteSource Source>
-  [[nodiscard]] static Tensor<T> read_checked(Source& source, const ZipEntry& entry, std::size_t max_elements) {
-    detail::CheckedSource<Source> checked{source, entry};
-    return read_npy<T>(checked, max_elements);
-  }
-
-  /// For a message: the first names, and how many more there are.
-  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
-    constexpr std::size_t listed = 10;
-    if (names.empty()) return "it is empty";
-    std::string list = text("it holds ", quoted(names[0]));
-    for (std::size_t i = 1; i < names.size() && i < listed; ++i) list += text(", ", quoted(names[i]));
-    if (names.size() > listed) list += text(" and ", names.size() - listed, " more");
-    return list;
+  /// What `read` makes of the bytes of the array `name`.
+  [[nodiscard]] auto with_source(std::string_view name, auto&& read) const {
+    const ZipEntry& entry = entry_of(name);
+    const auto checked = [&](auto& source) {
+      detail::CheckedSource bytes{source, entry};
+      return read(bytes);
+    };
+    RangeSource<R> stored = archive_.open(entry);
+    if (entry.method != deflated) return checked(stored);
+    InflateSource<RangeSource<R>> inflated{std::move(stored)};
+    return checked(inflated);
   }
 
   [[nodiscard]] const ZipEntry& entry_of(std::string_view name) const {
     const ZipEntry* entry = archive_.find(text(name, extension));
     if (entry == nullptr) entry = archive_.find(name);
     if (entry == nullptr) {
-      throw FileError(archive_.name(), text("has no array ", quoted(name)), list_of(names()), "Use one of its names");
+      throw FileError(archive_.name(), text("has no array ", quoted(name)), listed_names(names()),
+                      "Use one of its names");
     }
     if (entry->encrypted || (entry->method != 0 && entry->method != deflated))
       throw FileError(archive_.name(), text("holds ", quoted(name), " in a way that cannot be read"),

@@ -1,0 +1,89 @@
+/// The types of elements in files, which are known when a file is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <dist/core/dtype.hpp>
+
+namespace dist::io {
+
+enum class ElementType : unsigned char { boolean, u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64 };
+
+/// All of them.
+inline constexpr ElementType all_element_types[] = {
+    ElementType::boolean, ElementType::u8,  ElementType::i8,  ElementType::u16, ElementType::i16,
+    ElementType::u32,     ElementType::i32, ElementType::u64, ElementType::i64, ElementType::f16,
+    ElementType::bf16,    ElementType::f32, ElementType::f64,
+};
+
+namespace detail {
+
+struct ElementTypeFacts {
+  std::string_view name;
+  std::size_t bytes;
+};
+/// By the number of the type.
+inline constexpr ElementTypeFacts element_type_facts[] = {
+    {"bool", 1}, {"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2}, {"u32", 4}, {"i32", 4},
+    {"u64", 8},  {"i64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8},
+};
+
+}  // namespace detail
+
+/// The type's short name, as `dtype_name` has it: "f32".
+[[nodiscard]] constexpr std::string_view to_string(ElementType type) noexcept {
+  return detail::element_type_facts[static_cast<std::size_t>(type)].name;
+}
+/// The bytes of an element.
+[[nodiscard]] constexpr std::size_t bytes_of(ElementType type) noexcept {
+  return detail::element_type_facts[static_cast<std::size_t>(type)].bytes;
+}
+
+/// The type with that short name.
+[[nodiscard]] constexpr std::optional<ElementType> element_type_named(std::string_view name) noexcept {
+  for (const ElementType type : all_element_types)
+    if (to_string(type) == name) return type;
+  return std::nullopt;
+}
+
+/// The type of elements that are `T` in memory.
+template <class T>
+inline constexpr ElementType element_type = *element_type_named(dtype_name<T>);
+
+/// Calls `function.template operator()<T>()` with the type `T` that elements of `type` have in memory.
+decltype(auto) with_element_type(ElementType type, auto&& function) {
+  switch (type) {
+    case ElementType::boolean:
+      return function.template operator()<bool>();
+    case ElementType::u8:
+      return function.template operator()<std::uint8_t>();
+    case ElementType::i8:
+      return function.template operator()<std::int8_t>();
+    case ElementType::u16:
+      return function.template operator()<std::uint16_t>();
+    case ElementType::i16:
+      return function.template operator()<std::int16_t>();
+    case ElementType::u32:
+      return function.template operator()<std::uint32_t>();
+    case ElementType::i32:
+      return function.template operator()<std::int32_t>();
+    case ElementType::u64:
+      return function.template operator()<std::uint64_t>();
+    case ElementType::i64:
+      return function.template operator()<std::int64_t>();
+    case ElementType::f16:
+      return function.template operator()<Float16>();
+    case ElementType::bf16:
+      return function.template operator()<BFloat16>();
+    case ElementType::f32:
+      return function.template operator()<float>();
+    case ElementType::f64:
+      break;
+  }
+  return function.template operator()<double>();
+}
+
+}  // namespace dist::io
