@@ -35,6 +35,8 @@ concept NpyElement = std::same_as<T, bool> || std::same_as<T, Float16> || std::s
 
 namespace detail {
 
+inline constexpr std::string_view npy_magic = "\x93NUMPY";
+
 /// What an NPY header says.
 struct NpyHeader {
   std::string descr;  // such as "<f4": byte order, kind, bytes per element
@@ -178,13 +180,12 @@ class NpyHeaderParser {
 /// Reads all that precedes the elements.
 template <ByteSource Source>
 [[nodiscard]] NpyHeader read_npy_header(Source& source, std::size_t max_elements) {
-  constexpr std::string_view magic = "\x93NUMPY";
   constexpr std::size_t longest = std::size_t{1} << 16;
   constexpr const char* suggestion = "Give a file that numpy.save wrote";
 
   std::byte start[8];
   const std::size_t count = read_full(source, start);
-  if (count < sizeof start || std::memcmp(start, magic.data(), magic.size()) != 0)
+  if (count < sizeof start || std::memcmp(start, npy_magic.data(), npy_magic.size()) != 0)
     throw FileError(source.name(), "is not an NPY file",
                     count < sizeof start ? text("it has ", count, " bytes, the header alone has more")
                                          : std::string("it does not begin with \\x93NUMPY"),

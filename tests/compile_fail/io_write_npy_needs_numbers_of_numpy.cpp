@@ -1,0 +1,10 @@
+// expect: NPY holds bool, Float16, float, double and the integers of up to 64 bits
+#include <dist/io/write_npy.hpp>
+
+int main() {
+#ifdef CONTROL
+  dist::io::write_npy("x.npy", dist::Tensor<dist::Float16>{});
+#else
+  dist::io::write_npy("x.npy", dist::Tensor<dist::BFloat16>{});
+#endif
+}
