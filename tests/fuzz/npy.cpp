@@ -24,6 +24,15 @@ void read(std::span<const std::byte> bytes) {
   }
 }
 
+template <class T>
+void read_converted(std::span<const std::byte> bytes) {
+  dist::io::MemorySource source{bytes};
+  try {
+    if (dist::io::read_npy_converted<T>(source, max_elements).size() > bytes.size()) std::abort();
+  } catch (const dist::Error&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -32,5 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<std::uint8_t>(bytes);
   read<dist::Float16>(bytes);
   read<double>(bytes);
+  read_converted<dist::BFloat16>(bytes);
+  read_converted<std::int16_t>(bytes);
   return 0;
 }
