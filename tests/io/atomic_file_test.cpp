@@ -261,25 +261,6 @@ TEST_CASE("a limit on the size of files is an error, not a signal") {
   CHECK(folder.names().size() == 1);
 }
 
-TEST_CASE("a signal of that kind that waited before is not taken") {
-  const SystemFiles folder;
-  support::Processes child{
-      1, [&](std::size_t) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGXFSZ);
-        pthread_sigmask(SIG_BLOCK, &set, nullptr);
-        raise(SIGXFSZ);
-        const rlimit limit{0, 0};
-        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
-        if (what_throws([&] { write_file(folder.path("a"), "x"); }).find("File too large") == std::string::npos)
-          return 3;
-        sigpending(&set);
-        return sigismember(&set, SIGXFSZ) == 1 ? 0 : 4;
-      }};
-  CHECK(child.wait() == std::vector<int>{0});
-}
-
 TEST_CASE("a disk that is full, and one that may not be written, leave the old content") {
   const SystemFiles folder;
   constexpr int no_mount = 77;

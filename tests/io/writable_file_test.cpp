@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -76,14 +75,12 @@ TEST_CASE("folders are made with those above them, and may be there") {
 TEST_CASE("a limit on the size of files is an error that names the file") {
   const SystemFiles folder;
   const WritableFile file{folder.root() + "/file"};
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
   const rlimit small{8, old.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
   const std::string said = support::what_throws<FileError>([&] { file.write_at(0, bytes("more than eight bytes")); });
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &old) == 0);
-  std::signal(SIGXFSZ, before);
   CHECK(said == "File '" + file.name() +
                     "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).");
 }

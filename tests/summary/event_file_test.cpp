@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -25,24 +24,20 @@ namespace {
 
 using Events = std::vector<std::string>;
 
-/// No file may grow beyond `bytes` while it lives; without it, a write beyond ends the process.
+/// No file may grow beyond `bytes` while it lives.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit FileSizeLimit(rlim_t bytes) {
     REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_) == 0);
     const rlimit limit{bytes, old_.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
   }
   FileSizeLimit(const FileSizeLimit&) = delete;
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, signal_);
-  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &old_); }
 
  private:
   rlimit old_{};
-  void (*signal_)(int);
 };
 
 }  // namespace

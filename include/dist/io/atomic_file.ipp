@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include <dist/core/error.hpp>
 #include <dist/io/atomic_file.hpp>
+#include <dist/io/file_size_signal.hpp>
 #include <dist/io/writable_file.hpp>
 
 namespace dist::io {
@@ -21,44 +21,6 @@ namespace dist::io {
 namespace detail {
 
 inline constexpr std::string_view partial_mark = ".partial-";
-
-/// While it lives, a write beyond the limit on the size of files fails in this thread without the signal that would end
-/// the program.
-class NoFileSizeSignal {
- public:
-  NoFileSizeSignal() noexcept {
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    pending_before_ = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, signal(), &before_);
-  }
-  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
-  ~NoFileSizeSignal() {
-    constexpr timespec at_once{};
-    if (raised_ && !pending_before_) sigtimedwait(signal(), nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  /// To be called where the signal may have been sent.
-  void raised() noexcept { raised_ = true; }
-
- private:
-  [[nodiscard]] static const sigset_t* signal() noexcept {
-    static const sigset_t set = [] {
-      sigset_t one;
-      sigemptyset(&one);
-      sigaddset(&one, SIGXFSZ);
-      return one;
-    }();
-    return &set;
-  }
-
-  sigset_t before_;
-  bool pending_before_ = false;
-  bool raised_ = false;
-};
 
 /// The folder of `path`, and the name in it.
 [[nodiscard]] inline std::pair<std::string, std::string> folder_and_name(const std::string& path) {
@@ -123,7 +85,7 @@ DIST_INLINE void AtomicFile::create() {
 
 DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
   require_open();
-  detail::NoFileSizeSignal no_signal;
+  NoFileSizeSignal no_signal;
   while (!bytes.empty()) {
     const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;

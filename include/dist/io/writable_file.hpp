@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/io/file_size_signal.hpp>
 
 namespace dist::io {
 
@@ -75,11 +76,17 @@ class WritableFile {
   }
 
   /// Writes all of `bytes` from `offset` on. Throws FileError when the system takes fewer; some may be in the file then.
+  /// A limit on the size of files is such a failure, too, and sends no signal to the program.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
+    NoFileSizeSignal no_signal;
     while (!bytes.empty()) {
       const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail("cannot be written", errno);
+      if (count < 0) {
+        const int error = errno;
+        if (error == EFBIG) no_signal.raised();
+        fail("cannot be written", error);
+      }
       bytes = bytes.subspan(static_cast<std::size_t>(count));
       offset += static_cast<std::uint64_t>(count);
     }
