@@ -162,6 +162,10 @@ TEST_CASE("the length of the header is bounded by the file and by the format") {
   content[1] = std::byte{0xE1};
   content[0] = std::byte{0x01};
   refuse(content, "its header has 100000001 bytes, at most 100000000 are read");
+  const Bytes small = safetensors("{}");
+  CHECK(Safetensors{RandomAccessMemory{small}, 2}.entries().empty());
+  CHECK_THROWS_WITH_AS((Safetensors{RandomAccessMemory{small}, 1}),
+                       doctest::Contains("its header has 2 bytes, at most 1 are read"), FileError);
 }
 
 TEST_CASE("the header is one JSON object and spaces") {

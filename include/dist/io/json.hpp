@@ -35,7 +35,7 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
 /// Reads the JSON in `written`. Calls `refuse(why)`, which throws the caller's error, for anything else, for what is longer
 /// than `max_bytes` or deeper than the limit, for a number that a 64-bit integer or a double cannot hold, for the character
 /// NUL, and for an object with a key twice, of which JSON parsers otherwise keep one at their choice; `why` has the place.
-/// The values of a hostile text take some forty times its bytes.
+/// The values of a hostile text take up to eighty times its bytes.
 [[nodiscard]] inline Json parse_json(std::string_view written, std::size_t max_bytes,
                                      dist::detail::FunctionRef<void(std::string_view)> refuse) {
   if (written.size() > max_bytes) refuse(text(written.size(), " bytes, at most ", max_bytes, " are read"));

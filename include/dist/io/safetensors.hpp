@@ -28,7 +28,7 @@
 
 namespace dist::io {
 
-/// The longest header that is read, which is that of the format.
+/// The longest header that the format has.
 inline constexpr std::size_t safetensors_max_header_bytes = 100'000'000;
 
 /// A tensor of a file, as the header describes it.
@@ -76,7 +76,7 @@ class SafetensorsHeaderReader {
   void read(std::vector<SafetensorsEntry>& entries, std::map<std::string, std::string>& metadata) const {
     const auto refuse_json = [&](std::string_view why) { refuse("its header is not JSON that can be read: ", why); };
     if (!written_.starts_with('{')) refuse_json("it does not begin with '{'");
-    const Json json = parse_json(written_, safetensors_max_header_bytes, refuse_json);
+    const Json json = parse_json(written_, written_.size(), refuse_json);
     if (written_.substr(0, written_.find_last_not_of(' ') + 1).back() != '}')
       refuse_json("something other than spaces follows it");
     const char* key = nullptr;
@@ -198,18 +198,20 @@ class SafetensorsHeaderReader {
 template <RandomAccess R = RandomAccessFile>
 class Safetensors {
  public:
-  /// Throws FileError when the file is missing or not a sound safetensors file.
-  explicit Safetensors(std::string path) : Safetensors(R(std::move(path))) {}
-  explicit Safetensors(R file) : file_(std::move(file)) {
+  /// Throws FileError when the file is missing, not a sound safetensors file, or has a header of more than
+  /// `max_header_bytes`. While a header is read it takes up to eighty times its bytes, if somebody wrote it for that; twenty
+  /// otherwise. Strangers' files of some thousands of tensors need no more than a megabyte.
+  explicit Safetensors(std::string path, std::size_t max_header_bytes = safetensors_max_header_bytes)
+      : Safetensors(R(std::move(path)), max_header_bytes) {}
+  explicit Safetensors(R file, std::size_t max_header_bytes = safetensors_max_header_bytes) : file_(std::move(file)) {
     std::byte length_bytes[detail::safetensors_length_bytes];
     if (file_.read_at(0, length_bytes) < sizeof length_bytes)
       refuse(text("it has ", file_.size(), " bytes, the length of its header alone has ", sizeof length_bytes));
     const auto length = load_little_endian<std::uint64_t>(length_bytes);
     const std::uint64_t rest = file_.size() - sizeof length_bytes;
-    if (length > rest || length > safetensors_max_header_bytes)
-      refuse(length > rest
-                 ? text("it announces a header of ", length, " bytes, but ", rest, " follow")
-                 : text("its header has ", length, " bytes, at most ", safetensors_max_header_bytes, " are read"));
+    if (length > rest || length > max_header_bytes)
+      refuse(length > rest ? text("it announces a header of ", length, " bytes, but ", rest, " follow")
+                           : text("its header has ", length, " bytes, at most ", max_header_bytes, " are read"));
     std::string header(static_cast<std::size_t>(length), '\0');
     if (file_.read_at(sizeof length_bytes, std::as_writable_bytes(std::span<char>{header.data(), header.size()})) <
         length)
@@ -299,9 +301,9 @@ class Safetensors {
   std::vector<std::size_t> by_name_;
   std::map<std::string, std::string> metadata_;
 };
-Safetensors(std::string)->Safetensors<RandomAccessFile>;
-Safetensors(const char*)->Safetensors<RandomAccessFile>;
+Safetensors(std::string, std::size_t = 0)->Safetensors<RandomAccessFile>;
+Safetensors(const char*, std::size_t = 0)->Safetensors<RandomAccessFile>;
 template <RandomAccess R>
-Safetensors(R) -> Safetensors<R>;
+Safetensors(R, std::size_t = 0) -> Safetensors<R>;
 
 }  // namespace dist::io
