@@ -42,6 +42,7 @@ struct Faults {
   std::function<ssize_t(int, const void*, std::size_t)> write;
   std::function<int()> fsync;
   std::function<int()> rename;
+  std::function<void()> lock;  // before its work
 } faults;
 
 void write_file(const std::string& path, const std::string& content) {
@@ -74,6 +75,14 @@ extern "C" int renameat(int from_folder, const char* from, int to_folder, const 
   if (faults.rename && faults.rename() != 0) return -1;
   return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, 0));
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // there is a struct flock, too
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (faults.lock) faults.lock();
+  return static_cast<int>(syscall(SYS_flock, descriptor, operation));
+}
+#pragma GCC diagnostic pop
 
 TEST_CASE("others see the old content until commit, and then the new one, appended in pieces") {
   const SystemFiles folder;
@@ -344,4 +353,34 @@ TEST_CASE("what others are writing is not taken for abandoned") {
   CHECK(folder.read("a") == "x");
   CHECK_THROWS_WITH_AS(remove_abandoned(folder.path("nowhere/a")),
                        doctest::Contains("cannot be searched for files that were not finished"), FileError);
+}
+
+TEST_CASE("a name that a process of the same number left behind is not written over") {
+  const SystemFiles folder;
+  for (int number = 0; number < 1000; ++number)
+    folder.write("a.partial-" + std::to_string(getpid()) + "-" + std::to_string(number), "left");
+  AtomicFile file{folder.path("a")};
+  file.append(bytes("new"));
+  file.commit();
+  CHECK(folder.read("a") == "new");
+  std::size_t left = 0;
+  for (const std::string& name : folder.names())
+    if (folder.read(name) == "left") ++left;
+  CHECK(left == 1000);
+  CHECK(remove_abandoned(folder.path("a")) == 1000);
+}
+
+TEST_CASE("a file that was taken for abandoned before it had its lock is made again") {
+  const SystemFiles folder;
+  int locks = 0;
+  faults.lock = [&] {
+    if (++locks > 2) return;
+    for (const std::string& name : folder.names()) ::unlink(folder.path(name).c_str());
+  };
+  AtomicFile file{folder.path("a")};
+  faults = {};
+  CHECK(locks == 3);
+  file.append(bytes("x"));
+  file.commit();
+  CHECK(folder.read("a") == "x");
 }

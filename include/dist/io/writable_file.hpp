@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <dist/core/error.hpp>
+#include <dist/io/descriptor.hpp>
 #include <dist/io/file_size_signal.hpp>
 
 namespace dist::io {
@@ -65,14 +66,9 @@ class WritableFile {
  public:
   /// Throws FileError when the file exists already, or cannot be made.
   explicit WritableFile(std::string path) : name_(std::move(path)) {
-    do descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    while (descriptor_ < 0 && errno == EINTR);
-    if (descriptor_ < 0) fail("cannot be made", errno);
-  }
-  WritableFile(const WritableFile&) = delete;
-  WritableFile& operator=(const WritableFile&) = delete;
-  ~WritableFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    do descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    while (!descriptor_ && errno == EINTR);
+    if (!descriptor_) fail("cannot be made", errno);
   }
 
   /// Writes all of `bytes` from `offset` on. Throws FileError when the system takes fewer; some may be in the file then.
@@ -80,7 +76,7 @@ class WritableFile {
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
     NoFileSizeSignal no_signal;
     while (!bytes.empty()) {
-      const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      const ssize_t count = ::pwrite(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         const int error = errno;
@@ -92,14 +88,16 @@ class WritableFile {
     }
   }
   /// Cuts what lies behind the first `size` bytes, where the system lets it; returns whether it did.
-  bool truncate(std::uint64_t size) const noexcept { return ::ftruncate(descriptor_, static_cast<off_t>(size)) == 0; }
+  bool truncate(std::uint64_t size) const noexcept {
+    return ::ftruncate(descriptor_.get(), static_cast<off_t>(size)) == 0;
+  }
   /// Closes the file, which is the last time that the system may say that what was written is lost; then it throws
   /// FileError. Nothing happens the second time.
   void close() {
-    const int descriptor = std::exchange(descriptor_, -1);
+    const int descriptor = descriptor_.release();
     if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) fail("cannot be written", errno);
   }
-  [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
+  [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
@@ -108,7 +106,7 @@ class WritableFile {
   }
 
   std::string name_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 }  // namespace dist::io
