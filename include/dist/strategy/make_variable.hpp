@@ -21,7 +21,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/strategy/together.hpp>
+#include <dist/context/together.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>

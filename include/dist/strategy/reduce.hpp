@@ -15,7 +15,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/combine_values.hpp>
-#include <dist/strategy/together.hpp>
+#include <dist/context/together.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>

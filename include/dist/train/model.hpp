@@ -39,7 +39,7 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/regularizer.hpp>
-#include <dist/strategy/together.hpp>
+#include <dist/context/together.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>

@@ -1,4 +1,4 @@
-#include <dist/strategy/together.hpp>
+#include <dist/context/together.hpp>
 
 #include <cstddef>
 #include <exception>

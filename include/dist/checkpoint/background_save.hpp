@@ -1,0 +1,122 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <dist/checkpoint/folder.hpp>
+#include <dist/checkpoint/manifest.hpp>
+#include <dist/checkpoint/shard.hpp>
+#include <dist/checkpoint/snapshot.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/device/service_thread.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/io/writable_file.hpp>
+
+namespace dist::detail {
+
+/// Where and under which number a snapshot is written.
+struct SavePlace {
+  std::string folder;
+  std::uint64_t id = 0;
+  std::uint64_t serial = 0;
+  std::chrono::nanoseconds timeout{};  ///< the longest that the first process waits for the files of the others
+};
+
+/// One process's part of a save, in a thread of its own. Each writes its file of tensors; the first one waits for all of
+/// them in the folder, and writes the manifest, which makes them a checkpoint. They speak through files alone, so that
+/// nothing that computes is disturbed.
+class BackgroundSave {
+ public:
+  /// `then` is called after the manifest was written, in the first process and the same thread. Throws OutOfMemory.
+  BackgroundSave(SavePlace place, Snapshot snapshot, KeptFunction<void> then)
+      : place_(std::move(place)), snapshot_(std::move(snapshot)), then_(std::move(then)) {
+    thread_ = start_service_thread("saving a checkpoint", [this] { write(); });
+  }
+  BackgroundSave(const BackgroundSave&) = delete;
+  BackgroundSave& operator=(const BackgroundSave&) = delete;
+  ~BackgroundSave() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  [[nodiscard]] const std::string& folder() const noexcept { return place_.folder; }
+  [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// Waits for this process's part, and throws what kept it from being written.
+  void wait() {
+    if (thread_.joinable()) thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  [[nodiscard]] std::string path_of(std::size_t rank) const {
+    return text(place_.folder, "/", shard_name(place_.id, rank, snapshot_.processes()));
+  }
+  /// A file that says that a process could not write its own.
+  [[nodiscard]] std::string failed_path(std::size_t rank) const { return text(path_of(rank), ".failed"); }
+
+  void write() noexcept {
+    try {
+      io::make_folders(place_.folder);
+      sync_folder(folder_of(place_.folder));
+      write_shard(path_of(snapshot_.rank()), snapshot_);
+      if (snapshot_.rank() == 0) complete();
+    } catch (...) {
+      failure_ = std::current_exception();
+      give_up();
+    }
+    done_.store(true, std::memory_order_release);
+  }
+
+  void complete() {
+    Manifest manifest{.id = place_.id, .serial = place_.serial, .files = {}};
+    const std::int64_t start = monotonic_nanoseconds();
+    for (std::size_t rank = 0; rank < snapshot_.processes(); ++rank) {
+      await_file(rank, start);
+      manifest.files.push_back(describe_shard(place_.folder, shard_name(place_.id, rank, snapshot_.processes())));
+    }
+    const std::string all = written(manifest);
+    io::AtomicFile file{manifest_path(place_.folder)};
+    file.append(std::as_bytes(std::span<const char>{all.data(), all.size()}));
+    file.commit();
+    remove_older_files(place_.folder, manifest);
+    if (then_) then_();
+  }
+  void await_file(std::size_t rank, std::int64_t start) const {
+    while (::access(path_of(rank).c_str(), F_OK) != 0) {
+      if (::access(failed_path(rank).c_str(), F_OK) == 0)
+        throw FileError(place_.folder, "is a checkpoint that was not completed",
+                        text("process ", rank, " could not write its part"), "See what that process says");
+      if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
+        throw FileError(place_.folder, "is a checkpoint that was not completed",
+                        text("process ", rank, " had not written its part after ",
+                             static_cast<double>(place_.timeout.count()) * 1e-9, " s"),
+                        "Give a folder that all processes share, or a longer timeout");
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+  }
+  void give_up() noexcept {
+    try {
+      if (snapshot_.rank() > 0) io::WritableFile{failed_path(snapshot_.rank())}.close();
+      if (snapshot_.rank() == 0 && !is_checkpoint(place_.folder)) ::rmdir(place_.folder.c_str());  // where it is empty
+    } catch (...) {
+      // The first process waits until its deadline.
+    }
+  }
+
+  SavePlace place_;
+  Snapshot snapshot_;
+  KeptFunction<void> then_;
+  std::exception_ptr failure_;
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+}  // namespace dist::detail

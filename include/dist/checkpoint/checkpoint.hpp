@@ -1,0 +1,302 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/checkpoint/background_save.hpp>
+#include <dist/checkpoint/checkpoint_reader.hpp>
+#include <dist/checkpoint/folder.hpp>
+#include <dist/checkpoint/snapshot.hpp>
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/track.hpp>
+
+namespace dist {
+
+struct CheckpointOptions {
+  /// The longest that a save waits for the files of other processes; 0 waits as long as it takes.
+  std::chrono::nanoseconds timeout = std::chrono::minutes{10};
+};
+
+namespace detail {
+
+/// A leaf that is saved as one tensor, such as a variable.
+template <class Leaf, class Scope>
+concept WholeLeaf = requires(Leaf& leaf, const Scope& scope) {
+  leaf.whole(scope);
+};
+template <class Leaf>
+concept ShapedLeaf = requires(Leaf& leaf) {
+  leaf.shape();
+};
+
+/// The tensor's element type that a leaf is saved as.
+template <class Leaf, class Scope>
+using LeafElement = typename decltype(std::declval<Leaf&>().whole(std::declval<const Scope&>()))::Element;
+
+/// A part by itself, under its name: what a walk begins with.
+template <class Part>
+struct NamedPart {
+  std::string_view name;
+  Part& part;
+  void track(auto& visit) { visit(name, part); }
+};
+
+template <class Leaf>
+consteval bool require_leaf() {
+  static_assert(std::is_arithmetic_v<Leaf>,
+                "what a checkpoint keeps has track(visit), or whole(scope) and restore(scope, values), or is a number");
+  return std::is_arithmetic_v<Leaf>;
+}
+
+}  // namespace detail
+
+/// All that is to outlive a run, by names, and the verbs that keep it in files (spec N):
+///
+///     dist::Checkpoint checkpoint{strategy};
+///     checkpoint.add("model", model).add("epoch", epoch);
+///     checkpoint.save("checkpoints/first");
+///     …
+///     checkpoint.restore("checkpoints/first");  // under any strategy, with any number of replicas and processes
+///
+/// Parts are Trackable, variables, generators, or numbers of the program, whose values are those of the first process. A
+/// checkpoint is a folder with a safetensors file from each process, which share the tensors out, and a manifest; all
+/// processes reach the folder. It is complete or not there at all: the manifest comes last, and a save in the place of an
+/// older checkpoint leaves that one until then. Every byte is under a checksum.
+///
+/// Refers to the strategy and the parts. `save`, `start_save`, `restore` and `add` are collective calls of the processes,
+/// outside replica functions.
+template <class S>
+class Checkpoint {
+  using Scope = decltype(std::declval<S&>().scope());
+
+ public:
+  /// A save that goes on in the background: a Work, which may be waited for twice. A handle that goes ends nothing.
+  class Saving {
+   public:
+    /// Waits until the checkpoint is complete; a collective call of the processes. Throws what kept it from being so in
+    /// this process, and PeerError for what did in another one.
+    void wait() const {
+      detail::together(*strategy_, [&] {
+        work_->wait();
+        int processes = 1;
+        strategy_->workers().all_reduce(sum, std::span<int>{&processes, 1});
+      });
+    }
+    /// Whether this process's part is written; in the first process, whether the checkpoint is complete.
+    [[nodiscard]] bool is_done() const noexcept { return work_->is_done(); }
+    [[nodiscard]] const std::string& path() const noexcept { return work_->folder(); }
+
+   private:
+    friend Checkpoint;
+    Saving(S& strategy, std::shared_ptr<detail::BackgroundSave> work) : strategy_(&strategy), work_(std::move(work)) {}
+
+    S* strategy_;
+    std::shared_ptr<detail::BackgroundSave> work_;
+  };
+
+  explicit Checkpoint(S& strategy, const CheckpointOptions& options = {}) : strategy_(strategy), options_(options) {}
+  Checkpoint(const Checkpoint&) = delete;
+  Checkpoint& operator=(const Checkpoint&) = delete;
+
+  [[nodiscard]] S& strategy() const noexcept { return strategy_; }
+
+  /// Keeps `part`, which must outlive this, under `name` from here on. Where a checkpoint was restored that has something
+  /// of that name, `part` is restored from it now: what is made later than the rest gets its values when it is there (spec
+  /// N10). Throws InvalidArgument for a name that is taken or empty, and as `restore` does.
+  template <class Part>
+  Checkpoint& add(std::string name, Part& part) {
+    for (const Named& each : parts_)
+      if (each.name == name)
+        throw InvalidArgument(text("Two parts of a checkpoint are named ", quoted(name)),
+                              "one would take the place of the other", "Give one of them another name");
+    if (name.empty())
+      throw InvalidArgument("A part of a checkpoint has no name", "it is empty", "Give it one, such as \"model\"");
+    parts_.push_back({std::move(name), &part, &save_part<Part>, &check_part<Part>, &restore_part<Part>});
+    if (pending_ && pending_->has(parts_.back().name)) restore_parts({&parts_.back(), 1});
+    return *this;
+  }
+
+  /// Saves all parts in the folder `path`, which is made where it is missing, and returns when they are on the disk. Throws
+  /// FileError, which leaves an older checkpoint in that place as it was, and as the reads of variables do.
+  void save(const std::string& path) { start_save(path).wait(); }
+
+  /// Takes all parts as they are now, and writes them in the background, while the program goes on and changes them. One
+  /// save at a time: a next one waits for this one first, and throws what kept it from being written. `then` is called in
+  /// the first process, when the checkpoint is complete, by the thread that wrote it.
+  [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
+    if (saving_) std::exchange(saving_, nullptr)->wait();
+    saving_ = detail::together(strategy_, [&] {
+      detail::Snapshot snapshot{rank(), processes()};
+      auto scope = strategy_.scope();
+      for (const Named& part : parts_) part.save(part, scope, snapshot);
+      return std::make_shared<detail::BackgroundSave>(next_place(path), std::move(snapshot), std::move(then));
+    });
+    return Saving{strategy_, saving_};
+  }
+
+  /// Gives all parts what they had when the checkpoint in the folder `path` was saved, under whatever strategy, number of
+  /// replicas and number of processes: N02 to N07 of the spec say how, the variable's `restore` does it. Numbers are
+  /// converted where the type of an element has changed. What the checkpoint has besides is kept for parts that are added
+  /// later: see `unrestored`.
+  ///
+  /// Throws FileError where the checkpoint is not whole, and for a part that is not in it, and ShapeMismatch for one of
+  /// another shape: before it changes any part.
+  void restore(const std::string& path) { restore(std::make_unique<detail::CheckpointReader>(path)); }
+  /// The same, of a checkpoint that was opened already.
+  void restore(std::unique_ptr<detail::CheckpointReader> reader) {
+    detail::together(strategy_, [&] {
+      require_same(reader->manifest().id);
+      pending_.emplace(std::move(reader));
+    });
+    restore_parts(parts_);
+  }
+
+  /// What the checkpoint that was restored last has, and no part has taken.
+  [[nodiscard]] std::vector<std::string> unrestored() const {
+    return pending_ ? pending_->left : std::vector<std::string>{};
+  }
+
+ private:
+  /// A part, whatever its type.
+  struct Named {
+    std::string name;
+    void* object;
+    void (*save)(const Named&, Scope&, detail::Snapshot&);
+    void (*check)(const Named&, const detail::CheckpointReader&);
+    void (*restore)(const Named&, Scope&, const detail::CheckpointReader&, std::vector<std::string>& taken);
+  };
+  /// A checkpoint that was restored, for parts to come.
+  struct Pending {
+    explicit Pending(std::unique_ptr<detail::CheckpointReader> opened)
+        : reader(std::move(opened)), left(reader->keys()) {}
+    [[nodiscard]] bool has(const std::string& part) const {
+      return std::any_of(left.begin(), left.end(), [&](const std::string& key) {
+        return key == part || (key.starts_with(part) && key[part.size()] == '/');
+      });
+    }
+    std::unique_ptr<detail::CheckpointReader> reader;
+    std::vector<std::string> left;  // the keys that no part has taken
+  };
+
+  template <class Part, class See>
+  static void walk_part(const Named& named, const See& see) {
+    walk(detail::NamedPart<Part>{named.name, *static_cast<Part*>(named.object)}, see);
+  }
+  template <class Part>
+  static void save_part(const Named& named, Scope& scope, detail::Snapshot& snapshot) {
+    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
+      if constexpr (detail::WholeLeaf<Leaf, Scope>)
+        snapshot.put(key, leaf.whole(scope));
+      else if constexpr (detail::require_leaf<Leaf>())
+        snapshot.put_number(key, leaf);
+    });
+  }
+  template <class Part>
+  static void check_part(const Named& named, const detail::CheckpointReader& reader) {
+    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
+      const io::SafetensorsEntry* const saved = reader.find(key);
+      if (saved == nullptr)
+        throw FileError(reader.folder(), text("is a checkpoint without ", quoted(key)), io::listed_names(reader.keys()),
+                        "Restore it into what it was saved from");
+      const auto require_shape = [&](const Shape& shape) {
+        if (saved->shape != shape)
+          throw ShapeMismatch(text(quoted(key), " has another shape than in the checkpoint ", reader.folder()),
+                              text("it is ", to_string(shape), ", and ", to_string(saved->shape), " was saved"),
+                              "Restore it into what it was saved from");
+      };
+      if constexpr (detail::ShapedLeaf<Leaf>)
+        require_shape(leaf.shape());
+      else if constexpr (!detail::WholeLeaf<Leaf, Scope>)
+        require_shape(Shape{});
+    });
+  }
+  template <class Part>
+  static void restore_part(const Named& named, Scope& scope, const detail::CheckpointReader& reader,
+                           std::vector<std::string>& taken) {
+    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
+      if constexpr (detail::WholeLeaf<Leaf, Scope>) {
+        const auto values = reader.read<detail::LeafElement<Leaf, Scope>>(key);
+        leaf.restore(scope, values.view());
+      } else if constexpr (detail::require_leaf<Leaf>()) {
+        leaf = reader.read<Leaf>(key)[0];
+      }
+      taken.emplace_back(key);
+    });
+  }
+
+  /// All bytes are looked at before the first part changes.
+  void restore_parts(std::span<const Named> parts) {
+    detail::together(strategy_, [&] {
+      const detail::CheckpointReader& reader = *pending_->reader;
+      for (const Named& part : parts) part.check(part, reader);
+      reader.verify();
+      int processes = 1;
+      strategy_.workers().all_reduce(sum, std::span<int>{&processes, 1});  // nobody begins before all have looked
+    });
+    std::vector<std::string> taken;
+    detail::together(strategy_, [&] {
+      auto scope = strategy_.scope();
+      for (const Named& part : parts) part.restore(part, scope, *pending_->reader, taken);
+    });
+    std::erase_if(pending_->left,
+                  [&](const std::string& key) { return std::find(taken.begin(), taken.end(), key) != taken.end(); });
+  }
+
+  [[nodiscard]] std::size_t rank() const { return strategy_.first_local_replica() / strategy_.num_local_replicas(); }
+  [[nodiscard]] std::size_t processes() const {
+    return strategy_.num_replicas_in_sync() / strategy_.num_local_replicas();
+  }
+  /// The number of a save, which the first process draws, and the next serial number in the folder.
+  [[nodiscard]] detail::SavePlace next_place(const std::string& path) const {
+    std::uint64_t numbers[2] = {};
+    if (rank() == 0) {
+      std::random_device random;
+      numbers[0] = std::uint64_t{random()} << 30 ^ random();  // positive as a signed number, too
+      const auto others = detail::checkpoints_in(detail::folder_of(path));
+      numbers[1] = others.empty() ? 1 : others.back().serial + 1;
+    }
+    strategy_.workers().broadcast(0, std::span<std::uint64_t>{numbers});
+    return {path, numbers[0], numbers[1], options_.timeout};
+  }
+  /// All processes have opened the same checkpoint.
+  void require_same(std::uint64_t id) const {
+    std::uint64_t of_first = id;
+    strategy_.workers().broadcast(0, std::span<std::uint64_t>{&of_first, 1});
+    if (of_first != id)
+      throw WrongStrategy("Processes restore different checkpoints",
+                          text("process ", rank(), " has another one than the first process"),
+                          "Let all of them restore the same path, in a folder that they share");
+  }
+
+  S& strategy_;
+  CheckpointOptions options_;
+  std::vector<Named> parts_;
+  std::shared_ptr<detail::BackgroundSave> saving_;
+  std::optional<Pending> pending_;
+};
+
+template <Strategy S>
+Checkpoint(S&) -> Checkpoint<S>;
+template <Strategy S>
+Checkpoint(S&, const CheckpointOptions&) -> Checkpoint<S>;
+
+}  // namespace dist

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/checkpoint_reader.hpp>
+#include <dist/checkpoint/checkpoint_series.hpp>
+#include <dist/context/together.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/say.hpp>
+#include <dist/io/writable_file.hpp>
+
+namespace dist {
+
+/// The checkpoints of one training, in a folder: numbered, the newest few of them, and the way back to the newest one that
+/// is whole (spec N18):
+///
+///     dist::CheckpointManager manager{checkpoint, "checkpoints", {.max_to_keep = 3}};
+///     manager.restore_latest();
+///     while (…) { …; manager.save(); }
+///
+/// One manager at a time has a folder: a second one, also of another program, is refused. Refers to the checkpoint. All
+/// functions but `checkpoints` and `latest` are collective calls of the processes, outside replica functions.
+template <class S>
+class CheckpointManager {
+ public:
+  using Saving = typename Checkpoint<S>::Saving;
+
+  /// Makes the folder where it is missing. Throws FileError where that fails, or another manager has the folder, and
+  /// InvalidArgument for a name with a '/'.
+  CheckpointManager(Checkpoint<S>& checkpoint, std::string folder, CheckpointManagerOptions options = {})
+      : checkpoint_(checkpoint),
+        series_(std::make_shared<detail::CheckpointSeries>(
+            detail::CheckpointSeries{std::move(folder), std::move(options)})) {
+    const std::string& name = series_->options.name;
+    if (name.empty() || name.find('/') != std::string::npos)
+      throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", text("it is ", quoted(name)),
+                            "Give a name without '/', such as \"ckpt\"");
+    last_ = in_first([&] {
+      io::make_folders(series_->folder);
+      series_->lock.emplace(series_->folder);
+      const std::vector<std::uint64_t> all = series_->numbers();
+      return all.empty() ? std::uint64_t{0} : all.back();
+    });
+  }
+  CheckpointManager(const CheckpointManager&) = delete;
+  CheckpointManager& operator=(const CheckpointManager&) = delete;
+
+  /// Saves the next checkpoint, and returns its path when it is complete and older ones are removed. Throws as
+  /// Checkpoint::save does.
+  std::string save() {
+    const Saving saving = start_save();
+    saving.wait();
+    return saving.path();
+  }
+  /// The same in the background (Checkpoint::start_save).
+  [[nodiscard]] Saving start_save() {
+    const std::uint64_t number = ++last_;
+    return checkpoint_.start_save(series_->path_of(number), [series = series_] { series->remove_old(); });
+  }
+
+  /// Restores the newest checkpoint, and returns its path; nothing where there is none. One that was damaged is left out,
+  /// with a line on stderr that says why, and the one before is restored. Throws FileError where all were damaged, and as
+  /// Checkpoint::restore does for one that is whole and does not fit.
+  std::optional<std::string> restore_latest() {
+    const std::vector<std::uint64_t> all = series_->numbers();
+    std::optional<std::string> why;
+    for (std::size_t older = 0;; ++older) {
+      const std::uint64_t number =
+          in_first([&] { return older < all.size() ? all[all.size() - 1 - older] : std::uint64_t{0}; });
+      if (number == 0) break;
+      std::unique_ptr<detail::CheckpointReader> reader;
+      std::string failure;
+      try {
+        reader = std::make_unique<detail::CheckpointReader>(series_->path_of(number));
+        reader->verify();
+      } catch (const FileError& error) {
+        failure = error.what();
+      }
+      if (everywhere(failure.empty())) {
+        checkpoint_.restore(std::move(reader));
+        return series_->path_of(number);
+      }
+      if (!why) why = failure;
+      if (!failure.empty()) say(text("checkpoint ", series_->path_of(number), " is left out: ", failure));
+    }
+    if (why)
+      throw FileError(series_->folder, "has no checkpoint that is whole", *why,
+                      "Train from the beginning, in another folder");
+    return std::nullopt;
+  }
+
+  /// The paths of the checkpoints there are, the oldest first.
+  [[nodiscard]] std::vector<std::string> checkpoints() const {
+    std::vector<std::string> paths;
+    for (const std::uint64_t number : series_->numbers()) paths.push_back(series_->path_of(number));
+    return paths;
+  }
+  /// That of the newest.
+  [[nodiscard]] std::optional<std::string> latest() const {
+    const std::vector<std::uint64_t> all = series_->numbers();
+    if (all.empty()) return std::nullopt;
+    return series_->path_of(all.back());
+  }
+
+ private:
+  /// What `call()` returns in the first process, in all of them.
+  template <class Call>
+  std::uint64_t in_first(const Call& call) {
+    S& strategy = checkpoint_.strategy();
+    return detail::together(strategy, [&] {
+      std::uint64_t result = strategy.first_local_replica() == 0 ? call() : std::uint64_t{0};
+      strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
+      return result;
+    });
+  }
+  [[nodiscard]] bool everywhere(bool holds) const {
+    int all = holds ? 1 : 0;
+    S& strategy = checkpoint_.strategy();
+    detail::together(strategy, [&] { strategy.workers().all_reduce(min, std::span<int>{&all, 1}); });
+    return all != 0;
+  }
+
+  Checkpoint<S>& checkpoint_;
+  std::shared_ptr<detail::CheckpointSeries> series_;  // kept by a save that goes on, too
+  std::uint64_t last_ = 0;                            // the number of the newest
+};
+
+template <class S>
+CheckpointManager(Checkpoint<S>&, std::string) -> CheckpointManager<S>;
+template <class S>
+CheckpointManager(Checkpoint<S>&, std::string, CheckpointManagerOptions) -> CheckpointManager<S>;
+
+}  // namespace dist

@@ -1,0 +1,132 @@
+/// Folders of checkpoints.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/checkpoint/manifest.hpp>
+#include <dist/core/error.hpp>
+#include <dist/io/descriptor.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// The names in a folder, in alphabetical order, without "." and ".."; none where there is no folder. Throws FileError.
+[[nodiscard]] inline std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const stream = ::opendir(folder.c_str());
+  if (stream == nullptr) {
+    if (errno == ENOENT) return names;
+    throw FileError(folder, "cannot be read as a folder", std::strerror(errno), "Give a folder that may be read");
+  }
+  while (const dirent* const entry = ::readdir(stream))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  ::closedir(stream);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Whether a checkpoint was saved there: it has a manifest, which comes last.
+[[nodiscard]] inline bool is_checkpoint(const std::string& folder) {
+  return ::access(manifest_path(folder).c_str(), F_OK) == 0;
+}
+
+/// Removes a checkpoint, or what a save that was not completed has left: its manifest first, so that nobody takes the rest
+/// for one. What cannot be removed stays.
+inline void remove_checkpoint(const std::string& folder) {
+  ::unlink(manifest_path(folder).c_str());
+  for (const std::string& name : names_in(folder))
+    if (name.starts_with("data-") || name.starts_with(manifest_name)) ::unlink(text(folder, "/", name).c_str());
+  ::rmdir(folder.c_str());
+}
+
+/// Removes the files of saves before the one that the manifest is of.
+inline void remove_older_files(const std::string& folder, const Manifest& manifest) {
+  for (const std::string& name : names_in(folder)) {
+    const auto is_named = [&](const ShardFile& file) { return file.name == name; };
+    if (name.starts_with("data-") && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
+      ::unlink(text(folder, "/", name).c_str());
+  }
+}
+
+/// The folder in which a path's last part lies: "." where it has one part.
+[[nodiscard]] inline std::string folder_of(std::string_view path) {
+  const std::size_t end = path.find_last_of('/');
+  if (end == std::string_view::npos) return ".";
+  return std::string{end == 0 ? "/" : path.substr(0, end)};
+}
+
+/// Lets a folder that was made in `folder` outlive a power failure. Where the system does not say so, nobody is told.
+inline void sync_folder(const std::string& folder) noexcept {
+  const io::Descriptor opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened) ::fsync(opened.get());
+}
+
+/// The checkpoints in a folder, by their serial numbers. Those whose manifests cannot be read are left out.
+struct FoundCheckpoint {
+  std::string path;
+  std::uint64_t serial = 0;
+};
+[[nodiscard]] inline std::vector<FoundCheckpoint> checkpoints_in(const std::string& folder) {
+  std::vector<FoundCheckpoint> found;
+  for (const std::string& name : names_in(folder)) {
+    std::string path = text(folder, "/", name);
+    if (!is_checkpoint(path)) continue;
+    try {
+      const std::uint64_t serial = read_manifest(path).serial;
+      found.push_back({std::move(path), serial});
+    } catch (const FileError&) {
+      // Another one will be restored.
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const FoundCheckpoint& a, const FoundCheckpoint& b) { return a.serial < b.serial; });
+  return found;
+}
+
+/// Held by who writes checkpoints to a folder: a second one is refused, in this process or another. The system lets go
+/// when the process ends.
+class FolderLock {
+ public:
+  /// Throws FileError where somebody has it.
+  explicit FolderLock(const std::string& folder) {
+    const std::string path = text(folder, "/.lock");
+    file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file_)
+      throw FileError(path, "cannot be made", std::strerror(errno), "Give a folder in which this program may write");
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw FileError(folder, "is a folder to which somebody else writes checkpoints",
+                      "another manager in this program, or another program, holds its lock",
+                      "Give each model a folder of its own, or end the other program");
+  }
+
+ private:
+  io::Descriptor file_;
+};
+
+}  // namespace detail
+
+/// The newest checkpoint in `folder`: the path to restore; none where there is none. What processes that ended in the
+/// middle of a save have left is none, and neither is one whose manifest was damaged. Throws FileError where the folder
+/// cannot be read.
+[[nodiscard]] inline std::optional<std::string> latest_checkpoint(const std::string& folder) {
+  const std::vector<detail::FoundCheckpoint> found = detail::checkpoints_in(folder);
+  if (found.empty()) return std::nullopt;
+  return found.back().path;
+}
+
+}  // namespace dist
