@@ -49,8 +49,11 @@ class BackgroundSave {
 
   [[nodiscard]] const std::string& folder() const noexcept { return place_.folder; }
   [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// Whether somebody has waited for it, and knows how it ended.
+  [[nodiscard]] bool was_waited_for() const noexcept { return waited_for_; }
   /// Waits for this process's part, and throws what kept it from being written.
   void wait() {
+    waited_for_ = true;
     if (thread_.joinable()) thread_.join();
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -115,6 +118,7 @@ class BackgroundSave {
   Snapshot snapshot_;
   KeptFunction<void> then_;
   std::exception_ptr failure_;
+  bool waited_for_ = false;
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

@@ -143,7 +143,7 @@ class Checkpoint {
   /// save at a time: a next one waits for this one first, and throws what kept it from being written. `then` is called in
   /// the first process, when the checkpoint is complete, by the thread that wrote it.
   [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
-    if (saving_) std::exchange(saving_, nullptr)->wait();
+    wait();
     saving_ = detail::together(strategy_, [&] {
       detail::Snapshot snapshot{rank(), processes()};
       auto scope = strategy_.scope();
@@ -151,6 +151,13 @@ class Checkpoint {
       return std::make_shared<detail::BackgroundSave>(next_place(path), std::move(snapshot), std::move(then));
     });
     return Saving{strategy_, saving_};
+  }
+
+  /// Waits until nothing is written any more. Throws what kept the last save from being written, unless its handle was
+  /// waited for.
+  void wait() {
+    const auto last = std::exchange(saving_, nullptr);
+    if (last && !last->was_waited_for()) Saving{strategy_, last}.wait();
   }
 
   /// Gives all parts what they had when the checkpoint in the folder `path` was saved, under whatever strategy, number of

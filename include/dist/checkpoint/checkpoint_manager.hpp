@@ -100,6 +100,15 @@ class CheckpointManager {
     return std::nullopt;
   }
 
+  /// Removes all checkpoints, once nothing is written any more.
+  void remove_all() {
+    checkpoint_.wait();
+    in_first([&] {
+      for (const std::uint64_t number : series_->numbers()) detail::remove_checkpoint(series_->path_of(number));
+      return std::uint64_t{0};
+    });
+  }
+
   /// The paths of the checkpoints there are, the oldest first.
   [[nodiscard]] std::vector<std::string> checkpoints() const {
     std::vector<std::string> paths;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <tuple>
@@ -32,7 +33,8 @@ class CurrentLogs {
   Read read_;
 };
 
-/// The hooks of callbacks, under Keras' names: each is a type with the name of the member function that it calls.
+/// The hooks of callbacks, under Keras' names: each is a type with the name of the member function that it calls, and a
+/// template `Calling<Fn>` of callbacks that have it alone and call a function.
 ///
 /// | hook | arguments | |
 /// |---|---|---|
@@ -66,6 +68,13 @@ namespace hooks {
     static void call(C& callback, Args&... args) {                                         \
       callback.member(args...);                                                            \
     }                                                                                      \
+    template <class Fn>                                                                    \
+    struct Calling {                                                                       \
+      Fn function;                                                                         \
+      template <class... Args>                                                             \
+        requires std::invocable<Fn&, Args&...>                                             \
+      void member(Args&... args) { function(args...); }                                    \
+    };                                                                                     \
     struct Named {                                                                         \
       int member;                                                                          \
     };                                                                                     \

@@ -31,12 +31,21 @@ class Logs {
 
   /// Throws InvalidArgument, with the names there are, when there is no such entry.
   [[nodiscard]] double operator[](std::string_view name) const {
-    for (const Entry& entry : entries_)
-      if (entry.name == name) return entry.value;
-    std::string known;
-    for (const Entry& entry : entries_) known += text(known.empty() ? "" : ", ", entry.name);
-    throw InvalidArgument(text("The logs have no '", name, "'"), text("they have: ", known.empty() ? "nothing" : known),
+    if (const double* const value = find(name)) return *value;
+    throw InvalidArgument(text("The logs have no '", name, "'"), text("they have: ", names()),
                           "Ask for one of those, or give the model such a metric");
+  }
+  /// The value of that name, until the next change; nullptr if there is none.
+  [[nodiscard]] const double* find(std::string_view name) const noexcept {
+    for (const Entry& entry : entries_)
+      if (entry.name == name) return &entry.value;
+    return nullptr;
+  }
+  /// "loss, accuracy", or "nothing".
+  [[nodiscard]] std::string names() const {
+    std::string names;
+    for (const Entry& entry : entries_) names += text(names.empty() ? "" : ", ", entry.name);
+    return names.empty() ? "nothing" : names;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }

@@ -16,6 +16,7 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
@@ -39,7 +40,6 @@
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/regularizer.hpp>
-#include <dist/context/together.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
@@ -91,7 +91,10 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
+  [[nodiscard]] Network& network() const noexcept { return network_; }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+  /// Whether this process is the one that shows and writes what there is once.
+  [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
 
   /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
   /// trained. See Trackable.
@@ -368,7 +371,6 @@ class Model {
                            " batches (repeat), or fewer steps_per_epoch or epochs"));
   }
 
-  [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
   [[nodiscard]] bool is_alone() const { return strategy_.input_context().num_input_pipelines() == 1; }
   [[nodiscard]] Verbosity shown_by_chief(int verbose) const {
     const Verbosity wanted = verbosity(verbose);

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/checkpoint_manager.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/train/callbacks.hpp>
+#include <dist/train/callbacks/every_batches.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn::callbacks {
+
+struct BackupAndRestoreOptions {
+  /// After every so many batches instead of after each epoch.
+  std::optional<std::size_t> save_freq = std::nullopt;
+  /// Whether backups are removed when the fit has come to its end.
+  bool delete_checkpoint = true;
+};
+
+/// Keeps what a fit needs to go on after the program was ended in the middle of it: the program that is started again, with
+/// the same fit, goes on where the last backup was made, and ends with the bits of a fit that nothing interrupted (spec
+/// Q20). A fit that begins with no backup in the folder begins as without it.
+class BackupAndRestore {
+ public:
+  /// Throws InvalidArgument for a save_freq of 0.
+  explicit BackupAndRestore(std::string folder, BackupAndRestoreOptions options = {})
+      : folder_(std::move(folder)), options_(options), every_(options.save_freq, "BackupAndRestoreOptions.save_freq") {}
+
+  /// Throws FileError where another program has the folder, and where it has backups of which none is whole.
+  void on_train_begin(auto& model) {
+    auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, *this);
+    if (backups->manager.restore_latest()) model.begin_at(epoch_, step_);
+    backups_ = std::move(backups);
+  }
+  void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }
+  void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
+  void on_train_batch_end(auto& model, std::size_t step, CurrentLogs) {
+    if (!every_.end(step)) return;
+    step_ = step + 1;
+    manager_of(model).save();
+  }
+  void on_epoch_end(auto& model, const Epoch& epoch, const Logs&) {
+    epoch_ = epoch.index + 1;
+    step_ = 0;
+    if (!every_) manager_of(model).save();
+  }
+  void on_train_end(auto& model, const Logs&) {
+    if (options_.delete_checkpoint) manager_of(model).remove_all();
+    backups_.reset();
+  }
+
+ private:
+  template <class Model>
+  struct Backups {
+    using S = std::remove_reference_t<decltype(std::declval<Model&>().strategy())>;
+    Backups(Model& model, BackupAndRestore& callback)
+        : checkpoint(model.strategy()), manager(checkpoint, callback.folder_, {.max_to_keep = 2}) {
+      checkpoint.add("model", model).add("fit/epoch", callback.epoch_).add("fit/step", callback.step_);
+    }
+    Checkpoint<S> checkpoint;
+    CheckpointManager<S> manager;
+  };
+  template <class Model>
+  auto& manager_of(Model&) {
+    return static_cast<Backups<Model>*>(backups_.get())->manager;
+  }
+
+  std::string folder_;
+  BackupAndRestoreOptions options_;
+  detail::EveryBatches every_;
+  std::shared_ptr<void> backups_;  // of the model that is trained
+  std::uint64_t epoch_ = 0;        // where the fit goes on
+  std::uint64_t step_ = 0;
+};
+
+}  // namespace dist::nn::callbacks

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/core/error.hpp>
+#include <dist/train/callbacks.hpp>
+#include <dist/train/callbacks/monitor.hpp>
+#include <dist/train/kept_weights.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn::callbacks {
+
+struct EarlyStoppingOptions {
+  std::string monitor = "val_loss";
+  double min_delta = 0;
+  /// So many epochs without a better value end the fit.
+  std::size_t patience = 0;
+  Mode mode = Mode::automatic;
+  /// Values that are not better than this one count as none.
+  std::optional<double> baseline = std::nullopt;
+  /// Whether the network gets the weights of its best epoch when the fit is stopped.
+  bool restore_best_weights = false;
+  /// Epochs before it are not looked at.
+  std::size_t start_from_epoch = 0;
+};
+
+/// Ends a fit when a value of the logs has stopped to get better, by Keras' rules (spec Q23).
+class EarlyStopping {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {})
+      : options_(std::move(options)), monitor_(options_.monitor, options_.mode, options_.min_delta, "EarlyStopping") {}
+
+  /// The epoch after which the last fit was stopped, counted from 0; none if it was not.
+  [[nodiscard]] std::optional<std::size_t> stopped_epoch() const noexcept { return stopped_epoch_; }
+  [[nodiscard]] std::size_t best_epoch() const noexcept { return best_epoch_; }
+
+  void on_train_begin() {
+    monitor_.forget();
+    best_weights_ = {};
+    waited_ = 0;
+    best_epoch_ = 0;
+    stopped_epoch_.reset();
+  }
+  void on_epoch_end(auto& model, const Epoch& epoch, const Logs& logs) {
+    const double* const value = monitor_.find(logs);
+    if (value == nullptr || epoch.index < options_.start_from_epoch) return;
+    const auto keep = [&] {
+      if (options_.restore_best_weights) best_weights_.keep(model.strategy().scope(), model.network());
+      best_epoch_ = epoch.index;
+    };
+    ++waited_;
+    if (monitor_.improve(*value)) {
+      keep();
+      if (!options_.baseline || monitor_.is_better(*value, *options_.baseline)) waited_ = 0;
+      return;
+    }
+    if (options_.restore_best_weights && best_weights_.is_empty()) keep();
+    if (waited_ < options_.patience || epoch.index == 0) return;
+    stopped_epoch_ = epoch.index;
+    model.stop_training();
+    if (options_.restore_best_weights) best_weights_.restore(model.strategy().scope(), model.network());
+  }
+
+ private:
+  EarlyStoppingOptions options_;
+  Monitor monitor_;
+  detail::KeptWeights best_weights_;
+  std::size_t waited_ = 0;
+  std::size_t best_epoch_ = 0;
+  std::optional<std::size_t> stopped_epoch_;
+};
+
+}  // namespace dist::nn::callbacks

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+
+namespace dist::nn::callbacks::detail {
+
+/// Says when so many training batches have been seen since the last time: what `save_freq` means.
+class EveryBatches {
+ public:
+  /// None: never. Throws InvalidArgument for 0; `option` is its name.
+  EveryBatches(std::optional<std::size_t> batches, std::string_view option) : batches_(batches) {
+    if (batches_ == std::size_t{0})
+      throw InvalidArgument(text(option, " is out of range"), "it is 0",
+                            "Give a number of batches, or leave it out for each epoch");
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return batches_.has_value(); }
+  /// A group of batches begins with `step`.
+  void begin(std::size_t step) noexcept { first_ = step; }
+  /// It ends with `step`: whether it is time.
+  [[nodiscard]] bool end(std::size_t step) noexcept {
+    if (!batches_) return false;
+    seen_ += step + 1 - first_;
+    if (seen_ < *batches_) return false;
+    seen_ = 0;
+    return true;
+  }
+
+ private:
+  std::optional<std::size_t> batches_;
+  std::size_t first_ = 0;
+  std::size_t seen_ = 0;
+};
+
+}  // namespace dist::nn::callbacks::detail

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <utility>
+
+#include <dist/train/callbacks.hpp>
+
+namespace dist::nn::callbacks {
+
+/// A callback of one function, which takes what the hook takes, or the model and that:
+///
+///     nn::callbacks::lambda<nn::hooks::on_epoch_end>([](const nn::Epoch& epoch, nn::Logs& logs) { … })
+template <class Hook, class Fn>
+[[nodiscard]] auto lambda(Fn function) {
+  return typename Hook::template Calling<Fn>{std::move(function)};
+}
+
+}  // namespace dist::nn::callbacks

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <utility>
+
+#include <dist/train/callbacks.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn::callbacks {
+
+/// Sets the learning rate of each epoch, counted from 0: to `schedule(epoch)`, or to `schedule(epoch, rate)` of the rate
+/// so far. Adds it to the logs as "lr" (spec Q21).
+template <class Schedule>
+class LearningRateScheduler {
+  static constexpr bool takes_epoch = std::invocable<Schedule&, std::size_t>;
+  static constexpr bool takes_rate = std::invocable<Schedule&, std::size_t, float>;
+  static_assert(
+      takes_epoch || takes_rate,
+      "LearningRateScheduler is given a function of the epoch, or of the epoch and the learning rate so far, that "
+      "returns the new one: [](std::size_t epoch) { return epoch < 3 ? 1e-3f : 1e-4f; }");
+
+ public:
+  explicit LearningRateScheduler(Schedule schedule) : schedule_(std::move(schedule)) {}
+
+  void on_epoch_begin(auto& model, const Epoch& epoch) {
+    if constexpr (takes_rate)
+      model.optimizer().set_learning_rate(
+          static_cast<float>(schedule_(epoch.index, model.optimizer().learning_rate())));
+    else if constexpr (takes_epoch)
+      model.optimizer().set_learning_rate(static_cast<float>(schedule_(epoch.index)));
+  }
+  void on_epoch_end(auto& model, const Epoch&, Logs& logs) {
+    logs.set("lr", static_cast<double>(model.optimizer().learning_rate()));
+  }
+
+ private:
+  Schedule schedule_;
+};
+
+}  // namespace dist::nn::callbacks

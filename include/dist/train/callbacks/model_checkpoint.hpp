@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/train/callbacks.hpp>
+#include <dist/train/callbacks/every_batches.hpp>
+#include <dist/train/callbacks/format_path.hpp>
+#include <dist/train/callbacks/monitor.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn::callbacks {
+
+struct ModelCheckpointOptions {
+  std::string monitor = "val_loss";
+  /// Whether only models are saved whose monitored value is better than all before.
+  bool save_best_only = false;
+  Mode mode = Mode::automatic;
+  /// After every so many batches instead of after each epoch.
+  std::optional<std::size_t> save_freq = std::nullopt;
+  /// Whether training goes on while files are written.
+  bool background = false;
+};
+
+/// Saves the model as a Checkpoint, part "model", after each epoch or every few batches (spec Q19): in the folder that the
+/// path means, in which "{epoch}" and "{batch}" count from 1, and names of the logs, as in "ckpt_{epoch:02d}_{val_loss:.2f}",
+/// stand for their values. `latest_checkpoint` finds the newest one.
+class ModelCheckpoint {
+ public:
+  /// Throws InvalidArgument for a save_freq of 0.
+  explicit ModelCheckpoint(std::string path, ModelCheckpointOptions options = {})
+      : path_(std::move(path)),
+        options_(std::move(options)),
+        monitor_(options_.monitor, options_.mode, 0, "ModelCheckpoint"),
+        every_(options_.save_freq, "ModelCheckpointOptions.save_freq") {}
+
+  void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }
+  void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
+  void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
+    if (!every_.end(step)) return;
+    save(model, step + 1, options_.save_best_only || path_.find('{') != std::string::npos ? logs() : Logs{});
+  }
+  void on_epoch_end(auto& model, const Epoch&, const Logs& logs) {
+    if (!every_) save(model, std::nullopt, logs);
+  }
+  /// Throws what kept the last checkpoint from being written in the background.
+  void on_train_end(auto& model, const Logs&) {
+    if (checkpoint_ != nullptr) checkpoint_of(model).wait();
+    checkpoint_.reset();
+  }
+
+ private:
+  template <class Model>
+  auto& checkpoint_of(Model& model) {
+    using OfModel = Checkpoint<std::remove_reference_t<decltype(model.strategy())>>;
+    if (checkpoint_ == nullptr) {
+      auto made = std::make_shared<OfModel>(model.strategy());
+      made->add("model", model);
+      checkpoint_ = std::move(made);
+    }
+    return *static_cast<OfModel*>(checkpoint_.get());
+  }
+  void save(auto& model, std::optional<std::size_t> batch, const Logs& logs) {
+    if (options_.save_best_only) {
+      const double* const value = monitor_.find(logs);
+      if (value == nullptr || !monitor_.improve(*value)) return;
+    }
+    const auto saving = checkpoint_of(model).start_save(detail::format_path(path_, epoch_ + 1, batch, logs));
+    if (!options_.background) saving.wait();
+  }
+
+  std::string path_;
+  ModelCheckpointOptions options_;
+  Monitor monitor_;
+  std::shared_ptr<void> checkpoint_;  // of the model that is trained
+  detail::EveryBatches every_;
+  std::size_t epoch_ = 0;
+};
+
+}  // namespace dist::nn::callbacks

@@ -1,0 +1,63 @@
+#include <dist/train/callbacks/early_stopping.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <support/saved.hpp>
+
+#include "small_model.hpp"
+
+namespace nn = dist::nn;
+using nn::callbacks::EarlyStopping;
+using nn::callbacks::EarlyStoppingOptions;
+
+namespace {
+
+/// Puts values of a script into the logs, before the callbacks behind it.
+struct Script {
+  std::vector<double> values;
+  void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("val_loss", values[epoch.index]); }
+};
+
+/// How many epochs a fit has.
+std::size_t epochs_of(const std::vector<double>& values, EarlyStopping& stopping) {
+  small::Model trained;
+  Script script{values};
+  return trained.model.fit(small::examples(), {.epochs = values.size(), .verbose = 0}, script, stopping)
+      .epochs()
+      .size();
+}
+std::size_t epochs_of(const std::vector<double>& values, EarlyStoppingOptions options) {
+  EarlyStopping stopping{std::move(options)};
+  return epochs_of(values, stopping);
+}
+
+}  // namespace
+
+TEST_CASE("a fit ends after so many epochs without a better value (Keras' rules)") {
+  CHECK(epochs_of({5, 4, 4, 3, 2}, {}) == 3);                     // patience 0: the first that is not better
+  CHECK(epochs_of({5, 4, 4, 4, 3, 2}, {.patience = 2}) == 4);     // the second one
+  CHECK(epochs_of({5, 4, 4, 3, 3, 3, 1}, {.patience = 2}) == 6);  // counted anew
+  CHECK(epochs_of({5, 4.95, 4.9, 4}, {.min_delta = 0.2, .patience = 2}) == 3);
+  CHECK(epochs_of({1, 2, 3, 3, 4}, {.mode = nn::callbacks::Mode::max}) == 4);
+  CHECK(epochs_of({5, 6, 7, 8}, {.start_from_epoch = 2}) == 4);  // the first one looked at is the best
+  CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2}) == 4);
+  CHECK(epochs_of({5, 6, 4, 4}, {.patience = 2, .baseline = 3.5}) == 2);  // the first one counts as not better
+  CHECK(epochs_of({5, 3, 4, 4}, {.patience = 2, .baseline = 3.5}) == 4);
+  CHECK(epochs_of({5, 4, 3, 2}, {.monitor = "nothing"}) == 4);  // said, and nothing else happens
+}
+
+TEST_CASE("the network gets the weights of its best epoch, and the next fit begins anew") {
+  small::Model reference;
+  reference.model.fit(small::examples(), {.epochs = 2, .verbose = 0});
+  small::Model trained;
+  Script script{{5, 4, 6, 7, 1}};
+  EarlyStopping stopping{{.patience = 2, .restore_best_weights = true}};
+  trained.model.fit(small::examples(), {.epochs = 5, .verbose = 0}, script, stopping);
+  CHECK(stopping.stopped_epoch() == 3);
+  CHECK(stopping.best_epoch() == 1);
+  CHECK(support::Saved{trained.strategy, trained.net} == support::Saved{reference.strategy, reference.net});
+  CHECK(epochs_of({9, 8, 7}, stopping) == 3);
+  CHECK(!stopping.stopped_epoch());
+}

@@ -1,0 +1,46 @@
+#include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "small_model.hpp"
+
+namespace nn = dist::nn;
+using nn::callbacks::ReduceLROnPlateau;
+using nn::callbacks::ReduceLROnPlateauOptions;
+
+namespace {
+
+struct Script {
+  std::vector<double> values;
+  void on_epoch_end(const nn::Epoch& epoch, nn::Logs& logs) { logs.set("val_loss", values[epoch.index]); }
+};
+
+/// The rates of the epochs, which begin with 1.
+std::vector<double> rates(const std::vector<double>& values, ReduceLROnPlateauOptions options) {
+  small::Model trained{1, 1.0F};
+  Script script{values};
+  ReduceLROnPlateau reduce{std::move(options)};
+  const nn::History history =
+      trained.model.fit(small::examples(), {.epochs = values.size(), .verbose = 0}, script, reduce);
+  return {history["lr"].begin(), history["lr"].end()};
+}
+
+}  // namespace
+
+TEST_CASE("the rate falls after so many epochs without a better value (Keras' rules)") {
+  using V = std::vector<double>;
+  CHECK(rates({5, 5, 5, 5, 5}, {.factor = 0.5, .patience = 2}) == V{1, 1, 1, 0.5, 0.5});
+  CHECK(rates({5, 4, 3, 2}, {.factor = 0.5, .patience = 1}) == V{1, 1, 1, 1});
+  CHECK(rates({5, 4.9, 4.8, 4.7}, {.factor = 0.5, .patience = 1, .min_delta = 0.5}) == V{1, 1, 0.5, 0.25});
+  // Epochs that cool down do not count.
+  CHECK(rates({5, 5, 5, 5, 5, 5}, {.factor = 0.5, .patience = 1, .cooldown = 2}) == V{1, 1, 0.5, 0.5, 0.25, 0.25});
+  CHECK(rates({5, 5, 5, 5}, {.factor = 0.25, .patience = 1, .min_lr = 0.5}) == V{1, 1, 0.5, 0.5});
+}
+
+TEST_CASE("a factor that does not reduce is refused") {
+  for (const double factor : {0.0, 1.0, -1.0, 2.0})
+    CHECK_THROWS_AS((ReduceLROnPlateau{{.factor = factor}}), dist::InvalidArgument);
+}
