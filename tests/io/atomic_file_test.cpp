@@ -43,6 +43,7 @@ struct Faults {
   std::function<int()> fsync;
   std::function<int()> rename;
   std::function<void()> lock;  // before its work
+  std::function<void(std::size_t, std::size_t)> start_writing;
 } faults;
 
 void write_file(const std::string& path, const std::string& content) {
@@ -76,6 +77,10 @@ extern "C" int renameat(int from_folder, const char* from, int to_folder, const 
   return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, 0));
 }
 
+extern "C" int sync_file_range(int descriptor, off_t offset, off_t count, unsigned flags) {
+  if (faults.start_writing) faults.start_writing(static_cast<std::size_t>(offset), static_cast<std::size_t>(count));
+  return static_cast<int>(syscall(SYS_sync_file_range, descriptor, offset, count, flags));
+}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"  // there is a struct flock, too
 extern "C" int flock(int descriptor, int operation) noexcept {
@@ -188,6 +193,24 @@ TEST_CASE("a write that the system cuts or interrupts goes on") {
   faults = {};
   CHECK(calls > 200);
   CHECK(folder.read("a") == content);
+}
+
+TEST_CASE("the disk begins to write while more is appended") {
+  const SystemFiles folder;
+  std::vector<std::size_t> starts;
+  faults.start_writing = [&](std::size_t offset, std::size_t count) {
+    starts.push_back(offset);
+    starts.push_back(offset + count);
+  };
+  const Bytes content(std::size_t{20} << 20, std::byte{1});
+  AtomicFile file{folder.path("a")};
+  file.append(std::span{content}.first(5 << 20));
+  CHECK(starts.empty());
+  file.append(std::span{content}.subspan(5 << 20));
+  CHECK(starts == std::vector<std::size_t>{0, 13 << 20});
+  file.commit();
+  faults = {};
+  CHECK(folder.read("a").size() == content.size());
 }
 
 TEST_CASE("whatever fails, the old content survives, nothing else is left, and the error names the file") {

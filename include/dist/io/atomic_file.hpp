@@ -57,6 +57,7 @@ class AtomicFile {
   Descriptor folder_;
   Descriptor file_;  // none after the end
   std::uint64_t size_ = 0;
+  std::uint64_t on_their_way_ = 0;  // bytes that the disk was told to take
   bool replaces_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/io/file_size_signal.hpp>
@@ -62,6 +63,7 @@ DIST_INLINE AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   folder_ = std::move(other.folder_);
   file_ = std::move(other.file_);
   size_ = other.size_;
+  on_their_way_ = other.on_their_way_;
   replaces_ = other.replaces_;
   return *this;
 }
@@ -84,10 +86,11 @@ DIST_INLINE void AtomicFile::create() {
 }
 
 DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
+  constexpr std::size_t disk_step = std::size_t{8} << 20;
   require_open();
   NoFileSizeSignal no_signal;
   while (!bytes.empty()) {
-    const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
+    const ssize_t count = ::write(file_.get(), bytes.data(), std::min(bytes.size(), disk_step));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const int error = count == 0 ? EIO : errno;
@@ -96,6 +99,11 @@ DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
     }
     size_ += static_cast<std::uint64_t>(count);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
+    if (size_ - on_their_way_ < disk_step) continue;
+    // Else the disk would idle until `commit`. What this cannot do is done there.
+    sync_file_range(file_.get(), static_cast<off_t>(on_their_way_), static_cast<off_t>(size_ - on_their_way_),
+                    SYNC_FILE_RANGE_WRITE);
+    on_their_way_ = size_;
   }
 }
 
