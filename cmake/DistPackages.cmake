@@ -53,7 +53,7 @@ dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
 
 dist_look_for(JSON jansson 2.10)
 dist_found(JSON jansson "${jansson_FOUND}" "${jansson_VERSION}"
-           "apt install libjansson-dev" "no TF_CONFIG, no workers in several processes")
+           "apt install libjansson-dev" "no TF_CONFIG, no safetensors files, no workers in several processes")
 
 dist_look_for(CRYPTO OpenSSL 3)
 dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"
