@@ -81,6 +81,13 @@ TEST_CASE("a file of the package safetensors is read: names, types, shapes, plac
   CHECK(into[5] == 5);
 }
 
+TEST_CASE("the bytes of a tensor are a source, for checksums of types that are not known") {
+  const auto file = open(dist_test::saved_by_safetensors);
+  auto source = file.open(file.entry("scalar"));
+  CHECK(source.name() == "file.safetensors:scalar");
+  CHECK(dist_test::read_all(source, 3) == bytes({7, 0, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST_CASE("elements of other types are converted when that is asked for") {
   const auto file = open(dist_test::saved_by_safetensors);
   CHECK(values(file.read_converted<double>("b/kernel")) == std::vector<double>{0, 1, 2, 3, 4, 5});

@@ -243,6 +243,11 @@ class Safetensors {
     throw FileError(this->name(), text("has no tensor ", quoted(name)), listed_names(names), "Use one of its names");
   }
 
+  /// The bytes of a tensor, little-endian, in the order of the file. The file must outlive the source, and stay where it is.
+  [[nodiscard]] RangeSource<R> open(const SafetensorsEntry& entry) const {
+    return {file_, entry.offset, entry.bytes, text(name(), ":", entry.name)};
+  }
+
   /// Reads the tensor of that name. Throws FileError as `entry` does, and when it is of another type.
   template <class T>
   [[nodiscard]] Tensor<T> read(std::string_view name) const {
@@ -291,7 +296,7 @@ class Safetensors {
       throw FileError(name(), text("has a tensor of another shape: ", quoted(found.name)),
                       text("its shape is ", to_string(found.shape), ", wanted ", to.size(), " elements"),
                       "Load it into what has that shape");
-    RangeSource<R> source{file_, found.offset, found.bytes, text(name(), ":", found.name)};
+    RangeSource<R> source = open(found);
     if (detail::fill_elements<Stored>(source, std::endian::little, to, 0) < found.bytes)
       refuse("it became shorter while it was read");
   }
