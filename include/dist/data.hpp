@@ -9,6 +9,7 @@
 #include <dist/data/auto_shard.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/cache.hpp>
+#include <dist/data/cifar.hpp>
 #include <dist/data/concatenate.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
@@ -25,12 +26,16 @@
 #include <dist/data/npy_slices.hpp>
 #include <dist/data/owned.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/random_crop.hpp>
+#include <dist/data/random_flip.hpp>
+#include <dist/data/random_map.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/rebatch.hpp>
 #include <dist/data/repeat.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/skip.hpp>
+#include <dist/data/split.hpp>
 #include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/tf_example.hpp>

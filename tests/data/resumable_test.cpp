@@ -17,6 +17,9 @@
 #include <dist/data/filter.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/random_crop.hpp>
+#include <dist/data/random_flip.hpp>
+#include <dist/data/random_map.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/rebatch.hpp>
 #include <dist/data/shuffle.hpp>
@@ -136,6 +139,19 @@ TEST_CASE("so is a shuffle, with the elements in its buffer and the order that w
     check(data::range(40) | data::shuffle(buffer, 5) | data::batch(3));
     check(data::range(13) | data::shuffle(buffer, 5) | data::shuffle(4, 6));
   }
+}
+
+TEST_CASE("so is what random numbers change, with the numbers of each element") {
+  const auto randomly = data::random_map(
+      [](std::int64_t number, const dist::RandomStream& random) {
+        return 1000 * number + static_cast<std::int64_t>(random.below(1000, 0));
+      },
+      5);
+  check(data::range(13) | randomly);
+  check(data::range(13) | data::shuffle(4, 5) | randomly | data::batch(3));
+  dist::Tensor<float> images{{11, 3, 4, 2}};
+  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
+  check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5));
 }
 
 TEST_CASE("so is what a thread makes ahead") {

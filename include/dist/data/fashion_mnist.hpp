@@ -13,12 +13,10 @@
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/data/idx_gz.hpp>
+#include <dist/data/split.hpp>
 #include <dist/data/tensor_slices.hpp>
 
 namespace dist::data {
-
-/// Which part of a dataset.
-enum class Split : bool { train, test };
 
 namespace detail {
 

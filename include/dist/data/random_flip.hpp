@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <dist/core/random.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/data/image_of.hpp>
+#include <dist/data/random_map.hpp>
+
+namespace dist::data {
+
+/// How an image may be flipped: left and right, top and bottom, or each of them by a decision of its own.
+enum class Flip : unsigned char { horizontal, vertical, both };
+
+namespace detail {
+
+/// What `random_flip` does with an image.
+class RandomFlip {
+ public:
+  explicit RandomFlip(Flip flip) : flip_(flip) {}
+
+  template <class Element>
+  [[nodiscard]] auto operator()(const Element& element, const RandomStream& random) const {
+    const bool mirrored = flip_ != Flip::vertical && random.below(2, first_draw) == 1;
+    const bool upside_down = flip_ != Flip::horizontal && random.below(2, first_draw + 1) == 1;
+    return with_image("random_flip", element,
+                      [&]<class T>(TensorView<const T> image) { return flipped(image, mirrored, upside_down); });
+  }
+
+ private:
+  static constexpr std::uint64_t first_draw = 0x666C6970;  // no other step draws these numbers
+
+  template <class T>
+  [[nodiscard]] static Tensor<T> flipped(TensorView<const T> image, bool mirrored, bool upside_down) {
+    const std::size_t height = image.shape()[0];
+    const std::size_t width = image.shape()[1];
+    const std::size_t channels = image.shape()[2];
+    Tensor<T> result{image.shape()};
+    const std::size_t row = width * channels;
+    if (row == 0) return result;
+    for (std::size_t y = 0; y < height; ++y) {
+      const T* const from = image.data() + (upside_down ? height - 1 - y : y) * row;
+      T* const to = result.data() + y * row;
+      if (!mirrored)
+        std::memcpy(to, from, row * sizeof(T));
+      else
+        for (std::size_t x = 0; x < width; ++x)
+          std::memcpy(to + x * channels, from + (width - 1 - x) * channels, channels * sizeof(T));
+    }
+    return result;
+  }
+
+  Flip flip_;
+};
+
+}  // namespace detail
+
+/// Flips each image, a Tensor or TensorView [height, width, channels] or the `x` of an Example, or leaves it, each with
+/// probability 1/2. Which one depends on `seed`, the epoch and the number of the element alone, see `random_map`. Throws,
+/// while iterating, ShapeMismatch for another number of axes.
+[[nodiscard]] inline auto random_flip(std::uint64_t seed = 0, Flip flip = Flip::horizontal) {
+  return random_map(detail::RandomFlip{flip}, seed);
+}
+
+}  // namespace dist::data

@@ -1,0 +1,11 @@
+// expect: random_flip and random_crop: elements must be Tensors or TensorViews, or Examples whose x is one: map
+#include <dist/data.hpp>
+
+int main() {
+#ifdef CONTROL
+  auto images = dist::data::tensor_slices(dist::Tensor<float>{dist::Shape{4, 2, 2, 1}});
+#else
+  auto images = dist::data::range(4);
+#endif
+  static_cast<void>(images | dist::data::random_crop(1));
+}

@@ -1,0 +1,11 @@
+// expect: random_map: the function must be callable, as a constant, with an element of the dataset and a
+#include <dist/data.hpp>
+
+int main() {
+  auto rows = dist::data::tensor_slices(dist::Tensor<float>{dist::Shape{4, 2}});
+#ifdef CONTROL
+  static_cast<void>(rows | dist::data::random_map([](auto row, const dist::RandomStream&) { return row[0]; }));
+#else
+  static_cast<void>(rows | dist::data::random_map([](auto row) { return row[0]; }));
+#endif
+}
