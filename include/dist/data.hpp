@@ -11,6 +11,7 @@
 #include <dist/data/cache.hpp>
 #include <dist/data/cifar.hpp>
 #include <dist/data/concatenate.hpp>
+#include <dist/data/csv.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>

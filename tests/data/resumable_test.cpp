@@ -11,6 +11,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/csv.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
@@ -26,6 +27,8 @@
 #include <dist/data/tensor_slices.hpp>
 
 #include <doctest/doctest.h>
+
+#include <io/bytes.hpp>
 
 namespace data = dist::data;
 
@@ -115,6 +118,19 @@ TEST_CASE("sources are taken up where they were left") {
   check(data::tensor_slices(rows));
 }
 
+TEST_CASE("so are the rows of CSV files, of several, too") {
+  struct Row {
+    std::int64_t number = 0;
+  };
+  dist_test::TemporaryFolder folder;
+  const auto a = folder.write("a.csv", dist_test::bytes("n\n0\n1\n2\n3\n4\n"));
+  const auto b = folder.write("b.csv", dist_test::bytes("m,n\n,5\n,6\n,7\n"));
+  const auto rows = data::csv(std::vector{a, b, a}, data::column("n", &Row::number)) |
+                    data::map([](const Row& row) { return row.number; });
+  check(rows);
+  check(rows | data::shuffle(4, 5) | data::batch(3));
+}
+
 TEST_CASE("so are maps, batches and other batches of them, the last one too") {
   check(data::range(11) | data::map([](std::int64_t number) { return 10 * number; }));
   for (const auto remainder : {data::Remainder::keep, data::Remainder::drop}) {
@@ -149,6 +165,7 @@ TEST_CASE("so is what random numbers change, with the numbers of each element") 
       5);
   check(data::range(13) | randomly);
   check(data::range(13) | data::shuffle(4, 5) | randomly | data::batch(3));
+  check(data::range(13) | randomly | data::shuffle(4, 5));
   dist::Tensor<float> images{{11, 3, 4, 2}};
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
   check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5));

@@ -1,0 +1,166 @@
+/// Reads CSV files (RFC 4180): records of cells, one record a line. A cell in quotes may have separators, ends of lines and,
+/// doubled, quotes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/aligned_buffer.hpp>
+#include <dist/core/error.hpp>
+#include <dist/io/byte_source.hpp>
+
+namespace dist::io {
+
+/// The most bytes of a record that are read unless told otherwise: a quote that is never closed takes all that follows.
+inline constexpr std::size_t csv_default_max_bytes = std::size_t{1} << 26;
+
+/// The cells of a record, without quotes. Its memory is reused for the next one.
+class CsvRecord {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t cell) const {
+    const std::size_t start = cell == 0 ? 0 : ends_[cell - 1];
+    return std::string_view{bytes_}.substr(start, ends_[cell] - start);
+  }
+  /// Where the record begins in its file, counted from 1.
+  [[nodiscard]] std::size_t line() const noexcept { return line_; }
+
+ private:
+  template <ByteSource Source>
+  friend class CsvReader;
+
+  std::string bytes_;
+  std::vector<std::size_t> ends_;
+  std::size_t line_ = 0;
+};
+
+/// The records of a source, one after the other. Lines end with \n, \r\n or \r; empty lines are left out, and so is the mark
+/// by which some programs begin files in UTF-8.
+template <ByteSource Source>
+class CsvReader {
+ public:
+  /// `separator` is neither a quote nor an end of a line.
+  explicit CsvReader(Source source, char separator = ',', std::size_t max_bytes = csv_default_max_bytes)
+      : source_(std::move(source)), buffer_(std::size_t{1} << 16), separator_(separator), max_bytes_(max_bytes) {
+    refill();
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    if (rest_.starts_with(mark)) rest_.remove_prefix(mark.size());
+  }
+
+  /// Writes the next record over `record`, and returns true; or returns false at the end.
+  ///
+  /// Throws FileError, which names the file, the line and the column, for a quote within a cell that does not begin with
+  /// one, for what follows the closing quote of a cell, when the file ends within quotes, and for a record of more than
+  /// `max_bytes` bytes.
+  [[nodiscard]] bool next(CsvRecord& record) {
+    for (;;) {
+      record.bytes_.clear();
+      record.ends_.clear();
+      record.line_ = line_;
+      if (peek() == at_end) return false;
+      if (is_line_end(peek())) {
+        take_line_end();
+        continue;
+      }
+      for (;;) {
+        if (peek() == '"')
+          read_quoted(record);
+        else
+          read_plain(record);
+        record.ends_.push_back(record.bytes_.size());
+        if (!is_separator(peek())) break;
+        rest_.remove_prefix(1);
+      }
+      take_line_end();
+      return true;
+    }
+  }
+  [[nodiscard]] const std::string& name() const noexcept { return source_.name(); }
+
+ private:
+  static constexpr int at_end = -1;
+
+  void refill() {
+    const auto buffer = std::span<char>{buffer_.data(), buffer_.size()};
+    rest_ = {buffer.data(), read_full(source_, std::as_writable_bytes(buffer))};
+  }
+  /// The next byte, or that there is none.
+  [[nodiscard]] int peek() {
+    if (rest_.empty()) refill();
+    return rest_.empty() ? at_end : static_cast<unsigned char>(rest_.front());
+  }
+  [[nodiscard]] static bool is_line_end(int byte) noexcept { return byte == '\n' || byte == '\r'; }
+  [[nodiscard]] bool is_separator(int byte) const noexcept { return byte == static_cast<unsigned char>(separator_); }
+  [[nodiscard]] bool ends_cell(int byte) const noexcept {
+    return byte == at_end || is_line_end(byte) || is_separator(byte);
+  }
+
+  void take_line_end() {
+    if (peek() == '\r') {
+      rest_.remove_prefix(1);
+      if (peek() == '\n') rest_.remove_prefix(1);
+    } else if (peek() == '\n') {
+      rest_.remove_prefix(1);
+    }
+    ++line_;
+  }
+
+  /// Appends the first `count` bytes of the rest.
+  void append(CsvRecord& record, std::size_t count) {
+    if (record.bytes_.size() + count > max_bytes_)
+      fail(record, "has a record that is too long", text("it has more than ", max_bytes_, " bytes"),
+           "Close the quotes of its cells, or raise max_bytes if the file is sound");
+    record.bytes_.append(rest_.substr(0, count));
+    rest_.remove_prefix(count);
+  }
+
+  void read_plain(CsvRecord& record) {
+    while (!ends_cell(peek())) {
+      std::size_t count = 0;
+      while (count < rest_.size() && !ends_cell(static_cast<unsigned char>(rest_[count])) && rest_[count] != '"')
+        ++count;
+      append(record, count);
+      if (peek() == '"')
+        fail(record, "has a quote within a cell", "the cell does not begin with one",
+             "Put the whole cell in quotes, and double those within it");
+    }
+  }
+
+  void read_quoted(CsvRecord& record) {
+    const std::size_t first_line = line_;
+    rest_.remove_prefix(1);
+    for (;;) {
+      if (peek() == at_end)
+        fail(record, "ends within quotes", text("the cell began on line ", first_line), "Close the quotes of the cell");
+      std::size_t count = 0;
+      while (count < rest_.size() && rest_[count] != '"') line_ += static_cast<std::size_t>(rest_[count++] == '\n');
+      append(record, count);
+      if (peek() != '"') continue;
+      rest_.remove_prefix(1);
+      if (peek() != '"') break;
+      append(record, 1);
+    }
+    if (!ends_cell(peek()))
+      fail(record, "has a cell that goes on behind its closing quote",
+           text("behind it is ", quoted(rest_.substr(0, 1))), "Double the quotes within cells");
+  }
+
+  [[noreturn]] void fail(const CsvRecord& record, std::string_view problem, std::string_view why,
+                         std::string_view suggestion) const {
+    throw FileError(name(), problem, text("line ", line_, ", column ", record.size() + 1, ": ", why), suggestion);
+  }
+
+  Source source_;
+  AlignedBuffer<char> buffer_;
+  std::string_view rest_;  // of the buffer
+  char separator_;
+  std::size_t max_bytes_;
+  std::size_t line_ = 1;
+};
+
+}  // namespace dist::io

@@ -1,0 +1,15 @@
+// expect: csv: the members must be numbers, bools, std::strings, or std::optionals of these
+#include <dist/data.hpp>
+
+struct Row {
+  int number;
+  int* pointer;
+};
+
+int main() {
+#ifdef CONTROL
+  static_cast<void>(dist::data::csv("a.csv", dist::data::column("a", &Row::number)));
+#else
+  static_cast<void>(dist::data::csv("a.csv", dist::data::column("a", &Row::pointer)));
+#endif
+}
