@@ -4,6 +4,8 @@
 # component too; nothing else in the build names a header.
 set(dist_component_gzip "^io/gzip\\.hpp$")
 set(dist_component_summary "^summary/protobuf\\.hpp$")
+set(dist_component_png "^io/png\\.hpp$")
+set(dist_component_jpeg "^io/jpeg\\.hpp$")
 set(dist_component_hwloc "^device/hwloc\\.hpp$")
 set(dist_component_onednn "^nn/onednn/")
 set(dist_component_json "^io/json\\.hpp$")
@@ -19,6 +21,8 @@ set(dist_component_cudnn "^nn/cudnn/|^../../tests/support/fake_cudnn/")
 # linked with.
 set(dist_targets_gzip ZLIB::ZLIB)
 set(dist_targets_summary protozero::protozero)
+set(dist_targets_png PNG::PNG)
+set(dist_targets_jpeg TurboJPEG::TurboJPEG)
 set(dist_targets_hwloc hwloc::hwloc)
 set(dist_targets_onednn DNNL::dnnl gomp)
 set(dist_targets_json jansson::jansson)
@@ -34,7 +38,7 @@ set(dist_targets_cudnn CUDNNHeaders::CUDNNHeaders)
 set(dist_with_mpi json crypto pmix)
 set(dist_with_nccl cuda)
 set(dist_with_cudnn cuda)
-set(dist_components gzip summary hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn)
+set(dist_components gzip summary png jpeg hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

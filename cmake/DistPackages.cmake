@@ -43,6 +43,13 @@ dist_look_for(SUMMARY protozero 1.7)
 dist_found(SUMMARY protozero "${protozero_FOUND}" "${protozero_VERSION}"
            "apt install libprotozero-dev" "no event files for TensorBoard")
 
+dist_look_for(PNG PNG 1.6)
+dist_found(PNG libpng "${PNG_FOUND}" "${PNG_VERSION_STRING}" "apt install libpng-dev" "no PNG images")
+
+dist_look_for(JPEG TurboJPEG)
+dist_found(JPEG libjpeg-turbo "${TurboJPEG_FOUND}" "${TurboJPEG_VERSION}"
+           "apt install libturbojpeg0-dev" "no JPEG images")
+
 dist_look_for(HWLOC hwloc 2.4)
 dist_found(HWLOC hwloc "${hwloc_FOUND}" "${hwloc_VERSION}"
            "apt install libhwloc-dev" "replicas are placed by the system's own description")

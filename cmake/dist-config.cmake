@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip summary hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -17,6 +17,10 @@ set(dist_package_gzip ZLIB)
 set(dist_needs_gzip "zlib (Debian package zlib1g-dev)")
 set(dist_package_summary protozero 1.7)
 set(dist_needs_summary "protozero 1.7 or newer (Debian package libprotozero-dev)")
+set(dist_package_png PNG 1.6)
+set(dist_needs_png "libpng 1.6 or newer (Debian package libpng-dev)")
+set(dist_package_jpeg TurboJPEG)
+set(dist_needs_jpeg "libjpeg-turbo (Debian package libturbojpeg0-dev)")
 set(dist_package_hwloc hwloc 2.4)
 set(dist_needs_hwloc "hwloc 2.4 or newer (Debian package libhwloc-dev)")
 set(dist_package_onednn oneDNN)

@@ -1,5 +1,5 @@
 /// Datasets, as far as they need no optional package. Compressed files are in data/idx_gz.hpp, data/npz_slices.hpp,
-/// data/tfrecord_gz.hpp and data/fashion_mnist.hpp.
+/// data/tfrecord_gz.hpp and data/fashion_mnist.hpp; folders of images are read with data/image_folder.hpp.
 #pragma once
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be

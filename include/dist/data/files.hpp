@@ -15,13 +15,13 @@ namespace dist::data {
 namespace detail {
 
 /// Files `shard`, `shard + shards`, ... of the list, as `FilesDataset::shard_files` promises.
-[[nodiscard]] inline std::vector<std::string> files_of_shard(const std::vector<std::string>& files, std::size_t shards,
-                                                             std::size_t shard) {
+template <class File>
+[[nodiscard]] std::vector<File> files_of_shard(const std::vector<File>& files, std::size_t shards, std::size_t shard) {
   require_shard(shards, shard);
   if (files.size() < shards)
     throw InvalidArgument("There are fewer files than shards", text(files.size(), " files, ", shards, " shards"),
                           "Write the data to more files, or shard the elements instead of the files");
-  std::vector<std::string> mine;
+  std::vector<File> mine;
   for (std::size_t file = shard; file < files.size(); file += shards) mine.push_back(files[file]);
   return mine;
 }

@@ -1,0 +1,35 @@
+/// What the readers of image files share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+
+namespace dist::io {
+
+/// The most elements of an image, which are bytes, that are read unless told otherwise.
+inline constexpr std::size_t image_default_max_elements = std::size_t{1} << 28;
+
+namespace detail {
+
+/// Pixels of an image [height, width, channels], all zeros. Throws FileError for more than `max_elements` elements, and
+/// for none.
+[[nodiscard]] inline Tensor<std::uint8_t> make_pixels(const std::string& name, std::size_t height, std::size_t width,
+                                                      std::size_t channels, std::size_t max_elements) {
+  if (height == 0 || width == 0)
+    throw FileError(name, "announces an image without pixels", text("it has ", height, " rows of ", width),
+                    "Download or copy the file again");
+  if (height > max_elements / width / channels)
+    throw FileError(
+        name, "announces an image that is too large",
+        text(height, " x ", width, " pixels of ", channels, " channels, at most ", max_elements, " elements are read"),
+        "Raise max_elements if the file is sound");
+  return Tensor<std::uint8_t>{Shape{height, width, channels}};
+}
+
+}  // namespace detail
+
+}  // namespace dist::io

@@ -1,0 +1,150 @@
+#include <dist/data/image_folder.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <dist/data/auto_shard.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/random_flip.hpp>
+#include <dist/data/resumable.hpp>
+
+#include <data/sequences.hpp>
+#include <support/system_files.hpp>
+
+namespace data = dist::data;
+using data::image_folder;
+using dist::FileError;
+using dist::Tensor;
+using dist_test::collect;
+using dist_test::values;
+
+namespace {
+
+/// A format of one row of pixels, which are the bytes of the file.
+struct Row {
+  static constexpr std::string_view extensions[] = {"row", "line"};
+  static Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string& name,
+                                     std::size_t max_elements) {
+    if (bytes.size() > max_elements) throw FileError(name, "is too large", "", "");
+    Tensor<std::uint8_t> pixels{{1, bytes.size() / channels, channels}};
+    if (!bytes.empty()) std::memcpy(pixels.data(), bytes.data(), bytes.size());
+    return pixels;
+  }
+};
+/// The same in reverse order.
+struct Reverse {
+  static constexpr std::string_view extensions[] = {"rev"};
+  static Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string& name,
+                                     std::size_t max_elements) {
+    std::vector<std::byte> reversed(bytes.rbegin(), bytes.rend());
+    return Row::decode(reversed, channels, name, max_elements);
+  }
+};
+
+/// Labels and the first bytes of the images of a pass.
+std::vector<int> labels_and_firsts(const auto& dataset) {
+  std::vector<int> found;
+  for (const auto& example : dataset.epoch(0)) {
+    found.push_back(example.y);
+    found.push_back(static_cast<int>(example.x[0]));
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("classes and images come in the order of their names") {
+  const SystemFiles folder;
+  folder.write("dog/b.row", "\x05\x05\x05");
+  folder.write("dog/a.LINE", "\x04\x04\x04");
+  folder.write("cat/10.row", "\x01\x01\x01");
+  folder.write("cat/9.rev", "\x07\x08\x02");
+  folder.write("cat/.hidden", "");
+  folder.write(".thumbnails/c.row", "");
+  folder.write("readme.txt", "");
+  folder.write("Zebra/z", "");
+  std::filesystem::remove(folder.root() + "/Zebra/z");
+  folder.write("Zebra/z.row", "\x06\x06\x06");
+  const auto dataset = image_folder<std::uint8_t, Row, Reverse>(folder.root());
+  CHECK(dataset.class_names() == std::vector<std::string>{"Zebra", "cat", "dog"});
+  CHECK(dataset.cardinality() == data::Cardinality::known(5));
+  CHECK(labels_and_firsts(dataset) == std::vector<int>{0, 6, 1, 1, 1, 2, 2, 4, 2, 5});
+  const auto again = dataset;
+  CHECK(labels_and_firsts(again) == labels_and_firsts(dataset));
+}
+
+TEST_CASE("pixels are floats in [0, 1] or bytes, with as many channels as are asked for") {
+  const SystemFiles folder;
+  folder.write("a/a.row", std::string("\0\x33\xFF\x0A\x14\x1E", 6));
+  const auto floats = collect(image_folder<Row>(folder.root()));
+  REQUIRE(floats.size() == 1);
+  CHECK(floats[0].x.shape() == dist::Shape{1, 2, 3});
+  CHECK(values(floats[0].x) == std::vector<float>{0, 0.2F, 1, 10 / 255.0F, 20 / 255.0F, 30 / 255.0F});
+  const auto bytes = collect(image_folder<std::uint8_t, Row>(folder.root(), {.channels = 1}));
+  CHECK(bytes[0].x.shape() == dist::Shape{1, 6, 1});
+  CHECK(values(bytes[0].x) == std::vector<std::uint8_t>{0, 0x33, 0xFF, 0x0A, 0x14, 0x1E});
+  CHECK_THROWS_WITH_AS(collect(image_folder<Row>(folder.root(), {.max_elements = 5})),
+                       doctest::Contains("/a/a.row' is too large"), FileError);
+}
+
+TEST_CASE("a pass is taken up anywhere, changed with random numbers, batched, and divided among workers") {
+  const SystemFiles folder;
+  for (int i = 0; i < 7; ++i)
+    folder.write((i < 3 ? "a/" : "b/") + std::to_string(i) + ".row", std::string(3, static_cast<char>(i)));
+  const auto dataset = image_folder<std::uint8_t, Row>(folder.root());
+  auto pass = dataset.iterate(0);
+  static_assert(data::Resumable<decltype(pass)>);
+  decltype(dataset)::Element element{};
+  pass.seek(5);
+  CHECK(pass.next(element));
+  CHECK(element.x[0] == 5);
+  CHECK(pass.position() == 6);
+  pass.seek(100);
+  CHECK(pass.position() == 7);
+  CHECK_FALSE(pass.next(element));
+  pass.seek(2);
+  CHECK(pass.next(element));
+  CHECK(element.y == 0);
+  using Found = std::vector<int>;
+  CHECK(labels_and_firsts(data::auto_shard(dataset, data::AutoShardPolicy::automatic, 3, 1)) == Found{0, 1, 1, 4});
+  CHECK(labels_and_firsts(data::auto_shard(dataset, data::AutoShardPolicy::data, 3, 1)) == Found{0, 1, 1, 4});
+  CHECK_THROWS_AS(static_cast<void>(data::auto_shard(dataset, data::AutoShardPolicy::file, 8, 1)),
+                  dist::InvalidArgument);
+  const auto batches = collect(dataset | data::random_flip() | data::batch(4));
+  REQUIRE(batches.size() == 2);
+  CHECK(batches[0].x.shape() == dist::Shape{4, 1, 1, 3});
+  CHECK(values(batches[1].y) == std::vector<std::int32_t>{1, 1, 1});
+}
+
+TEST_CASE("folders without classes or images, and files of other formats, are refused by name") {
+  const SystemFiles folder;
+  const auto refuse = [&](const std::string& because) {
+    CHECK_THROWS_WITH_AS(image_folder<Row>(folder.root()), doctest::Contains(because.c_str()), FileError);
+  };
+  folder.write("file.row", "");
+  refuse("File '" + folder.root() + "' has no classes");
+  folder.write("a/.hidden", "");
+  refuse("File '" + folder.root() + "/a' has no images");
+  folder.write("a/1.row", "abc");
+  folder.write("a/2.rev", "abc");
+  refuse("File '" + folder.root() +
+         "/a/2.rev' is of no format that is read here (the names of images end with: row, line)");
+  CHECK_THROWS_WITH_AS(image_folder<Row>(folder.root() + "/nowhere"),
+                       doctest::Contains("nowhere' cannot be read as a folder (No such file or directory)"), FileError);
+}
+
+TEST_CASE("an image that vanishes is named when its turn comes") {
+  const SystemFiles folder;
+  folder.write("a/1.row", "abc");
+  const auto dataset = image_folder<Row>(folder.root());
+  std::filesystem::remove(folder.root() + "/a/1.row");
+  CHECK_THROWS_WITH_AS(collect(dataset), doctest::Contains("/a/1.row' cannot be opened"), FileError);
+}

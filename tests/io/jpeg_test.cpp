@@ -1,0 +1,75 @@
+#include <dist/io/jpeg.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <io/bytes.hpp>
+#include <io/image_bytes.hpp>
+
+using dist::FileError;
+using dist::InvalidArgument;
+using dist::Shape;
+using dist::Tensor;
+using dist::io::Jpeg;
+using dist_test::Bytes;
+
+namespace {
+
+/// The largest difference of two lists of bytes of the same length. Decoders may round otherwise.
+int distance(const Tensor<std::uint8_t>& pixels, const Bytes& expected) {
+  REQUIRE(pixels.size() == expected.size());
+  int largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    largest = std::max(largest, std::abs(pixels[i] - std::to_integer<int>(expected[i])));
+  return largest;
+}
+
+void refuse(const Bytes& bytes, const char* because, std::size_t max_elements = 1000) {
+  CHECK_THROWS_WITH_AS(static_cast<void>(Jpeg::decode(bytes, 3, "a.jpg", max_elements)), doctest::Contains(because),
+                       FileError);
+}
+
+}  // namespace
+
+TEST_CASE("another program decodes the same pixels") {
+  const auto colours = Jpeg::decode(dist_test::jpeg_rgb);
+  CHECK(colours.shape() == Shape{8, 9, 3});
+  CHECK(distance(colours, dist_test::jpeg_rgb_pixels) <= 2);
+  const auto gray = Jpeg::decode(dist_test::jpeg_gray, 1);
+  CHECK(gray.shape() == Shape{8, 9, 1});
+  CHECK(distance(gray, dist_test::jpeg_gray_pixels) <= 2);
+}
+
+TEST_CASE("gray becomes three equal channels, colours become their luminance") {
+  const auto gray = Jpeg::decode(dist_test::jpeg_gray, 3);
+  for (std::size_t i = 0; i < gray.size(); i += 3) {
+    CHECK(gray[i] == gray[i + 1]);
+    CHECK(gray[i] == gray[i + 2]);
+  }
+  const auto colours = Jpeg::decode(dist_test::jpeg_rgb, 3);
+  const auto luminance = Jpeg::decode(dist_test::jpeg_rgb, 1);
+  REQUIRE(luminance.size() == 72);
+  for (std::size_t i = 0; i < 72; ++i)  // ITU-R BT.601
+    CHECK(std::abs(luminance[i] - (0.299 * colours[3 * i] + 0.587 * colours[3 * i + 1] + 0.114 * colours[3 * i + 2])) <
+          2);
+  CHECK_THROWS_WITH_AS(static_cast<void>(Jpeg::decode(dist_test::jpeg_rgb, 4)),
+                       doctest::Contains("not with 4 channels"), InvalidArgument);
+}
+
+TEST_CASE("what is no sound JPEG file is refused by name") {
+  refuse(dist_test::bytes("no image"), "File 'a.jpg' is not a sound JPEG image");
+  refuse({}, "File 'a.jpg' is not a sound JPEG image");
+  refuse(dist_test::png_rgb, "File 'a.jpg' is not a sound JPEG image");
+  refuse(dist_test::jpeg_cmyk, "File 'a.jpg' is not a sound JPEG image");
+  refuse(dist_test::jpeg_rgb, "(8 x 9 pixels of 3 channels, at most 215 elements are read)", 215);
+  for (std::size_t size = 0; size + 2 < dist_test::jpeg_rgb.size(); size += 7) {
+    CAPTURE(size);
+    refuse(Bytes(dist_test::jpeg_rgb.begin(), dist_test::jpeg_rgb.begin() + static_cast<std::ptrdiff_t>(size)),
+           "File 'a.jpg' ");
+  }
+}

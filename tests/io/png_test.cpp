@@ -1,0 +1,91 @@
+#include <dist/io/png.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <io/bytes.hpp>
+#include <io/image_bytes.hpp>
+
+using dist::FileError;
+using dist::InvalidArgument;
+using dist::Shape;
+using dist::ShapeMismatch;
+using dist::Tensor;
+using dist::io::encode_png;
+using dist::io::Png;
+using dist_test::Bytes;
+
+namespace {
+
+using Values = std::vector<unsigned>;
+
+Values values(const Tensor<std::uint8_t>& pixels) { return Values(pixels.data(), pixels.data() + pixels.size()); }
+
+void refuse(const Bytes& bytes, const char* because, std::size_t max_elements = 1000) {
+  CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(bytes, 3, "a.png", max_elements)), doctest::Contains(because),
+                       FileError);
+}
+
+}  // namespace
+
+TEST_CASE("pixels that another program has encoded, in colours and by a palette") {
+  for (const Bytes& file : {dist_test::png_rgb, dist_test::png_palette}) {
+    const auto pixels = Png::decode(file);
+    CHECK(pixels.shape() == Shape{3, 2, 3});
+    CHECK(values(pixels) == Values{255, 0, 0, 0, 255, 0, 0, 0, 255, 1, 2, 3, 250, 251, 252, 7, 7, 7});
+  }
+}
+
+TEST_CASE("channels are converted") {
+  CHECK(values(Png::decode(dist_test::png_gray, 1)) == Values{0, 128, 255});
+  CHECK(values(Png::decode(dist_test::png_gray, 3)) == Values{0, 0, 0, 128, 128, 128, 255, 255, 255});
+  CHECK(values(Png::decode(dist_test::png_gray, 2)) == Values{0, 255, 128, 255, 255, 255});
+  CHECK(values(Png::decode(dist_test::png_rgba, 4)) == Values{10, 20, 30, 255, 40, 50, 60, 0, 255, 255, 255, 255});
+  CHECK(values(Png::decode(dist_test::png_rgba, 3)) == Values{10, 20, 30, 0, 0, 0, 255, 255, 255});
+  CHECK(values(Png::decode(dist_test::png_rgb, 4))[3] == 255);
+  const auto gray = values(Png::decode(dist_test::png_rgb, 1));
+  CHECK(gray.size() == 6);
+  CHECK(gray[5] == 7);
+  CHECK(gray[1] > gray[0]);  // green is brighter than red, and red than blue
+  CHECK(gray[0] > gray[2]);
+  CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(dist_test::png_rgb, 5)), doctest::Contains("of 5 channels"),
+                       InvalidArgument);
+}
+
+TEST_CASE("what is written is read again, with every number of channels") {
+  for (std::size_t channels = 1; channels <= 4; ++channels) {
+    Tensor<std::uint8_t> pixels{{5, 7, channels}};
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(37 * i);
+    const std::string file = encode_png(pixels);
+    const auto read = Png::decode(std::as_bytes(std::span{file}), channels);
+    CHECK(read.shape() == pixels.shape());
+    CHECK(values(read) == values(pixels));
+  }
+}
+
+TEST_CASE("what is no sound PNG file is refused by name") {
+  refuse(dist_test::bytes("no image"), "File 'a.png' is not a sound PNG image");
+  refuse({}, "File 'a.png' is not a sound PNG image");
+  refuse(dist_test::jpeg_rgb, "File 'a.png' is not a sound PNG image (Not a PNG file)");
+  refuse(dist_test::png_rgb, "(3 x 2 pixels of 3 channels, at most 17 elements are read)", 17);
+  // Cut anywhere before the end of the pixels; the last chunk, of 12 bytes, has none.
+  for (std::size_t size = 0; size + 16 < dist_test::png_rgb.size(); ++size) {
+    CAPTURE(size);
+    refuse(Bytes(dist_test::png_rgb.begin(), dist_test::png_rgb.begin() + static_cast<std::ptrdiff_t>(size)),
+           "is not a sound PNG image");
+  }
+  Bytes changed = dist_test::png_rgb;
+  changed[45] ^= std::byte{1};  // among the compressed pixels
+  refuse(changed, "is not a sound PNG image");
+}
+
+TEST_CASE("pixels that are no image are not written") {
+  for (const Shape& shape : {Shape{4, 4}, Shape{0, 4, 3}, Shape{1, 2, 2, 3}})
+    CHECK_THROWS_AS(static_cast<void>(encode_png(Tensor<std::uint8_t>{shape})), ShapeMismatch);
+  CHECK_THROWS_AS(static_cast<void>(encode_png(Tensor<std::uint8_t>{{1, 1, 5}})), InvalidArgument);
+}
