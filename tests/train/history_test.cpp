@@ -1,6 +1,8 @@
 #include <dist/train/history.hpp>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -27,6 +29,12 @@ TEST_CASE("one value per name and epoch, in the order of the logs (spec Q18)") {
   CHECK(history["loss"][0] == 2.0);
   CHECK(history["loss"][1] == 1.0);
   CHECK(history["val_loss"][1] == 2.5);
+
+  nn::Logs other;
+  other.set("val_loss", 2);
+  history.on_epoch_end({.index = 4, .epochs = 5}, other);
+  CHECK(history.series()[0].epochs == std::vector<std::size_t>{0, 1});
+  CHECK(history.series()[2].epochs == std::vector<std::size_t>{0, 1, 4});
   CHECK_THROWS_WITH_AS(static_cast<void>(history["lr"]),
                        "The history has no 'lr' (it has: loss, accuracy, val_loss). Ask for one of those, or "
                        "give the model such "

@@ -18,6 +18,7 @@ class History {
   struct Series {
     std::string name;
     std::vector<double> values;
+    std::vector<std::size_t> epochs{};  ///< which epoch had each value
   };
 
   void on_epoch_end(const Epoch& epoch, const Logs& logs) {
@@ -27,6 +28,7 @@ class History {
       while (place < series_.size() && series_[place].name != entry.name) ++place;
       if (place == series_.size()) series_.push_back({entry.name, {}});
       series_[place].values.push_back(entry.value);
+      series_[place].epochs.push_back(epoch.index);
     }
   }
 
