@@ -28,8 +28,10 @@ namespace dist::data {
 /// A column of CSV files, by its name in the header row, and the member of the rows that takes its cells. Made by `column`.
 template <class Row, class T>
 struct Column {
+  using Member = T Row::*;
+
   std::string name;
-  T Row::*member;
+  Member member;
   std::optional<T> if_empty;
 };
 
