@@ -33,6 +33,7 @@
 #include <dist/data/range.hpp>
 #include <dist/data/rebatch.hpp>
 #include <dist/data/repeat.hpp>
+#include <dist/data/resize_images.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/skip.hpp>

@@ -1,4 +1,4 @@
-// expect: random_flip and random_crop: elements must be Tensors or TensorViews, or Examples whose x is one: map
+// expect: random_flip, random_crop and resize_images: elements must be Tensors or TensorViews, or Examples whose x is
 #include <dist/data.hpp>
 
 int main() {

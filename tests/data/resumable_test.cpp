@@ -23,6 +23,7 @@
 #include <dist/data/random_map.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/rebatch.hpp>
+#include <dist/data/resize_images.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 
@@ -168,7 +169,7 @@ TEST_CASE("so is what random numbers change, with the numbers of each element") 
   check(data::range(13) | randomly | data::shuffle(4, 5));
   dist::Tensor<float> images{{11, 3, 4, 2}};
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
-  check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5));
+  check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5) | data::resize_images(2, 3));
 }
 
 TEST_CASE("so is what a thread makes ahead") {

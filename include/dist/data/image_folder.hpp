@@ -200,8 +200,8 @@ class ImageFolder : public DatasetRange<ImageFolder<Pixel, Formats...>> {
 /// the order of their folders' names, and images come in the order of their names, both sorted by their bytes; names that
 /// begin with a dot are left out. `image_folder<io::Png, io::Jpeg>("train")` reads both formats.
 ///
-/// The files are listed at once, and decoded when their turn comes. Images of different sizes can be batched once a map has
-/// brought them to one. Throws FileError when a folder cannot be read, has no classes, a class without images, or a file
+/// The files are listed at once, and decoded when their turn comes. Images of different sizes are batched behind
+/// `resize_images`. Throws FileError when a folder cannot be read, has no classes, a class without images, or a file
 /// whose name ends as no format's; and, while iterating, as the formats do.
 template <class First, class... Rest>
 [[nodiscard]] auto image_folder(const std::string& folder, ImageFolderOptions options = {}) {

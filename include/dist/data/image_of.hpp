@@ -20,10 +20,10 @@ template <class Element, class Change>
   } else {
     constexpr bool is_array =
         dist::detail::is_specialization<Element, Tensor> || dist::detail::is_specialization<Element, TensorView>;
-    static_assert(
-        is_array,
-        "random_flip and random_crop: elements must be Tensors or TensorViews, or Examples whose x is one: map "
-        "them");
+    static_assert(is_array,
+                  "random_flip, random_crop and resize_images: elements must be Tensors or TensorViews, or Examples "
+                  "whose x is one: map "
+                  "them");
     if constexpr (is_array) {
       if (element.shape().rank() != 3)
         throw ShapeMismatch(text(step, " got what is no image"),
