@@ -61,4 +61,10 @@ TEST_CASE("tensorboard reads tags, steps and values as they were written") {
       "node x Placeholder\n"
       "node block/dense Dense x\n";
   CHECK(testing::python_output("summary/read_events.py", folder.root()) == expected);
+
+  // The same messages as tensorboard's own functions make, but for images, which these leave to TensorFlow.
+  std::string tags;
+  for (int step = 0; step < 12; ++step) tags += "epoch_loss\n";
+  CHECK(testing::python_output("summary/compare_events.py", folder.root()) ==
+        tags + "weights\nnote\n_hparams_/experiment\n_hparams_/session_start_info\n");
 }
