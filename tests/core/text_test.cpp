@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iomanip>  // has std::quoted
 #include <limits>
 #include <string>
 #include <string_view>
@@ -58,6 +59,19 @@ TEST_CASE("what is quoted does nothing to a terminal, and keeps the letters of e
   CHECK(dist::quoted("\x9b\xff\xc3(") == R"('\x9b\xff\xc3(')");
   CHECK(dist::quoted("\xe7\x86") == R"('\xe7\x86')");
   CHECK(dist::printable("one\n\ttwo\r", 100, "\n\t") == "one\n\ttwo\\x0d");
+}
+
+namespace dist {
+
+/// As the library calls it, without the name of its namespace.
+std::string quotes_of_strings(std::string mine, const std::string& others) {
+  return text(quoted(mine), quoted(others), quoted(std::string("temporary")), quoted(others.c_str()), quoted(mine, 2));
+}
+
+}  // namespace dist
+
+TEST_CASE("strings are quoted by the library's function, whatever std has of this name") {
+  CHECK(dist::quotes_of_strings("mi\"ne", "others") == "'mi\"ne''others''temporary''others''mi... (5 bytes)'");
 }
 
 TEST_CASE("what is quoted is not long, and says how long it was") {

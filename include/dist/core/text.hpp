@@ -42,6 +42,17 @@ void append_text(std::string& out, const T& part) {
 
 /// What a message quotes of a file, the environment or a peer: "'words'", printable and not long.
 [[nodiscard]] std::string quoted(std::string_view words, std::size_t longest = 80);
+/// The same for a std::string, for which std::quoted would be called wherever a program includes <iomanip>, and for what a
+/// std::string could be made of.
+[[nodiscard]] inline std::string quoted(const std::string& words, std::size_t longest = 80) {
+  return quoted(std::string_view{words}, longest);
+}
+[[nodiscard]] inline std::string quoted(std::string& words, std::size_t longest = 80) {
+  return quoted(std::string_view{words}, longest);
+}
+[[nodiscard]] inline std::string quoted(const char* words, std::size_t longest = 80) {
+  return quoted(std::string_view{words}, longest);
+}
 
 /// Joins strings, characters and numbers into one string: `text("replica ", 3, " of ", 4)`.
 template <class... Parts>

@@ -276,7 +276,8 @@ template <class Row, class... Ts>
                 "csv: the members must be numbers, bools, std::strings, or std::optionals of these");
   if (files.empty()) throw InvalidArgument("csv has nothing to read", "the list of files is empty", "Name a file");
   if (std::string_view{"\"\r\n"}.find(options.separator) != std::string_view::npos)
-    throw InvalidArgument("csv cannot separate cells", text("the separator is ", quoted({&options.separator, 1})),
+    throw InvalidArgument("csv cannot separate cells",
+                          text("the separator is ", quoted(std::string_view{&options.separator, 1})),
                           "Use a comma, a semicolon or a tab");
   return {std::move(files), options, {std::move(columns)...}};
 }
