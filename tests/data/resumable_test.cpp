@@ -4,18 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
 #include <dist/data/batch.hpp>
+#include <dist/data/cifar.hpp>
 #include <dist/data/csv.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/filter.hpp>
+#include <dist/data/image_folder.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/random_crop.hpp>
@@ -30,6 +34,7 @@
 #include <doctest/doctest.h>
 
 #include <io/bytes.hpp>
+#include <support/system_files.hpp>
 
 namespace data = dist::data;
 
@@ -130,6 +135,37 @@ TEST_CASE("so are the rows of CSV files, of several, too") {
                     data::map([](const Row& row) { return row.number; });
   check(rows);
   check(rows | data::shuffle(4, 5) | data::batch(3));
+}
+
+namespace {
+
+/// Images of one pixel for each byte of a file.
+struct Bytes {
+  static constexpr std::string_view extensions[] = {"bytes"};
+  static dist::Tensor<std::uint8_t> decode(std::span<const std::byte> bytes, std::size_t channels, const std::string&,
+                                           std::size_t) {
+    dist::Tensor<std::uint8_t> pixels{{1, bytes.size() / channels, channels}};
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::to_integer<std::uint8_t>(bytes[i]);
+    return pixels;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("so are the images of folders and of CIFAR, with what random numbers make of them") {
+  const SystemFiles folder;
+  for (const char* const name : {"a/0", "a/1", "a/2", "b/3", "b/4", "c/5", "c/6"})
+    folder.write(std::string(name) + ".bytes", std::string(4, name[0]) + name[2] + "z");
+  const auto pixels = data::map([](const auto& example) { return dist::Tensor<std::uint8_t>{example.x}; });
+  const auto images = data::image_folder<std::uint8_t, Bytes>(folder.root());
+  check(images | pixels);
+  check(images | data::shuffle(3, 5) | data::random_flip(5) | data::random_crop(1, 5) | pixels | data::batch(2));
+  std::string records;
+  for (char label = 0; label < 5; ++label)
+    records += std::string(1, label) + std::string(3072, static_cast<char>(7 * label));
+  folder.write("test_batch.bin", records);
+  check(data::cifar10<std::uint8_t>(folder.root(), data::Split::test) | data::random_crop(1, 5) | pixels |
+        data::batch(2));
 }
 
 TEST_CASE("so are maps, batches and other batches of them, the last one too") {
