@@ -17,8 +17,10 @@
 
 #include <conformance/workers.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
 #include <dist/nn/optimizer.hpp>
-#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/adagrad.hpp>
+#include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/parameter.hpp>
@@ -70,8 +72,23 @@ inline double part_of_gradient(std::size_t rank, std::size_t replicas) {
   return 2.0 * static_cast<double>(rank + 1) / static_cast<double>(replicas * (replicas + 1));
 }
 
+struct Plan;
+
+/// One parameter in a step, from 1, whose gradients are what they are after clipping.
+struct Part {
+  std::span<double> weights;
+  std::span<const double> gradients;
+  std::span<double> first_slot;
+  std::span<double> second_slot;
+  std::size_t step;
+};
+/// Keras' formula of an optimizer.
+using Rule = void (*)(const Plan& plan, const Part& part);
+void descend(const Plan& plan, const Part& part);
+
 /// The settings of a training, and the same training with Keras' formulas in loops over one parameter after another.
 struct Plan {
+  Rule rule = descend;
   double rate = 0.1;
   double momentum = 0.9;
   double clip_value = 0;
@@ -85,6 +102,28 @@ struct Plan {
   std::size_t accumulate = 1;
 };
 
+inline void descend(const Plan& plan, const Part& part) {
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    part.first_slot[i] = plan.momentum * part.first_slot[i] - plan.rate * part.gradients[i];
+    part.weights[i] += part.first_slot[i];
+  }
+}
+/// With the defaults of all but the rate.
+inline void adagrad(const Plan& plan, const Part& part) {
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    if (part.step == 1) part.first_slot[i] = double{0.1F};
+    part.first_slot[i] += part.gradients[i] * part.gradients[i];
+    part.weights[i] -= plan.rate * part.gradients[i] / std::sqrt(part.first_slot[i] + double{1e-7F});
+  }
+}
+inline void lion(const Plan& plan, const Part& part) {
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    const double direction = 0.75 * part.first_slot[i] + 0.25 * part.gradients[i];
+    part.weights[i] -= plan.rate * (direction > 0 ? 1 : direction < 0 ? -1 : 0);
+    part.first_slot[i] = 0.5 * part.first_slot[i] + 0.5 * part.gradients[i];
+  }
+}
+
 struct Trained {
   std::vector<double> weights;
   std::vector<double> averages;
@@ -92,7 +131,8 @@ struct Trained {
 
 template <class Net>
 Trained train_in_loops(const Plan& plan, std::size_t calls, double share = 1) {
-  std::vector<double> weights(Net::size), velocity(Net::size), averages(Net::size), gradients(Net::size);
+  std::vector<double> weights(Net::size), averages(Net::size), gradients(Net::size);
+  std::vector<double> first_slot(Net::size), second_slot(Net::size);
   for (const nn::Parameter& parameter : Net::parameter_list)
     for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
       weights[parameter.offset + i] = Net::first_value(parameter.offset + i);
@@ -111,15 +151,19 @@ Trained train_in_loops(const Plan& plan, std::size_t calls, double share = 1) {
       for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
         squares += gradients[parameter.offset + i] * gradients[parameter.offset + i];
       const bool decays = plan.exclude.empty() || parameter.name().find(plan.exclude) == std::string::npos;
-      for (std::size_t i = parameter.offset; i < parameter.offset + parameter.shape.elements(); ++i) {
-        double g = gradients[i];
+      const std::size_t first = parameter.offset, count = parameter.shape.elements();
+      for (std::size_t i = first; i < first + count; ++i) {
+        double& g = gradients[i];
         if (plan.clip_value > 0) g = std::fmax(-plan.clip_value, std::fmin(plan.clip_value, g));
         if (plan.clip_norm > 0) g *= plan.clip_norm / std::fmax(std::sqrt(squares), plan.clip_norm);
         if (plan.global_clip_norm > 0)
           g *= plan.global_clip_norm * std::fmin(1 / std::sqrt(all_squares), 1 / plan.global_clip_norm);
         if (decays) weights[i] -= weights[i] * plan.weight_decay * plan.rate;
-        velocity[i] = plan.momentum * velocity[i] - plan.rate * g;
-        weights[i] += velocity[i];
+      }
+      const auto of_parameter = [&](std::vector<double>& all) { return std::span{all}.subspan(first, count); };
+      plan.rule(plan, {of_parameter(weights), of_parameter(gradients), of_parameter(first_slot),
+                       of_parameter(second_slot), updates});
+      for (std::size_t i = first; i < first + count; ++i) {
         const double keep = updates == 1 ? 0 : plan.average_momentum;
         averages[i] = keep * averages[i] + (1 - keep) * weights[i];
         if (plan.average && plan.overwrite > 0 && updates % plan.overwrite == 0) weights[i] = averages[i];
@@ -205,7 +249,7 @@ void check_training(S& strategy, const O& function, const Plan& plan) {
     CHECK(optimizer.iterations(replica) == static_cast<std::int64_t>(calls / plan.accumulate));
   });
   if (plan.average) {
-    REQUIRE(optimizer.slots().back().name() == "SGD/average");
+    REQUIRE(optimizer.slots().back().name() == dist::text(O::name, "/average"));
     const auto average = optimizer.slots().back().read(strategy.scope());
     CHECK(largest_difference<Net>({average.data(), average.size()}, expected.averages) < 1e-12);
     optimizer.finalize(strategy.scope());
@@ -284,6 +328,9 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
     accumulated.accumulate = 4;
     check_training(strategy, nn::With{sgd, nn::AccumulateGradients{4}}, accumulated);
   }
+  check_training(strategy, nn::Adagrad{.learning_rate = 0.125f}, {.rule = adagrad, .rate = 0.125});
+  check_training(strategy, nn::Lion{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f},
+                 {.rule = lion, .rate = 0.125});
   if constexpr (!S::Store::shared) {
     Plan clipped = plan;
     clipped.clip_value = 0.5;
@@ -307,6 +354,12 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
                     .accumulate = 3};
     check_training(strategy,
                    nn::With{sgd, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
+                            nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
+                            nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
+                   everything);
+    everything.rule = adagrad;
+    check_training(strategy,
+                   nn::With{nn::Adagrad{.learning_rate = 0.125f}, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
                             nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
                             nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
                    everything);

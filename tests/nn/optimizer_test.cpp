@@ -8,7 +8,9 @@
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/dist.hpp>
+#include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/central_storage.hpp>
@@ -219,6 +221,8 @@ void check_allocations_of_all(S& strategy) {
   check_allocations(strategy, sgd);
   check_allocations(strategy, nn::RMSprop{.momentum = 0.9f, .centered = true});
   check_allocations(strategy, nn::Adam{.amsgrad = true});
+  check_allocations(strategy, nn::Adagrad{});
+  check_allocations(strategy, nn::Lion{});
   check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
   check_allocations(strategy, nn::With{sgd, nn::WeightDecay{.exclude = {"bias"}}, nn::AverageWeights{}});
   if constexpr (!S::Store::shared) {

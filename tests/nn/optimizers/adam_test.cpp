@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/keras/train.hpp"
 #include "recurrence.hpp"
 
 namespace nn = dist::nn;
@@ -100,4 +101,11 @@ TEST_CASE("defaults are those of Keras, ranges are checked") {
 TEST_CASE("two slots, three with amsgrad") {
   (nn::Adam{}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 2); });
   (nn::Adam{.amsgrad = true}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 3); });
+}
+
+TEST_CASE("10 steps of an optimizer agree with Keras") {
+  namespace keras = keras_optimizers;
+  keras::compare(nn::Adam{.learning_rate = 0.01f}, keras::adam);
+  keras::compare(nn::Adam{.learning_rate = 0.01f, .beta_1 = 0.8f, .beta_2 = 0.9f, .amsgrad = true},
+                 keras::adam_amsgrad);
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <dist/nn/optimizer.hpp>
 
+#include "nn/keras/train.hpp"
 #include "recurrence.hpp"
 
 namespace nn = dist::nn;
@@ -58,4 +59,8 @@ TEST_CASE("it is Adam with weight decay, with Keras' defaults") {
   CHECK_THROWS_AS((nn::AdamW{.beta_1 = 1}).check(), dist::InvalidArgument);
   CHECK_THROWS_AS((nn::AdamW{.beta_2 = 1}).check(), dist::InvalidArgument);
   CHECK_THROWS_AS((nn::AdamW{.epsilon = -1}).check(), dist::InvalidArgument);
+}
+
+TEST_CASE("10 steps agree with Keras") {
+  keras_optimizers::compare(nn::AdamW{.learning_rate = 0.01f, .weight_decay = 0.1f}, keras_optimizers::adam_w);
 }

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/keras/train.hpp"
 #include "recurrence.hpp"
 
 namespace nn = dist::nn;
@@ -117,4 +118,11 @@ TEST_CASE("slots follow from the fields") {
   CHECK(slots({.momentum = 0.5f}) == 2);
   CHECK(slots({.centered = true}) == 2);
   CHECK(slots({.momentum = 0.5f, .centered = true}) == 3);
+}
+
+TEST_CASE("10 steps of an optimizer agree with Keras") {
+  namespace keras = keras_optimizers;
+  keras::compare(nn::RMSprop{.learning_rate = 0.01f}, keras::rmsprop);
+  keras::compare(nn::RMSprop{.learning_rate = 0.01f, .rho = 0.8f, .momentum = 0.5f, .centered = true},
+                 keras::rmsprop_centered);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/keras/train.hpp"
 #include "recurrence.hpp"
 
 namespace nn = dist::nn;
@@ -50,4 +51,11 @@ TEST_CASE("defaults are those of Keras, ranges are checked") {
 TEST_CASE("momentum alone needs a slot") {
   (nn::SGD{}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 0); });
   (nn::SGD{.momentum = 0.5f}).with_update<float>(1, [](auto update) { CHECK(update.slots.size() == 1); });
+}
+
+TEST_CASE("10 steps of an optimizer agree with Keras") {
+  namespace keras = keras_optimizers;
+  keras::compare(nn::SGD{.learning_rate = 0.1f}, keras::sgd);
+  keras::compare(nn::SGD{.learning_rate = 0.1f, .momentum = 0.9f}, keras::sgd_momentum);
+  keras::compare(nn::SGD{.learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true}, keras::sgd_nesterov);
 }

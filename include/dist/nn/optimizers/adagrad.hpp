@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/inverse_root.hpp>
+
+namespace dist::nn {
+
+/// Adagrad (Duchi, Hazan, Singer: "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
+/// 12, 2011). Formulas and defaults of Keras' Adagrad, whose epsilon is inside the root:
+///
+///     a += g^2
+///     w -= lr g / sqrt(initial_accumulator_value + a + epsilon)
+///
+/// The slot holds what was accumulated: it starts from 0, and the initial value is added where it is used. With an initial
+/// value and an epsilon of 0, a weight whose gradients were all 0 stays as it is, where Keras makes it NaN.
+struct Adagrad {
+  static constexpr std::string_view name = "Adagrad";
+
+  float learning_rate = 1e-3f;
+  float initial_accumulator_value = 0.1f;
+  float epsilon = 1e-7f;
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_not_negative(name, "initial_accumulator_value", initial_accumulator_value);
+    detail::require_not_negative(name, "epsilon", epsilon);
+  }
+
+  template <class T>
+  struct Update {
+    static constexpr std::array<std::string_view, 1> slots{"accumulator"};
+    T rate;
+    T start;  // of what is under the root
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+      slot[0] += gradient * gradient;
+      return weight - rate * gradient * detail::inverse_root(start + slot[0]);
+    }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t, Apply&& apply) const {
+    apply(Update<T>{T(learning_rate), static_cast<T>(double{initial_accumulator_value} + double{epsilon})});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+
+namespace dist::nn {
+
+/// Lion (Chen et al.: "Symbolic discovery of optimization algorithms", NeurIPS 2023), with Keras' formulas and defaults.
+/// Every weight moves by the learning rate, so that is 3 to 10 times smaller than for Adam:
+///
+///     w -= lr sign(beta_1 m + (1 - beta_1) g)
+///     m = beta_2 m + (1 - beta_2) g
+///
+/// The sign of 0 is 0, and that of NaN is NaN.
+struct Lion {
+  static constexpr std::string_view name = "Lion";
+
+  float learning_rate = 1e-3f;
+  float beta_1 = 0.9f;
+  float beta_2 = 0.99f;
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_decay(name, "beta_1", beta_1);
+    detail::require_decay(name, "beta_2", beta_2);
+  }
+
+  template <class T>
+  struct Update {
+    static constexpr std::array<std::string_view, 1> slots{"momentum"};
+    T rate;
+    T beta_1;
+    T beta_2;
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
+      const T direction = beta_1 * slot[0] + (T{1} - beta_1) * gradient;
+      slot[0] = beta_2 * slot[0] + (T{1} - beta_2) * gradient;
+      return weight - rate * (direction > T{0} ? T{1} : direction < T{0} ? T{-1} : direction);
+    }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t, Apply&& apply) const {
+    apply(Update<T>{T(learning_rate), T(beta_1), T(beta_2)});
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Writes what Keras computes into the headers of this folder, which the tests compare with.
+
+  python3 -m venv keras && keras/bin/pip install tensorflow-cpu
+  keras/bin/python tests/nn/keras/make_fixtures.py && clang-format -i tests/nn/keras/*.hpp
+
+Everything is computed in float64. Hyper-parameters are those of our float fields, so 0.1 is float32(0.1).
+"""
+
+import os
+import pathlib
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.backend.set_floatx("float64")
+FOLDER = pathlib.Path(__file__).parent
+
+
+def single(number):
+    """The value of a float field of ours that was given this number."""
+    return float(np.float32(number))
+
+
+def literal(value):
+    """A C++ initializer of a number or a nested list of them."""
+    if np.ndim(value) == 0:
+        return repr(float(value))
+    return "{" + ", ".join(literal(one) for one in np.asarray(value).tolist()) + "}"
+
+
+def write(name, body):
+    (FOLDER / f"{name}.hpp").write_text(
+        f"// Made by make_fixtures.py with Keras {keras.__version__} on TensorFlow {tf.__version__}.\n"
+        "#pragma once\n\n#include <array>\n#include <cstddef>\n\n"
+        f"namespace keras_{name} {{\n\n{body}\n}}  // namespace keras_{name}\n"
+    )
+
+
+# A kernel [5, 3] and a bias [3]. Element i of both together starts at sin(i + 1), and its gradient in step t, from 0, is
+# cos(0.37 i + t) (1 + i % 4), but 0 for every seventh.
+KERNEL = 15
+ELEMENTS = 18
+STEPS = 10
+
+
+def train(make):
+    element = np.arange(ELEMENTS)
+    start = np.sin(element + 1.0)
+    kernel = keras.Variable(start[:KERNEL].reshape(5, 3), name="kernel")
+    bias = keras.Variable(start[KERNEL:], name="bias")
+    optimizer = make()
+    optimizer.build([kernel, bias])
+    for step in range(STEPS):
+        gradient = np.cos(0.37 * element + step) * (1 + element % 4) * (element % 7 != 0)
+        parts = [gradient[:KERNEL].reshape(5, 3), gradient[KERNEL:]]
+        optimizer.apply([tf.constant(part) for part in parts], [kernel, bias])
+    return np.concatenate([kernel.numpy().ravel(), bias.numpy()])
+
+
+def with_singles(kind, **options):
+    return lambda: kind(**{name: single(o) if type(o) is float else o for name, o in options.items()})
+
+
+OPTIMIZERS = {
+    "sgd": with_singles(keras.optimizers.SGD, learning_rate=0.1),
+    "sgd_momentum": with_singles(keras.optimizers.SGD, learning_rate=0.1, momentum=0.9),
+    "sgd_nesterov": with_singles(keras.optimizers.SGD, learning_rate=0.1, momentum=0.9, nesterov=True),
+    "rmsprop": with_singles(keras.optimizers.RMSprop, learning_rate=0.01, rho=0.9, epsilon=1e-7),
+    "rmsprop_centered": with_singles(
+        keras.optimizers.RMSprop, learning_rate=0.01, rho=0.8, momentum=0.5, epsilon=1e-7, centered=True
+    ),
+    "adagrad": with_singles(
+        keras.optimizers.Adagrad, learning_rate=0.1, initial_accumulator_value=0.1, epsilon=1e-7
+    ),
+    "adam": with_singles(keras.optimizers.Adam, learning_rate=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-7),
+    "adam_amsgrad": with_singles(
+        keras.optimizers.Adam, learning_rate=0.01, beta_1=0.8, beta_2=0.9, epsilon=1e-7, amsgrad=True
+    ),
+    "adam_w": with_singles(
+        keras.optimizers.AdamW, learning_rate=0.01, weight_decay=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-7
+    ),
+    "lamb": with_singles(keras.optimizers.Lamb, learning_rate=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-7),
+    "lamb_with_options": with_singles(
+        keras.optimizers.Lamb,
+        learning_rate=0.01,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-3,
+        weight_decay=0.25,
+        clipnorm=2.0,
+        use_ema=True,
+        ema_momentum=0.75,
+        ema_overwrite_frequency=3,
+    ),
+    "lion": with_singles(keras.optimizers.Lion, learning_rate=0.01, beta_1=0.9, beta_2=0.99),
+    "lion_with_options": with_singles(
+        keras.optimizers.Lion, learning_rate=0.01, beta_1=0.5, beta_2=0.75, weight_decay=0.25, global_clipnorm=2.0
+    ),
+}
+
+
+def optimizers():
+    body = (
+        "inline constexpr std::size_t kernel_elements = %d;\ninline constexpr std::size_t elements = %d;\n"
+        "inline constexpr std::size_t steps = %d;\nusing Weights = std::array<double, elements>;\n\n"
+        % (KERNEL, ELEMENTS, STEPS)
+    )
+    for name, make in OPTIMIZERS.items():
+        body += f"inline constexpr Weights {name}{literal(train(make))};\n"
+    write("optimizers", body)
+
+
+if __name__ == "__main__":
+    optimizers()
