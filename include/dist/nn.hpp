@@ -33,6 +33,7 @@
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/adam_w.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>

@@ -20,6 +20,7 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -122,6 +123,20 @@ inline void lion(const Plan& plan, const Part& part) {
     part.weights[i] -= plan.rate * (direction > 0 ? 1 : direction < 0 ? -1 : 0);
     part.first_slot[i] = 0.5 * part.first_slot[i] + 0.5 * part.gradients[i];
   }
+}
+
+inline void lamb(const Plan& plan, const Part& part) {
+  std::vector<double> direction(part.weights.size());
+  double squares_of_weights = 0, squares_of_direction = 0;
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    double& m = part.first_slot[i] = 0.75 * part.first_slot[i] + 0.25 * part.gradients[i];
+    double& v = part.second_slot[i] = 0.5 * part.second_slot[i] + 0.5 * part.gradients[i] * part.gradients[i];
+    direction[i] = m / (1 - std::pow(0.75, part.step)) / (std::sqrt(v / (1 - std::pow(0.5, part.step))) + 0.125);
+    squares_of_weights += part.weights[i] * part.weights[i];
+    squares_of_direction += direction[i] * direction[i];
+  }
+  const double ratio = std::sqrt(squares_of_weights) / std::sqrt(squares_of_direction);
+  for (std::size_t i = 0; i < part.weights.size(); ++i) part.weights[i] -= plan.rate * ratio * direction[i];
 }
 
 struct Trained {
@@ -276,6 +291,17 @@ void check_skipped_aggregation(S& strategy) {
     CHECK(optimizer.iterations(strategy.scope()) == 5);
     if (replicas > 1) CHECK_THROWS(take_steps(strategy, net, optimizer, 5, 6));
   }
+  {
+    Net net{strategy};
+    nn::Optimizer optimizer{strategy, net,
+                            nn::Lamb{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f, .epsilon = 0.125f}};
+    take_steps(strategy, net, optimizer, 0, 5, nn::skip_aggregation);
+    for (std::size_t local = 0; local < strategy.num_local_replicas(); ++local) {
+      const Trained expected = train_in_loops<Net>({.rule = lamb, .rate = 0.125}, 5,
+                                                   part_of_gradient(strategy.first_local_replica() + local, replicas));
+      CHECK(largest_difference<Net>(weights_of(strategy, net, local), expected.weights) < 1e-12);
+    }
+  }
   {  // after an all_reduce of one's own it is the same as with aggregation
     Net net{strategy};
     nn::Optimizer optimizer{strategy, net,
@@ -331,6 +357,18 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
   check_training(strategy, nn::Adagrad{.learning_rate = 0.125f}, {.rule = adagrad, .rate = 0.125});
   check_training(strategy, nn::Lion{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f},
                  {.rule = lion, .rate = 0.125});
+  const nn::Lamb lamb_function{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f, .epsilon = 0.125f};
+  check_training(strategy, lamb_function, {.rule = lamb, .rate = 0.125});
+  check_training(strategy,
+                 nn::With{lamb_function, nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}},
+                          nn::AccumulateGradients{3}, nn::AverageWeights{.momentum = 0.75f}},
+                 {.rule = lamb,
+                  .rate = 0.125,
+                  .weight_decay = 0.25,
+                  .exclude = "bias",
+                  .average = true,
+                  .average_momentum = 0.75,
+                  .accumulate = 3});
   if constexpr (!S::Store::shared) {
     Plan clipped = plan;
     clipped.clip_value = 0.5;
@@ -352,17 +390,22 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
                     .average_momentum = 0.75,
                     .overwrite = 2,
                     .accumulate = 3};
-    check_training(strategy,
-                   nn::With{sgd, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
-                            nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
-                            nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
-                   everything);
+    const auto check_everything = [&](const auto& function) {
+      check_training(strategy,
+                     nn::With{function, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
+                              nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
+                              nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
+                     everything);
+    };
+    check_everything(sgd);
     everything.rule = adagrad;
-    check_training(strategy,
-                   nn::With{nn::Adagrad{.learning_rate = 0.125f}, nn::AccumulateGradients{3}, nn::ClipNorm{4.0f},
-                            nn::AverageWeights{.momentum = 0.75f, .overwrite_frequency = 2},
-                            nn::WeightDecay{.rate = 0.25f, .exclude = {"bias"}}},
-                   everything);
+    check_everything(nn::Adagrad{.learning_rate = 0.125f});
+    everything.rule = lamb;
+    check_everything(lamb_function);
+    check_training(strategy, nn::With{lamb_function, nn::GlobalClipNorm{2.0f}},
+                   {.rule = lamb, .rate = 0.125, .global_clip_norm = 2});
+    check_training(strategy, nn::With{lamb_function, nn::ClipValue{0.5f}},
+                   {.rule = lamb, .rate = 0.125, .clip_value = 0.5});
     check_skipped_aggregation(strategy);
   }
 }

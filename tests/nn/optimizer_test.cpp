@@ -10,6 +10,7 @@
 #include <dist/dist.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -223,12 +224,14 @@ void check_allocations_of_all(S& strategy) {
   check_allocations(strategy, nn::Adam{.amsgrad = true});
   check_allocations(strategy, nn::Adagrad{});
   check_allocations(strategy, nn::Lion{});
+  check_allocations(strategy, nn::Lamb{});
   check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
   check_allocations(strategy, nn::With{sgd, nn::WeightDecay{.exclude = {"bias"}}, nn::AverageWeights{}});
   if constexpr (!S::Store::shared) {
     check_allocations(strategy, nn::With{sgd, nn::ClipValue{0.5f}});
     check_allocations(strategy, nn::With{sgd, nn::ClipNorm{0.5f}, nn::AccumulateGradients{2}});
     check_allocations(strategy, nn::With{nn::Adam{}, nn::GlobalClipNorm{0.5f}, nn::WeightDecay{}});
+    check_allocations(strategy, nn::With{nn::Lamb{}, nn::ClipNorm{0.5f}, nn::WeightDecay{}});
   }
 }
 

@@ -18,6 +18,7 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/segments.hpp>
+#include <dist/nn/segment_squares.hpp>
 
 namespace dist::nn {
 
@@ -41,15 +42,21 @@ struct ScaleBySquare {
   double* values;
   DIST_HD void operator()(std::size_t i) const { values[i] = scale_of(clip, std::sqrt(values[i])); }
 };
-template <class T>
-struct SquareOf {
-  const T* values;
-  DIST_HD double operator()(std::size_t i) const {
-    return static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  }
-};
 
 }  // namespace detail
+
+/// What an update applies for elements `share`, and by what that is multiplied: one scale for each segment, with a stride
+/// of 1, or one for all, with a stride of 0.
+template <class S, class T>
+struct ScaledGradients {
+  template <class U>
+  using Span = typename S::Device::template Span<U>;
+
+  Span<const T> gradients;
+  Span<const double> scales;
+  std::size_t stride = 0;
+  IndexRange share = {};
+};
 
 /// Clips gradients by the norm of each parameter's (nn::ClipNorm), or of all together (nn::GlobalClipNorm): finds the
 /// scales that an update then multiplies them with.
@@ -70,38 +77,38 @@ class GradientClipping {
       sums_.emplace(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/sums")));
   }
 
-  /// What is to be applied, and by what it is to be multiplied: one scale for each segment, or one for all.
-  struct Clipped {
-    Span<const T> gradients;
-    Span<const double> scales;
-  };
+  using Clipped = ScaledGradients<S, T>;
 
   /// The sums of the replicas' gradients, of this replica's share. A collective call.
   [[nodiscard]] Clipped reduce(const InReplica auto& replica, Span<T> gradient,
                                std::span<const detail::Segment> segments, const Clip& clip) const {
     const Span<double> squares = no_squares(replica);
     const Span<T> sums = sums_ ? sums_->component(replica) : gradient;
+    IndexRange share{};
     if constexpr (is_here) {
       replica.reduce_scatter(sum, gradient, [&](std::size_t first, std::span<const T> reduced) {
         T* const kept = sums.data() + first;
         if (kept != reduced.data()) std::copy(reduced.begin(), reduced.end(), kept);
-        add_squares(squares, segments, first, reduced);
+        detail::add_squares<by_parameter>(squares, segments, first, reduced);
+        share = {share.size() == 0 ? first : share.begin, first + reduced.size()};
       });
     } else {
-      put_squares(replica.queue(), squares, segments, replica.reduce_scatter(sum, gradient, sums), sums);
+      share = replica.reduce_scatter(sum, gradient, sums);
+      detail::put_squares<by_parameter>(replica.queue(), squares, segments, share, sums);
     }
     replica.all_reduce(sum, squares);
-    return {sums, scales_from(replica, squares, clip)};
+    return {sums, scales_from(replica, squares, clip), by_parameter ? 1U : 0U, share};
   }
   /// This replica's gradients as they are.
   [[nodiscard]] Clipped take(const InReplica auto& replica, Span<T> gradient, std::span<const detail::Segment> segments,
                              const Clip& clip) const {
     const Span<double> squares = no_squares(replica);
+    const IndexRange all{0, gradient.size()};
     if constexpr (is_here)
-      add_squares(squares, segments, 0, gradient);
+      detail::add_squares<by_parameter>(squares, segments, 0, std::span<const T>{gradient});
     else
-      put_squares(replica.queue(), squares, segments, {0, gradient.size()}, gradient);
-    return {gradient, scales_from(replica, squares, clip)};
+      detail::put_squares<by_parameter>(replica.queue(), squares, segments, all, gradient);
+    return {gradient, scales_from(replica, squares, clip), by_parameter ? 1U : 0U, all};
   }
 
  private:
@@ -111,23 +118,6 @@ class GradientClipping {
     const Span<double> squares = scales_.component(replica);
     replica.queue().fill(squares, 0.0);
     return squares;
-  }
-  static void add_squares(std::span<double> squares, std::span<const detail::Segment> segments, std::size_t first,
-                          std::span<const T> gradients) {
-    detail::for_each_segment(segments, first, gradients.size(), [&](std::size_t which, IndexRange range) {
-      squares[by_parameter ? which : 0] += detail::sum_of_squares(gradients.subspan(range.begin - first, range.size()));
-    });
-  }
-  /// The same of the gradients of a range, by a reduction of each segment in the queue of the device.
-  static void put_squares(const auto& queue, Span<double> squares, std::span<const detail::Segment> segments,
-                          IndexRange range, Span<const T> gradients) {
-    const detail::SquareOf<T> square{gradients.data()};
-    if constexpr (!by_parameter)
-      queue.transform_reduce_to(sum, range, square, squares);
-    else
-      detail::for_each_segment(segments, range.begin, range.size(), [&](std::size_t which, IndexRange part) {
-        queue.transform_reduce_to(sum, part, square, squares.subspan(which, 1));
-      });
   }
   [[nodiscard]] static Span<const double> scales_from(const InReplica auto& replica, Span<double> squares,
                                                       const Clip& clip) {

@@ -58,6 +58,10 @@ class Optimizer {
                 "a network with nn::OwnerComputedGradients has no gradients in memory to take norms of or to "
                 "accumulate: leave out nn::ClipNorm, nn::GlobalClipNorm and nn::AccumulateGradients, or use "
                 "nn::StoredGradients");
+  static_assert(
+      stored || !ScalesByNorms<O>,
+      "a network with nn::OwnerComputedGradients has no gradients in memory, whose norms this optimizer takes, "
+      "as nn::Lamb does: use nn::StoredGradients, or another optimizer");
 
  public:
   using Element = typename std::remove_cvref_t<decltype(std::declval<Network&>().parameters())>::Element;
@@ -199,13 +203,15 @@ class Optimizer {
 
     const std::int64_t iteration = iterations_.value(replica) + 1;
     function_.template with_update<Element>(iteration, [&](const auto functor) {
-      const auto update = options_.applied_to(replica, slots_.update(replica, functor), clipped);
+      const auto with_slots = slots_.update(replica, functor);
+      const auto given = options_.template directed<aggregate>(replica, with_slots, *gradient, clipped, mirror);
+      const auto update = options_.applied_to(replica, with_slots, given);
       if constexpr (!stored)
         network_->reduce_and_apply(replica, update);
       else if constexpr (!aggregate)
-        dist::detail::update_on(replica.queue(), update, mirror, clipped.gradients);
-      else if constexpr (Options::clips_norm)
-        replica.update_shards(clipped.gradients, mirror, update);
+        dist::detail::update_on(replica.queue(), update, mirror, given.gradients);
+      else if constexpr (Options::keeps_share)
+        replica.update_shards(given.gradients, mirror, update);
       else
         replica.reduce_and_apply(sum, *gradient, mirror, update);
     });

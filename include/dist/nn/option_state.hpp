@@ -13,9 +13,11 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_accumulation.hpp>
 #include <dist/nn/gradient_clipping.hpp>
+#include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/trust_ratios.hpp>
 #include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
@@ -27,12 +29,15 @@ class OptionState {
   /// What norms are clipped by, if they are.
   using Clip = std::conditional_t<has_option<O, ClipNorm>, ClipNorm, GlobalClipNorm>;
   using Clipping = GradientClipping<S, T, Clip>;
-  static constexpr bool has_segments = has_option<O, Clip> || has_option<O, WeightDecay>;
+  static constexpr bool has_segments = has_option<O, Clip> || has_option<O, WeightDecay> || ScalesByNorms<O>;
   static constexpr bool is_here = S::Device::Place::host_accessible;
 
  public:
   static constexpr bool clips_norm = has_option<O, Clip>;
+  /// Whether each replica keeps what it applies for its share of the elements.
+  static constexpr bool keeps_share = clips_norm || ScalesByNorms<O>;
   using Span = typename S::Device::template Span<T>;
+  using ConstSpan = typename S::Device::template Span<const T>;
   using Clipped = typename Clipping::Clipped;
 
   /// Throws OutOfMemory.
@@ -47,6 +52,7 @@ class OptionState {
       if constexpr (!is_here) lay_out(strategy);
     }
     if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);
+    if constexpr (ScalesByNorms<O>) ratios_.emplace(strategy, parameters, segments_.size(), O::name);
     if constexpr (has_option<O, AccumulateGradients>) accumulation_.emplace(strategy, parameters, O::name);
   }
 
@@ -63,11 +69,31 @@ class OptionState {
   template <bool aggregate>
   [[nodiscard]] Clipped clipped(const InReplica auto& replica, const O& function, Span gradient) const {
     if constexpr (!clips_norm)
-      return {gradient, {}};
+      return {gradient, {}, 0, {0, gradient.size()}};
     else if constexpr (aggregate)
       return clipping_->reduce(replica, gradient, segments_, function.template get<Clip>());
     else
       return clipping_->take(replica, gradient, segments_, function.template get<Clip>());
+  }
+
+  /// What a step applies whose `update` is that of the slots: what was clipped, or where the optimizer scales by norms, the
+  /// directions of the first pass with the trust ratio of each parameter, of this replica's share or with `aggregate` false
+  /// of this replica's own gradients. A collective call where it aggregates and scales.
+  template <bool aggregate, class Update>
+  [[nodiscard]] Clipped directed([[maybe_unused]] const InReplica auto& replica, [[maybe_unused]] const Update& update,
+                                 [[maybe_unused]] Span gradient, const Clipped& clipped,
+                                 [[maybe_unused]] ConstSpan weights) const {
+    if constexpr (!ScalesByNorms<O>) {
+      return clipped;
+    } else {
+      const auto direction = applied_to(replica, detail::direction_of(update), clipped);
+      const auto decay = static_cast<double>(update.functor.decay);
+      const detail::Segment* const table = table_on(replica);
+      if constexpr (aggregate && !clips_norm)
+        return ratios_->of_sums(replica, gradient, weights, segments_, table, decay, direction);
+      else
+        return ratios_->template of_share<aggregate>(replica, clipped, weights, segments_, table, decay, direction);
+    }
   }
 
   /// The step's update, which looks up what the options mean for the parameter of an element.
@@ -76,7 +102,7 @@ class OptionState {
                                 [[maybe_unused]] const Clipped& clipped) const {
     if constexpr (has_segments)
       return SegmentedUpdate<Update>{update, table_on(replica), segments_.size(), clipped.scales.data(),
-                                     Clipping::by_parameter ? 1U : 0U};
+                                     clipped.stride};
     else
       return update;
   }
@@ -107,6 +133,7 @@ class OptionState {
   std::vector<detail::Segment> segments_;
   std::optional<Table> table_;  // where the host's memory is out of the updates' reach
   std::optional<Clipping> clipping_;
+  std::optional<TrustRatios<S, T>> ratios_;
   std::optional<GradientAccumulation<S, T>> accumulation_;
 };
 

@@ -48,6 +48,10 @@ class SlicesOptimizer {
       !detail::is_with<O>,
       "nn::SlicesOptimizer takes an optimizer without options: they look at all of a gradient, not at some rows; "
       "densify the gradient and use nn::Optimizer");
+  static_assert(
+      !ScalesByNorms<O>,
+      "nn::SlicesOptimizer updates some rows of a parameter, and this optimizer takes the norms of all of it, as "
+      "nn::Lamb does: densify the gradient and use nn::Optimizer, or use another optimizer");
   static_assert(std::same_as<typename Variable::Synchronization, OnWrite> || S::Store::shared,
                 "nn::SlicesOptimizer changes every copy alike, which an OnRead variable would aggregate once more on "
                 "reading: make the variable OnWrite");

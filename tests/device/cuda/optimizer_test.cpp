@@ -19,6 +19,7 @@
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -99,4 +100,25 @@ TEST_CASE("an optimizer of one replica on a GPU gives the bits of the host") {
   dist::OneDevice<dist::Cuda> gpu;
   const nn::With decayed{nn::Adam{}, nn::GlobalClipNorm{2.0F}, nn::WeightDecay{.rate = 0.25F}};
   CHECK(train(gpu, decayed) == train(host, decayed));
+}
+
+// Norms of what is no fraction of a power of two are added up in another order than by the host.
+TEST_CASE("an optimizer that takes norms gives the numbers of the host") {
+  const std::size_t replicas = conformance::replicas_of_environment();
+  dist::Mirrored<dist::SharedMemoryAllReduce, dist::Cpu> host{replicas};
+  dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{replicas};
+  const auto compare = [&](const auto& function, auto... option) {
+    const Trained on_gpus = train(gpus, function, option...), on_host = train(host, function, option...);
+    CHECK(on_gpus.iterations == on_host.iterations);
+    REQUIRE(on_gpus.numbers.size() == on_host.numbers.size());
+    for (std::size_t i = 0; i < on_host.numbers.size(); ++i)
+      CHECK(on_gpus.numbers[i] == doctest::Approx(on_host.numbers[i]).epsilon(1e-5));
+  };
+  const nn::Lamb lamb{.learning_rate = 0.125F, .epsilon = 0.125F};
+  compare(lamb);
+  compare(lamb, nn::skip_aggregation);
+  compare(nn::With{lamb, nn::AccumulateGradients{3}, nn::ClipNorm{4.0F},
+                   nn::AverageWeights{.momentum = 0.75F, .overwrite_frequency = 2},
+                   nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}});
+  compare(nn::With{lamb, nn::GlobalClipNorm{2.0F}});
 }

@@ -30,4 +30,11 @@ concept OptimizerFunction = std::copyable<O> &&
   optimizer.template with_update<float>(iteration, apply);
 };
 
+/// An optimizer whose step in each parameter is scaled by norms, such as Lamb: `scales_by_norms` is true. Its functor is
+/// called in two passes over the elements. `update.direction(gradient, slots)` changes the element's slots and returns where
+/// to; the direction of each parameter is then multiplied by the trust ratio, the norm of the weights over that of the
+/// direction, or 1 where one of them is 0; `update(weight, direction, slots)` goes there.
+template <class O>
+concept ScalesByNorms = O::scales_by_norms;
+
 }  // namespace dist::nn

@@ -10,6 +10,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/specialization.hpp>
+#include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
 
 namespace dist::nn {
@@ -22,6 +23,7 @@ struct UpdateParts {
   bool scales_gradient = false;
   bool decays_weight = false;
   bool averages = false;
+  bool scales_direction = false;  ///< the update is one of two passes, of an optimizer that ScalesByNorms
 };
 
 /// An optimizer's functor with what comes before and after it in Keras' order: clipping, weight decay, update, average.
@@ -39,14 +41,13 @@ struct ExtendedUpdate {
 
   Update update;
   T limit = 0;                  ///< of an element of the gradient
-  T scale = 1;                  ///< of the gradient
+  T scale = 1;                  ///< of the gradient; in the second of two passes of the direction
   T decay = 0;                  ///< part of itself that the weight loses
   T keep_average = 0;           ///< part of the old average in the new
   std::uint32_t overwrite = 0;  ///< whether the weight becomes its average; a bool, GCC would not vectorise
 
   DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
-    if constexpr (parts.clips_value) gradient = gradient < -limit ? -limit : gradient > limit ? limit : gradient;
-    if constexpr (parts.scales_gradient) gradient *= scale;
+    gradient = parts.scales_direction ? gradient * scale : clipped(gradient);
     if constexpr (parts.decays_weight) weight -= weight * decay;
     weight = update(weight, gradient, slot);
     if constexpr (parts.averages) {
@@ -54,6 +55,17 @@ struct ExtendedUpdate {
       if (overwrite) weight = slot[inner_slots];
     }
     return weight;
+  }
+  /// The first of two passes.
+  DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
+    return update.direction(clipped(gradient), slot);
+  }
+
+ private:
+  DIST_HD DIST_ALWAYS_INLINE T clipped(T gradient) const {
+    if constexpr (parts.clips_value) gradient = gradient < -limit ? -limit : gradient > limit ? limit : gradient;
+    if constexpr (parts.scales_gradient) gradient *= scale;
+    return gradient;
   }
 };
 
@@ -123,7 +135,8 @@ struct With : O {
     static constexpr detail::UpdateParts parts{.clips_value = has<ClipValue>,
                                                .scales_gradient = has<ClipNorm> || has<GlobalClipNorm>,
                                                .decays_weight = has<WeightDecay>,
-                                               .averages = has<AverageWeights>};
+                                               .averages = has<AverageWeights>,
+                                               .scales_direction = ScalesByNorms<O>};
     O::template with_update<T>(iteration, [&](const auto update) {
       detail::ExtendedUpdate<std::remove_const_t<decltype(update)>, T, parts> extended{update};
       if constexpr (has<ClipValue>) extended.limit = T(get<ClipValue>().limit);

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/inverse_root.hpp>
+#include <dist/nn/optimizers/with.hpp>
+
+namespace dist::nn {
+
+/// Lamb, for large batches (You et al.: "Large batch optimization for deep learning: training BERT in 76 minutes", ICLR
+/// 2020). Formulas and defaults of Keras' Lamb. In step t, from 1, for each parameter w:
+///
+///     m += (1 - beta_1) (g - m);  v += (1 - beta_2) (g^2 - v)
+///     d = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon)
+///     w -= lr |w| / |d| d                                 or lr d where a norm is 0
+///
+/// The paper's decay, which is part of d, is not Keras' and not this one's: nn::WeightDecay decays the weights before.
+/// Needs networks that store their gradients, and memory for one direction of each element.
+struct Lamb {
+  static constexpr std::string_view name = "Lamb";
+  static constexpr bool scales_by_norms = true;
+
+  float learning_rate = 1e-3f;
+  float beta_1 = 0.9f;
+  float beta_2 = 0.999f;
+  float epsilon = 1e-7f;  ///< above 0: a weight without gradients would make the norm of its parameter NaN
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_not_negative(name, "learning_rate", learning_rate);
+    detail::require_decay(name, "beta_1", beta_1);
+    detail::require_decay(name, "beta_2", beta_2);
+    detail::require_positive(name, "epsilon", epsilon);
+  }
+
+  template <class T>
+  struct Update {
+    static constexpr std::array<std::string_view, 2> slots{"momentum", "velocity"};
+    T rate;
+    T keep_1;
+    T keep_2;
+    T correction_1;  // for the moments' start at zero
+    T correction_2;
+    T epsilon;
+    DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
+      slot[0] += keep_1 * (gradient - slot[0]);
+      slot[1] += keep_2 * (gradient * gradient - slot[1]);
+      return slot[0] * correction_1 / (detail::root(slot[1] * correction_2) + epsilon);
+    }
+    DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T direction, T*) const { return weight - rate * direction; }
+  };
+
+  /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T.
+  template <class T, class Apply>
+  void with_update(std::int64_t iteration, Apply&& apply) const {
+    static constexpr detail::UpdateParts parts{.scales_direction = true};
+    const auto steps = static_cast<double>(iteration);
+    const auto correction = [&](float beta) { return static_cast<T>(1 / (1 - std::pow(double{beta}, steps))); };
+    const Update<T> update{T(learning_rate),
+                           static_cast<T>(1 - double{beta_1}),
+                           static_cast<T>(1 - double{beta_2}),
+                           correction(beta_1),
+                           correction(beta_2),
+                           T(epsilon)};
+    apply(detail::ExtendedUpdate<Update<T>, T, parts>{update});
+  }
+};
+
+}  // namespace dist::nn
