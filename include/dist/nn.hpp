@@ -43,5 +43,9 @@
 #include <dist/nn/overlapped_all_reduce.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/regularizer.hpp>
+#include <dist/nn/schedules/cosine_decay.hpp>
+#include <dist/nn/schedules/exponential_decay.hpp>
+#include <dist/nn/schedules/piecewise_constant.hpp>
+#include <dist/nn/schedules/warm_up.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/slices_optimizer.hpp>

@@ -14,11 +14,13 @@
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/schedules/piecewise_constant.hpp>
 #include <dist/strategy/central_storage.hpp>
 
 #include "conformance/make_strategy.hpp"
 #include "conformance/optimizer.hpp"
 #include "support/allocations.hpp"
+#include "support/saved.hpp"
 
 namespace nn = dist::nn;
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
@@ -171,6 +173,64 @@ TEST_CASE("the learning rate can be read, and set between steps") {
   CHECK(optimizer.learning_rate() == 0.25f);
 }
 
+TEST_CASE("a learning rate that was set is kept and restored") {
+  Mirrored two{2};
+  Parameters<Mirrored> net{two};
+  nn::Optimizer optimizer{two, net, nn::SGD{.learning_rate = 0.5f}};
+  optimizer.set_learning_rate(0.125f);
+  const support::Saved saved{two, optimizer};
+  Mirrored three{3};
+  Parameters<Mirrored> other{three};
+  nn::Optimizer restored{three, other, nn::SGD{.learning_rate = 0.5f}};
+  saved.restore(three, restored);
+  CHECK(restored.learning_rate() == 0.125f);
+}
+
+TEST_CASE("a schedule says the rate of every update, the first of which is number 0") {
+  const nn::With function{nn::SGD{}, nn::PiecewiseConstant{.boundaries = {0, 1}, .values = {0.5f, 0.25f, 0.125f}},
+                          nn::AccumulateGradients{2}};
+  Mirrored strategy{2};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, function};
+  const double start = static_cast<double>(static_cast<float>(std::sin(7.0)));
+  const auto weight = [&] { return static_cast<double>(net.weights.component(strategy.scope(), 1)[7]); };
+  CHECK(optimizer.learning_rate() == 0.5f);
+  take_steps(strategy, optimizer, net, 1);
+  CHECK(optimizer.learning_rate() == 0.5f);  // updates are counted, not calls
+  take_steps(strategy, optimizer, net, 1);
+  CHECK(optimizer.learning_rate() == 0.25f);
+  CHECK(weight() == doctest::Approx(start - 0.5 * gradient(7, 0)).epsilon(1e-6));
+  take_steps(strategy, optimizer, net, 2);
+  take_steps(strategy, optimizer, net, 2);
+  CHECK(optimizer.learning_rate(strategy.scope()) == 0.125f);
+  strategy.run([&](auto& replica) { CHECK(optimizer.learning_rate(replica) == 0.125f); });
+  const double mean = 0.5 * (gradient(7, 0) + gradient(7, 1));
+  CHECK(weight() == doctest::Approx(start - 0.5 * gradient(7, 0) - 0.375 * mean).epsilon(1e-6));
+  CHECK_THROWS_WITH_AS(
+      optimizer.set_learning_rate(0.25f),
+      "The learning rate of optimizer SGD cannot be set (it follows the schedule that nn::With was "
+      "given, and 0.25 would not be used). Leave the schedule out, or let it say the rate of each step.",
+      dist::InvalidArgument);
+
+  // It goes on where it was, on another number of replicas.
+  const support::Saved saved{strategy, optimizer};
+  Mirrored three{3};
+  Parameters<Mirrored> other{three};
+  nn::Optimizer restored{three, other, function};
+  CHECK(restored.learning_rate() == 0.5f);
+  saved.restore(three, restored);
+  CHECK(restored.learning_rate() == 0.125f);
+}
+
+TEST_CASE("a schedule's rate that is none stops every replica, and the schedule is checked at construction") {
+  Mirrored strategy{2};
+  Parameters<Mirrored> net{strategy};
+  nn::Optimizer optimizer{strategy, net, nn::With{nn::SGD{}, [](std::int64_t step) { return step == 0 ? 0.5 : -1.0; }}};
+  take_steps(strategy, optimizer, net, 1);
+  CHECK_THROWS_WITH(take_steps(strategy, optimizer, net, 1), doctest::Contains("SGD.learning_rate is out of range"));
+  CHECK_THROWS_AS((nn::Optimizer{strategy, net, nn::With{nn::SGD{}, nn::PiecewiseConstant{}}}), dist::InvalidArgument);
+}
+
 TEST_CASE("hyper-parameters out of range are refused at construction") {
   dist::Default strategy;
   Parameters<dist::Default> net{strategy};
@@ -226,6 +286,7 @@ void check_allocations_of_all(S& strategy) {
   check_allocations(strategy, nn::Lion{});
   check_allocations(strategy, nn::Lamb{});
   check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
+  check_allocations(strategy, nn::With{sgd, nn::PiecewiseConstant{.boundaries = {1}, .values = {0.5f, 0.25f}}});
   check_allocations(strategy, nn::With{sgd, nn::WeightDecay{.exclude = {"bias"}}, nn::AverageWeights{}});
   if constexpr (!S::Store::shared) {
     check_allocations(strategy, nn::With{sgd, nn::ClipValue{0.5f}});

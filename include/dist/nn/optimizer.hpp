@@ -72,7 +72,8 @@ class Optimizer {
   /// Throws InvalidArgument for hyper-parameters out of range and for parameters that are not trainable (spec G03),
   /// OutOfMemory.
   Optimizer(S& strategy, Network& network, O function)
-      : function_(checked(std::move(function))),
+      : strategy_(&strategy),
+        function_(checked(std::move(function))),
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
             Shape{}, 0, text(O::name, "/iterations"))),
@@ -140,12 +141,32 @@ class Optimizer {
   [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
 
-  [[nodiscard]] float learning_rate() const noexcept { return function_.learning_rate; }
-  /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument.
+  /// The learning rate of the next step, outside replica functions (Keras' optimizer.learning_rate).
+  [[nodiscard]] float learning_rate() const {
+    if constexpr (has_schedule<O>)
+      return learning_rate(strategy_->scope());
+    else
+      return function_.learning_rate;
+  }
+  /// The same in any context. With a schedule it is that of step `iterations(context)`, the first of which is 0.
+  [[nodiscard]] float learning_rate([[maybe_unused]] const auto& context) const {
+    if constexpr (has_schedule<O>)
+      return function_.learning_rate_of(iterations(context));
+    else
+      return function_.learning_rate;
+  }
+  /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument for a rate out
+  /// of range, and where the optimizer has a schedule.
   void set_learning_rate(float rate) {
-    O changed = function_;
-    changed.learning_rate = rate;
-    function_ = checked(std::move(changed));
+    if constexpr (has_schedule<O>) {
+      throw InvalidArgument(text("The learning rate of optimizer ", O::name, " cannot be set"),
+                            text("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
+                            "Leave the schedule out, or let it say the rate of each step");
+    } else {
+      O changed = function_;
+      changed.learning_rate = rate;
+      function_ = checked(std::move(changed));
+    }
   }
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
@@ -172,9 +193,9 @@ class Optimizer {
     slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
   }
 
-  /// The learning rate, the iterations, the slots, and gradients that are being accumulated. See Trackable.
+  /// The learning rate unless it has a schedule, the iterations, the slots, and gradients that are being accumulated. See Trackable.
   void track(auto& visit) {
-    visit("learning_rate", function_.learning_rate);
+    if constexpr (!has_schedule<O>) visit("learning_rate", function_.learning_rate);
     visit("iterations", iterations_);
     slots_.track(visit);
     options_.track(visit);
@@ -225,6 +246,7 @@ class Optimizer {
                               "it refers to the network", "Keep the network as long as the optimizer");
   }
 
+  S* strategy_;
   O function_;
   Network* network_;
   std::weak_ptr<const void> network_alive_;

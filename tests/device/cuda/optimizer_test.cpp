@@ -24,6 +24,7 @@
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/schedules/cosine_decay.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 #include <support/one_layer.hpp>
@@ -90,6 +91,7 @@ TEST_CASE("optimizers on GPUs give the bits of the host") {
                                 nn::AverageWeights{.momentum = 0.75F, .overwrite_frequency = 2},
                                 nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}});
   check_bits(replicas, nn::With{momentum, nn::GlobalClipNorm{2.0F}});
+  check_bits(replicas, nn::With{nn::Adam{}, nn::CosineDecay{.initial_learning_rate = 0.5F, .decay_steps = 5}});
   check_bits(replicas, nn::With{momentum, nn::ClipValue{0.5F}, nn::AverageWeights{.momentum = 0.75F}});
   check_bits(replicas, nn::With{momentum, nn::GlobalClipNorm{2.0F}, nn::AverageWeights{.momentum = 0.75F}},
              nn::skip_aggregation);

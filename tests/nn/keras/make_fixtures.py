@@ -22,8 +22,8 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def single(number):
-    """The value of a float field of ours that was given this number."""
-    return float(np.float32(number))
+    """The value of a float field of ours that was given this number, as something that TensorFlow computes with in float64."""
+    return np.float64(np.float32(number))
 
 
 def literal(value):
@@ -115,5 +115,29 @@ def optimizers():
     write("optimizers", body)
 
 
+SCHEDULES = {
+    "exponential_decay": keras.optimizers.schedules.ExponentialDecay(single(0.1), 4, single(0.5)),
+    "exponential_staircase": keras.optimizers.schedules.ExponentialDecay(single(0.1), 4, single(0.5), staircase=True),
+    "cosine_decay": keras.optimizers.schedules.CosineDecay(single(0.1), 8),
+    "cosine_decay_to_alpha": keras.optimizers.schedules.CosineDecay(single(0.1), 8, alpha=single(0.1)),
+    "cosine_decay_after_warm_up": keras.optimizers.schedules.CosineDecay(
+        single(0.01), 6, alpha=single(0.1), warmup_target=single(0.1), warmup_steps=5
+    ),
+    "piecewise_constant": keras.optimizers.schedules.PiecewiseConstantDecay(
+        [3, 7], [single(0.1), single(0.01), single(0.001)]
+    ),
+}
+RATES = 14
+
+
+def schedules():
+    body = f"using Rates = std::array<double, {RATES}>;  // of steps 0, 1, …\n\n"
+    for name, schedule in SCHEDULES.items():
+        rates = [float(keras.ops.convert_to_numpy(schedule(step))) for step in range(RATES)]
+        body += f"inline constexpr Rates {name}{literal(rates)};\n"
+    write("schedules", body)
+
+
 if __name__ == "__main__":
     optimizers()
+    schedules()

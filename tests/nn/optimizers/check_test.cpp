@@ -29,6 +29,13 @@ TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
   CHECK_THROWS_AS(require_positive("ClipNorm", "norm", NAN), dist::InvalidArgument);
 }
 
+TEST_CASE("a number of steps is at least 1") {
+  CHECK_NOTHROW(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 1));
+  CHECK_THROWS_WITH_AS(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 0),
+                       "CosineDecay.decay_steps is out of range (it is 0). Give a number of steps, 1 or more.",
+                       dist::InvalidArgument);
+}
+
 TEST_CASE("a variable that is not trained is refused") {
   struct Variable {
     bool is_trained;

@@ -1,12 +1,15 @@
 #include <dist/nn/optimizers/with.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <doctest/doctest.h>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/schedules/exponential_decay.hpp>
 
 namespace nn = dist::nn;
 
@@ -66,4 +69,32 @@ TEST_CASE("a gradient that is no number stays none") {
     CHECK(std::isnan(update(1.0f, std::numeric_limits<float>::quiet_NaN(), nullptr)));
     CHECK(update(1.0f, std::numeric_limits<float>::infinity(), nullptr) == 1.0f - 0.01f);
   });
+}
+
+TEST_CASE("a schedule says the rate of each update, and of the decay") {
+  const nn::With optimizer{nn::SGD{.learning_rate = 100}, nn::WeightDecay{0.5f},
+                           [](std::int64_t step) { return 0.25 * static_cast<double>(step + 1); }};
+  static_assert(nn::has_schedule<std::remove_const_t<decltype(optimizer)>> && !nn::has_schedule<nn::SGD> &&
+                !nn::has_schedule<nn::With<nn::SGD, nn::WeightDecay>>);
+  CHECK_NOTHROW(optimizer.check());
+  CHECK(optimizer.learning_rate_of(0) == 0.25f);
+  CHECK(optimizer.learning_rate_of(3) == 1.0f);
+  double weight = 8;
+  const auto step = [&](std::int64_t iteration, double gradient) {
+    optimizer.with_update<double>(iteration, [&](auto update) { weight = update(weight, gradient, nullptr); });
+  };
+  step(1, 2);
+  CHECK(weight == 8 - 0.5 * 0.25 * 8 - 0.25 * 2);
+  step(2, 2);
+  CHECK(weight == 6.5 - 0.5 * 0.5 * 6.5 - 0.5 * 2);
+}
+
+TEST_CASE("a schedule is checked, and so is every rate that it says") {
+  CHECK_THROWS_AS((nn::With{nn::Adam{}, nn::ExponentialDecay{0.1f, 0, 0.5f}}).check(), dist::InvalidArgument);
+  const nn::With optimizer{nn::Adam{}, [](std::int64_t step) { return 1.0 - static_cast<double>(step); }};
+  CHECK_NOTHROW(optimizer.check());
+  CHECK(optimizer.learning_rate_of(1) == 0);
+  CHECK_THROWS_WITH_AS(static_cast<void>(optimizer.learning_rate_of(2)),
+                       "Adam.learning_rate is out of range (it is -1). Give a number of 0 or more.",
+                       dist::InvalidArgument);
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,13 @@ inline void require_decay(std::string_view optimizer, std::string_view field, fl
   if (!(value >= 0 && value < 1))
     throw InvalidArgument(text(optimizer, ".", field, " is out of range"), text("it is ", digits_of(value)),
                           "Give a number from 0 to below 1");
+}
+
+/// Throws InvalidArgument unless `value` is a number of steps, 1 or more.
+inline void require_positive_steps(std::string_view schedule, std::string_view field, std::int64_t value) {
+  if (value < 1)
+    throw InvalidArgument(text(schedule, ".", field, " is out of range"), text("it is ", value),
+                          "Give a number of steps, 1 or more");
 }
 
 /// Throws InvalidArgument for a variable that is not trained.

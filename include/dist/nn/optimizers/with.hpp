@@ -10,8 +10,10 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/specialization.hpp>
+#include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
+#include <dist/nn/schedules/schedule.hpp>
 
 namespace dist::nn {
 
@@ -95,15 +97,18 @@ inline constexpr bool all_different<First, Rest...> = !(std::is_same_v<First, Re
 ///
 ///     nn::Optimizer optimizer{strategy, net, nn::With{nn::Adam{}, nn::GlobalClipNorm{1.0f}, nn::WeightDecay{0.01f}}};
 ///
-/// Options are types, so that the plain optimizer stays as it is, and a combination that has no meaning does not
-/// compile.
+/// A schedule of the learning rate is an option, too (LearningRateSchedule). Options are types, so that the plain optimizer
+/// stays as it is, and a combination that has no meaning does not compile.
 template <class O, class... Options>
 struct With : O {
   static_assert(!detail::is_with<O>,
                 "an nn::With inside another would lose its options: give all options to one nn::With");
-  static_assert((is_optimizer_option<Options> && ...),
+  static_assert(((is_optimizer_option<Options> || LearningRateSchedule<Options>)&&...),
                 "nn::With takes the options nn::ClipValue, nn::ClipNorm, nn::GlobalClipNorm, nn::WeightDecay, "
-                "nn::AverageWeights and nn::AccumulateGradients");
+                "nn::AverageWeights and nn::AccumulateGradients, and an nn::LearningRateSchedule");
+  static_assert(
+      (0 + ... + (LearningRateSchedule<Options> ? 1 : 0)) <= 1,
+      "nn::With takes one nn::LearningRateSchedule, not several of them: nn::WarmUp puts one after a warm-up");
   static_assert((0 + ... + (is_clipping<Options> ? 1 : 0)) <= 1,
                 "nn::With takes one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, not several of them");
   static_assert(detail::all_different<Options...>, "nn::With takes each option once: leave out the repetition");
@@ -117,6 +122,7 @@ struct With : O {
 
   template <class Option>
   static constexpr bool has = (std::is_same_v<Option, Options> || ...);
+  static constexpr bool has_schedule = (LearningRateSchedule<Options> || ...);
   template <class Option>
   [[nodiscard]] const Option& get() const {
     return std::get<Option>(options);
@@ -125,7 +131,15 @@ struct With : O {
   /// Throws InvalidArgument.
   void check() const {
     O::check();
-    std::apply([](const auto&... option) { (option.check(), ...); }, options);
+    std::apply([](const auto&... option) { (detail::check_if_can(option), ...); }, options);
+  }
+
+  /// The learning rate of update `step`, from 0: what the schedule says, if there is one. Throws InvalidArgument for a
+  /// schedule's rate that is no rate.
+  [[nodiscard]] float learning_rate_of([[maybe_unused]] std::int64_t step) const {
+    float rate = this->learning_rate;
+    std::apply([&](const auto&... option) { (take_rate(option, step, rate), ...); }, options);
+    return rate;
   }
 
   /// Hands the update of step `iteration` (from 1) to `apply`, as a functor for elements of type T. Its `scale` is the
@@ -137,11 +151,13 @@ struct With : O {
                                                .decays_weight = has<WeightDecay>,
                                                .averages = has<AverageWeights>,
                                                .scales_direction = ScalesByNorms<O>};
-    O::template with_update<T>(iteration, [&](const auto update) {
+    O function{*this};
+    function.learning_rate = learning_rate_of(iteration - 1);
+    function.template with_update<T>(iteration, [&](const auto update) {
       detail::ExtendedUpdate<std::remove_const_t<decltype(update)>, T, parts> extended{update};
       if constexpr (has<ClipValue>) extended.limit = T(get<ClipValue>().limit);
       if constexpr (has<WeightDecay>)
-        extended.decay = static_cast<T>(double{get<WeightDecay>().rate} * double{this->learning_rate});
+        extended.decay = static_cast<T>(double{get<WeightDecay>().rate} * double{function.learning_rate});
       if constexpr (has<AverageWeights>) {
         const AverageWeights& average = get<AverageWeights>();
         extended.keep_average = iteration == 1 ? T{0} : T(average.momentum);
@@ -149,6 +165,15 @@ struct With : O {
       }
       apply(extended);
     });
+  }
+
+ private:
+  template <class Option>
+  static void take_rate(const Option& option, std::int64_t step, float& rate) {
+    if constexpr (LearningRateSchedule<Option>) {
+      rate = static_cast<float>(static_cast<double>(option(step)));
+      detail::require_not_negative(O::name, "learning_rate", rate);
+    }
   }
 };
 
@@ -160,6 +185,16 @@ template <class O, class Option>
 inline constexpr bool has_option = [] {
   if constexpr (detail::is_with<O>) {
     return O::template has<Option>;
+  } else {
+    return false;
+  }
+}();
+
+/// Whether optimizer `O` was given a schedule of its learning rate.
+template <class O>
+inline constexpr bool has_schedule = [] {
+  if constexpr (detail::is_with<O>) {
+    return O::has_schedule;
   } else {
     return false;
   }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/schedules/schedule.hpp>
+
+namespace dist::nn {
+
+/// A learning rate that rises in a straight line from `from` to that of the first step of another schedule, and then follows
+/// this, which counts its steps from the end of the warm-up (Goyal et al.: "Accurate, large minibatch SGD", 2017; Keras'
+/// CosineDecay with warmup_steps). See LearningRateSchedule.
+///
+///     nn::WarmUp{500, nn::CosineDecay{.initial_learning_rate = 0.1f, .decay_steps = 10'000}}
+template <LearningRateSchedule S>
+struct WarmUp {
+  std::int64_t steps;
+  S then;
+  float from;
+
+  /// Step 0 has the rate `from`, step `steps` the first one of `schedule`.
+  WarmUp(std::int64_t steps_before, S schedule, float first_rate = 0)
+      : steps(steps_before), then(std::move(schedule)), from(first_rate) {}
+
+  /// Throws InvalidArgument.
+  void check() const {
+    detail::require_positive_steps("WarmUp", "steps", steps);
+    detail::require_not_negative("WarmUp", "from", from);
+    detail::check_if_can(then);
+  }
+  [[nodiscard]] double operator()(std::int64_t step) const {
+    if (step >= steps) return then(step - steps);
+    const double target = then(0);
+    return (target - double{from}) * (static_cast<double>(step) / static_cast<double>(steps)) + double{from};
+  }
+};
+
+}  // namespace dist::nn
