@@ -19,6 +19,13 @@
 #include <dist/nn/layers/reshape.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>
+#include <dist/nn/losses/binary_crossentropy.hpp>
+#include <dist/nn/losses/categorical_crossentropy.hpp>
+#include <dist/nn/losses/cosine_similarity.hpp>
+#include <dist/nn/losses/hinge.hpp>
+#include <dist/nn/losses/huber.hpp>
+#include <dist/nn/losses/kl_divergence.hpp>
+#include <dist/nn/losses/mean_absolute_error.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>

@@ -17,6 +17,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/nn/losses/deferred_loss.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
+#include <dist/nn/losses/row_loss.hpp>
 #include <dist/nn/losses/values.hpp>
 
 namespace dist::nn {
@@ -46,20 +47,15 @@ class Loss {
   std::size_t global_batch_ = 0;
 };
 
-/// The per-example part of a loss: a copyable functor that sees one row of outputs and one of targets at a
-/// time.
+/// The per-example part of a loss: a copyable functor of one of the forms in losses/row_loss.hpp, which sees one row of
+/// outputs and one of targets at a time, or one element of each.
 ///
-/// `check(outputs, targets)` throws when the rows do not fit each other. `per_example(outputs, targets)` is
-/// one example's loss; with a scale and a place for it, it also writes the gradient with respect to the
-/// outputs times the scale.
+/// It may have a `check(outputs, targets)`, which throws when they do not fit each other; where it has none, targets are of
+/// the outputs' shape.
 template <class L, class T, class Target>
 concept LossFunction = std::copyable<L> &&
-    requires(const L loss, TensorView<const T> outputs, TensorView<const Target> targets, std::span<const T> row,
-             std::span<const Target> target, T scale, std::span<T> gradient) {
+    (LossOfRows<L, T, Target> || LossOfElements<L, T, Target> || LossOfSpans<L, T, Target>)&&requires {
   { L::name } -> std::convertible_to<std::string_view>;
-  loss.check(outputs, targets);
-  { loss.per_example(row, target) } -> std::same_as<T>;
-  { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
 };
 
 /// Sample weights that are all 1.
@@ -113,12 +109,13 @@ template <class L, Values Outputs, Values Targets, class T>
 void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
-  loss.check(values, targets);
+  detail::check_rows(loss, values, targets);
   detail::require_places(L::name, losses.size(), values.rows());
   const std::size_t outputs_size = values.row_size();
   const std::size_t targets_size = targets.row_size();
   for (std::size_t row = 0; row < values.rows(); ++row)
-    losses[row] = loss.per_example(row_span(values, outputs_size, row), row_span(targets, targets_size, row));
+    losses[row] =
+        detail::loss_of_row(loss, row_at(values.data(), outputs_size, row), row_at(targets.data(), targets_size, row));
 }
 
 /// The same in memory of a device, whose queue computes. Waits for it, and throws InvalidArgument for targets that the loss
@@ -128,7 +125,7 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
                         DeviceSpan<T, Where> losses) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
-  loss.check(values, targets);
+  detail::check_rows(loss, values, targets);
   detail::require_places(L::name, losses.size(), values.rows());
   detail::start_loss(queue, loss, values, targets, static_cast<T*>(nullptr), losses.data(), detail::UnitWeight<T>{},
                      T{1}, 1)
@@ -140,14 +137,14 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
 template <class T, class Target, LossFunction<T, Target> L, class Weights = Unweighted>
 [[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets,
                                 const Weights& sample_weight = {}) {
-  loss.check(outputs, targets);
+  detail::check_rows(loss, outputs, targets);
   const auto weight = detail::row_weights(L::name, sample_weight, outputs);
   const std::size_t outputs_size = outputs.row_size();
   const std::size_t targets_size = targets.row_size();
   double total = 0;
   for (std::size_t row = 0; row < outputs.rows(); ++row)
-    total += static_cast<double>(
-        weight(row) * loss.per_example(row_span(outputs, outputs_size, row), row_span(targets, targets_size, row)));
+    total += static_cast<double>(weight(row) * detail::loss_of_row(loss, row_at(outputs.data(), outputs_size, row),
+                                                                   row_at(targets.data(), targets_size, row)));
   return total;
 }
 
@@ -158,7 +155,7 @@ template <class Q, class T, class Target, dist::Place Where, class L, class Weig
   if constexpr (Where::host_accessible) {
     return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
   } else {
-    loss.check(outputs, targets);
+    detail::check_rows(loss, outputs, targets);
     constexpr T* nowhere = nullptr;
     return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere,
                               detail::row_weights(L::name, sample_weight, outputs), T{1}, 1);
@@ -204,7 +201,7 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
     static_assert(decltype(values)::is_host_accessible == decltype(targets)::is_host_accessible,
                   "the targets of a loss lie where the network's outputs do: copy them there");
     DIST_EXPECT(outputs.gradient.size() == values.size());
-    loss.check(values, targets);
+    check_rows(loss, values, targets);
     const auto weight = row_weights(L::name, sample_weight, values);
     const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
     if constexpr (are_on_host<Outputs, Targets>) {
@@ -212,10 +209,10 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
       const std::size_t targets_size = targets.row_size();
       double total = 0;
       for (std::size_t row = 0; row < values.rows(); ++row)
-        total += static_cast<double>(
-            weight(row) * loss.per_example(row_span(values, values_size, row), row_span(targets, targets_size, row),
-                                           weight(row) * scale,
-                                           std::span<T>{outputs.gradient.data() + row * values_size, values_size}));
+        total += static_cast<double>(weight(row) * loss_of_row(loss, row_at(values.data(), values_size, row),
+                                                               row_at(targets.data(), targets_size, row),
+                                                               weight(row) * scale,
+                                                               row_at(outputs.gradient.data(), values_size, row)));
       return Loss<T>{total, values.rows(), divisor};
     } else {
       constexpr T* nowhere = nullptr;

@@ -138,6 +138,65 @@ def schedules():
     write("schedules", body)
 
 
+# Four examples of three outputs. The loss is the mean over the examples, or the sum of the weighted ones over 4; the
+# gradient is that of the weighted loss.
+LOGITS = 3 * np.sin(1.7 * np.arange(12.0) + 0.3).reshape(4, 3)
+PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+PROBABILITIES[3] = [0.0, 0.25, 0.75]  # one of them is out of a logarithm's reach
+NUMBERS = np.cos(0.9 * np.arange(12.0)).reshape(4, 3) * 2
+YES_AND_NO = (np.arange(12) % 5 % 2).reshape(4, 3).astype(float)
+ONE_HOT = np.eye(3)[[2, 0, 1, 0]]
+SPREAD = np.array([[0.5, 0.25, 0.25], [0.0, 0.125, 0.875], [1.0, 0.0, 0.0], [0.375, 0.375, 0.25]])
+WEIGHTS = np.array([0.5, 2.0, 0.0, 1.25])
+
+K = keras.losses
+LOSSES = {
+    "sparse_logits": (K.SparseCategoricalCrossentropy(from_logits=True), LOGITS, np.array([2.0, 0.0, 1.0, 0.0])),
+    "sparse_probabilities": (K.SparseCategoricalCrossentropy(), PROBABILITIES, np.array([2.0, 0.0, 1.0, 0.0])),
+    "categorical_logits": (K.CategoricalCrossentropy(from_logits=True), LOGITS, SPREAD),
+    "categorical_logits_smoothed": (
+        K.CategoricalCrossentropy(from_logits=True, label_smoothing=single(0.1)), LOGITS, ONE_HOT),
+    "categorical_probabilities": (K.CategoricalCrossentropy(), 2 * PROBABILITIES, SPREAD),
+    "categorical_probabilities_smoothed": (K.CategoricalCrossentropy(label_smoothing=single(0.1)), PROBABILITIES, ONE_HOT),
+    "binary_logits": (K.BinaryCrossentropy(from_logits=True), LOGITS, YES_AND_NO),
+    "binary_logits_smoothed": (K.BinaryCrossentropy(from_logits=True, label_smoothing=single(0.2)), LOGITS, YES_AND_NO),
+    "binary_probabilities": (K.BinaryCrossentropy(), PROBABILITIES, YES_AND_NO),
+    "binary_probabilities_smoothed": (K.BinaryCrossentropy(label_smoothing=single(0.2)), PROBABILITIES, YES_AND_NO),
+    "mean_squared_error": (K.MeanSquaredError(), LOGITS, NUMBERS),
+    "mean_absolute_error": (K.MeanAbsoluteError(), LOGITS, NUMBERS),
+    "huber": (K.Huber(), LOGITS, NUMBERS),
+    "huber_wide": (K.Huber(delta=single(2.5)), LOGITS, NUMBERS),
+    "hinge": (K.Hinge(), LOGITS, YES_AND_NO),
+    "hinge_of_signs": (K.Hinge(), LOGITS, 2 * YES_AND_NO - 1),
+    "kl_divergence": (K.KLDivergence(), PROBABILITIES, SPREAD),
+    "cosine_similarity": (K.CosineSimilarity(), LOGITS, NUMBERS),
+}
+
+
+def losses():
+    body = (
+        "/// Targets are [4, 3], or the first 4 numbers labels of classes.\n"
+        "struct Case {\n  std::array<double, 12> outputs;\n  std::array<double, 12> targets;\n  double loss;\n"
+        "  double weighted_loss;\n  std::array<double, 12> weighted_gradient;\n};\n"
+        f"inline constexpr std::array<double, 4> weights{literal(WEIGHTS)};\n\n"
+    )
+    for name, (loss, outputs, targets) in LOSSES.items():
+        variable = tf.Variable(outputs)
+        given = tf.constant(targets)
+        with tf.GradientTape() as tape:
+            weighted = loss(given, variable, sample_weight=tf.constant(WEIGHTS))
+        case = [
+            literal(outputs.ravel()),
+            literal(np.pad(targets.ravel(), (0, 12 - targets.size))),
+            literal(loss(given, variable).numpy()),
+            literal(weighted.numpy()),
+            literal(tape.gradient(weighted, variable).numpy().ravel()),
+        ]
+        body += f"inline constexpr Case {name}{{{', '.join(case)}}};\n"
+    write("losses", body)
+
+
 if __name__ == "__main__":
+    losses()
     optimizers()
     schedules()

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 
+#include "nn/keras/compare_loss.hpp"
+
 namespace nn = dist::nn;
 
 namespace {
@@ -91,4 +93,8 @@ TEST_CASE("sample weights weigh losses and gradients, not the batch size (spec P
       "mean_squared_error got sample weights that do not fit the outputs (outputs [2, 3], weights [1, 1])."
       " Give one weight per example, or none.",
       dist::ShapeMismatch);
+}
+
+TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+  keras_losses::compare(nn::MeanSquaredError{}, keras_losses::mean_squared_error);
 }

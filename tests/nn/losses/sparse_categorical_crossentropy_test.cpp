@@ -10,6 +10,8 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 
+#include "nn/keras/compare_loss.hpp"
+
 namespace nn = dist::nn;
 
 namespace {
@@ -101,9 +103,10 @@ TEST_CASE("huge and tiny losses keep their digits") {
   const std::vector<float> sure{20.0f, 0.0f};
   std::vector<float> gradient(2);
   const auto value = [&](const std::vector<float>& logits) {
-    const float alone = loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first});
-    const float scaled = loss.per_example(std::span<const float>{logits}, std::span<const std::int32_t>{first}, 1.0f,
-                                          std::span<float>{gradient});
+    const auto row = nn::row_of(std::span<const float>{logits});
+    const auto label = nn::row_of(std::span<const std::int32_t>{first});
+    const float alone = loss.per_example(row, label);
+    const float scaled = loss.per_example(row, label, 1.0f, nn::row_of(std::span<float>{gradient}));
     CHECK((alone == scaled || (std::isnan(alone) && std::isnan(scaled))));
     return alone;
   };
@@ -207,4 +210,23 @@ TEST_CASE("sample weights weigh losses and gradients, no rows are no loss (spec 
                                               no_weights)
               .value() == 0.0);
   });
+}
+
+TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+  namespace keras = keras_losses;
+  keras::compare<std::int64_t>(nn::SparseCategoricalCrossentropy{}, keras::sparse_logits);
+  keras::compare<std::uint8_t>(nn::SparseCategoricalCrossentropy{.from_logits = false}, keras::sparse_probabilities);
+}
+
+TEST_CASE("smoothed labels are those of the categorical cross-entropy, as Keras has them") {
+  keras_losses::Case smoothed = keras_losses::categorical_logits_smoothed;
+  smoothed.targets = keras_losses::sparse_logits.targets;
+  keras_losses::compare<std::int32_t>(nn::SparseCategoricalCrossentropy{.label_smoothing = 0.1f}, smoothed);
+  // Of probabilities whose sum is 1 the two losses differ by their epsilon alone.
+  keras_losses::Case probabilities = keras_losses::categorical_probabilities_smoothed;
+  probabilities.targets = keras_losses::sparse_logits.targets;
+  keras_losses::Batch<double, std::int32_t> batch{probabilities};
+  const nn::SparseCategoricalCrossentropy loss{.from_logits = false, .label_smoothing = 0.1f};
+  CHECK(batch.loss(loss) == doctest::Approx(probabilities.loss).epsilon(1e-6));
+  CHECK_THROWS_AS(batch.loss(nn::SparseCategoricalCrossentropy{.label_smoothing = 2}), dist::InvalidArgument);
 }

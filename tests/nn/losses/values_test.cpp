@@ -31,7 +31,7 @@ TEST_CASE("tensors, views and outputs are seen as rows") {
   CHECK(dist::nn::values_of(tensor).data() == tensor.data());
   CHECK(dist::nn::values_of(tensor.view()).rows() == 2);
   CHECK(dist::nn::values_of(outputs).data() == tensor.data());
-  const auto row = dist::nn::row_span(dist::nn::values_of(outputs), 3, 1);
+  const auto row = dist::nn::row_at(dist::nn::values_of(outputs).data(), 3, 1);
   CHECK(row.size() == 3);
   CHECK(row[0] == 3.0f);
 }

@@ -29,6 +29,15 @@ TEST_CASE("ranges include zero, and exclude one, negative numbers and NaN") {
   CHECK_THROWS_AS(require_positive("ClipNorm", "norm", NAN), dist::InvalidArgument);
 }
 
+TEST_CASE("a part is a number from 0 to 1, both of which are parts") {
+  CHECK_NOTHROW(dist::nn::detail::require_part("AverageWeights", "momentum", 0));
+  CHECK_NOTHROW(dist::nn::detail::require_part("AverageWeights", "momentum", 1));
+  CHECK_THROWS_WITH_AS(dist::nn::detail::require_part("AverageWeights", "momentum", 1.5f),
+                       "AverageWeights.momentum is out of range (it is 1.5). Give a number from 0 to 1.",
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(dist::nn::detail::require_part("AverageWeights", "momentum", NAN), dist::InvalidArgument);
+}
+
 TEST_CASE("a number of steps is at least 1") {
   CHECK_NOTHROW(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 1));
   CHECK_THROWS_WITH_AS(dist::nn::detail::require_positive_steps("CosineDecay", "decay_steps", 0),

@@ -12,6 +12,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/work.hpp>
 #include <dist/nn/losses/global_batch_size.hpp>
+#include <dist/nn/losses/row_loss.hpp>
 #include <dist/nn/losses/values.hpp>
 
 namespace dist::nn {
@@ -24,12 +25,6 @@ template <class L, class Target>
 concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target first, std::size_t number) {
   { loss.takes(target, number) } -> std::same_as<bool>;
   loss.refuse(first, number, number);
-};
-/// A loss that devices compute: its calls take Rows, and are DIST_HD.
-template <class L, class T, class Target>
-concept LossOfRows = requires(const L loss, Row<const T> row, Row<const Target> target, T scale, Row<T> gradient) {
-  { loss.per_example(row, target) } -> std::same_as<T>;
-  { loss.per_example(row, target, scale, gradient) } -> std::same_as<T>;
 };
 
 inline constexpr std::size_t no_row = static_cast<std::size_t>(-1);
@@ -84,9 +79,9 @@ struct LossOfRow {
  private:
   DIST_HD double of(std::size_t row, Row<const T> value, Row<const Target> target) const {
     const T factor = weight(row);
-    if (gradient == nullptr) return keep(row, factor * loss.per_example(value, target));
+    if (gradient == nullptr) return keep(row, factor * loss_of_row(loss, value, target));
     const Row<T> slope{gradient + row * values_size, values_size};
-    return keep(row, factor * loss.per_example(value, target, factor * scale, slope));
+    return keep(row, factor * loss_of_row(loss, value, target, factor * scale, slope));
   }
   DIST_HD double keep(std::size_t row, T of_row) const {
     if (losses != nullptr) losses[row] = of_row;
@@ -149,9 +144,9 @@ template <class Q, class L, class T, class Target, dist::Place Where, class Weig
 [[nodiscard]] auto start_loss(const Q& queue, const L& loss, TensorView<const T, Where> values,
                               TensorView<const Target, Where> targets, T* gradient, T* losses, const Weight& weight,
                               T scale, std::size_t global_batch) {
-  static_assert(LossOfRows<L, T, Target>,
+  static_assert(dist::detail::holds<LossOnDevices<L, T, Target>>,
                 "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
-                "std::span");
+                "std::span, or of element and slope");
   const LossOfRow<L, T, Target, Weight> of_row{
       loss, values.data(), targets.data(), gradient, losses, values.row_size(), targets.row_size(), weight, scale};
   const auto started = [&](auto rows) {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
-#include <span>
 #include <string_view>
 
 #include <dist/core/config.hpp>
@@ -16,36 +14,14 @@ namespace dist::nn {
 struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
 
-  /// Throws ShapeMismatch.
-  template <std::floating_point T, class Target, dist::Place Where>
-  void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
-    require_targets(name, outputs, targets, outputs.row_size());
+  template <std::floating_point T>
+  [[nodiscard]] DIST_HD T element(T output, T target) const {
+    const T difference = output - target;
+    return difference * difference;
   }
-
-  template <std::floating_point T, class Target>
-  [[nodiscard]] T per_example(std::span<const T> outputs, std::span<const Target> targets) const {
-    return per_example(row_of(outputs), row_of(targets));
-  }
-  template <std::floating_point T, class Target>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
-    T squares = 0;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const T difference = outputs[i] - static_cast<T>(targets[i]);
-      squares += difference * difference;
-    }
-    return squares / static_cast<T>(outputs.size());
-  }
-
-  /// The gradient is 2 (output - target) / elements * scale.
-  template <std::floating_point T, class Target>
-  T per_example(std::span<const T> outputs, std::span<const Target> targets, T scale, std::span<T> gradient) const {
-    return per_example(row_of(outputs), row_of(targets), scale, row_of(gradient));
-  }
-  template <std::floating_point T, class Target>
-  DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
-    const T slope = T{2} * scale / static_cast<T>(outputs.size());
-    for (std::size_t i = 0; i < outputs.size(); ++i) gradient[i] = slope * (outputs[i] - static_cast<T>(targets[i]));
-    return per_example(outputs, targets);
+  template <std::floating_point T>
+  [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    return T{2} * (output - target);
   }
 };
 

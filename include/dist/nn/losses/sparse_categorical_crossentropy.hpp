@@ -3,21 +3,28 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
+#include <dist/nn/losses/crossentropy_of_row.hpp>
+#include <dist/nn/optimizers/check.hpp>
 
 namespace dist::nn {
 
 /// Cross-entropy between logits (any real numbers, one per class) and the integer label of the right class:
-/// log(sum_k exp(x_k)) - x_label. The network must not end in a softmax. Targets: [rows] or [rows, 1] of an
-/// integer type.
+/// log(sum_k exp(x_k)) - x_label. The network must not end in a softmax, unless `from_logits` is false: then outputs are
+/// probabilities, p, and the loss is log(sum_k p_k) - log p_label, in which each p is at least 1e-7 and at most 1 - 1e-7 (as
+/// in Keras). Targets: [rows] or [rows, 1] of an integer type.
 struct SparseCategoricalCrossentropy {
   static constexpr std::string_view name = "sparse_categorical_crossentropy";
+
+  bool from_logits = true;
+  /// This part of the right answer is spread over all classes evenly (Szegedy et al.: "Rethinking the Inception
+  /// architecture for computer vision", CVPR 2016).
+  float label_smoothing = 0;
 
   template <class Target>
   static constexpr void require_target() {
@@ -29,6 +36,7 @@ struct SparseCategoricalCrossentropy {
   /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
   template <std::floating_point T, std::integral Label, dist::Place Where>
   void check(TensorView<const T, Where> logits, TensorView<const Label, Where> labels) const {
+    detail::require_part(name, "label_smoothing", label_smoothing);
     require_targets(name, logits, labels, 1);
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
@@ -51,42 +59,37 @@ struct SparseCategoricalCrossentropy {
   }
 
   template <std::floating_point T, std::integral Label>
-  [[nodiscard]] T per_example(std::span<const T> logits, std::span<const Label> label) const {
-    return per_example(row_of(logits), row_of(label));
-  }
-  template <std::floating_point T, std::integral Label>
-  [[nodiscard]] DIST_HD T per_example(Row<const T> logits, Row<const Label> label) const {
-    const std::size_t top = index_of_largest(logits);
-    T others = 0;
-    for (std::size_t k = 0; k < logits.size(); ++k)
-      if (k != top) others += std::exp(logits[k] - logits[top]);
-    return loss(logits, label, top, others);
+  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Label> label) const {
+    const auto target = parts<T>(outputs, label);
+    return from_logits ? detail::crossentropy_of_logits(outputs, target) : of_probabilities(outputs, target);
   }
 
-  /// The gradient is (softmax(logits) - onehot(label)) * scale.
+  /// The gradient of logits is (softmax(logits) - onehot(label)) * scale.
   template <std::floating_point T, std::integral Label>
-  T per_example(std::span<const T> logits, std::span<const Label> label, T scale, std::span<T> gradient) const {
-    return per_example(row_of(logits), row_of(label), scale, row_of(gradient));
-  }
-  template <std::floating_point T, std::integral Label>
-  DIST_HD T per_example(Row<const T> logits, Row<const Label> label, T scale, Row<T> gradient) const {
-    const std::size_t top = index_of_largest(logits);
-    T others = 0;
-    for (std::size_t k = 0; k < logits.size(); ++k) {
-      gradient[k] = std::exp(logits[k] - logits[top]);
-      if (k != top) others += gradient[k];
-    }
-    const T normalise = scale / (T{1} + others);
-    for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] *= normalise;
-    gradient[static_cast<std::size_t>(label[0])] -= scale;
-    return loss(logits, label, top, others);
+  DIST_HD T per_example(Row<const T> outputs, Row<const Label> label, T scale, Row<T> gradient) const {
+    const auto target = parts<T>(outputs, label);
+    if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
+    T sum = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k) sum += detail::clipped_probability(outputs[k]);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      gradient[k] = detail::is_clipped_probability(outputs[k]) ? T{0} : scale * (T{1} / sum - target(k) / outputs[k]);
+    return of_probabilities(outputs, target);
   }
 
  private:
-  /// With the largest logit taken out of the sum nothing overflows, and small losses keep their digits.
   template <class T, class Label>
-  static DIST_HD T loss(Row<const T> logits, Row<const Label> label, std::size_t top, T others) {
-    return (logits[top] - logits[static_cast<std::size_t>(label[0])]) + std::log1p(others);
+  [[nodiscard]] DIST_HD detail::SmoothedLabel<T> parts(Row<const T> outputs, Row<const Label> label) const {
+    return {static_cast<std::size_t>(label[0]), outputs.size(), label_smoothing};
+  }
+  template <class T>
+  [[nodiscard]] static DIST_HD T of_probabilities(Row<const T> outputs, const detail::SmoothedLabel<T>& target) {
+    T sum = 0, loss = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const T p = detail::clipped_probability(outputs[k]);
+      sum += p;
+      loss -= target(k) * std::log(p);
+    }
+    return loss + std::log(sum);
   }
 };
 

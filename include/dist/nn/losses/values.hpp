@@ -68,10 +68,10 @@ template <class T>
   return {elements.data(), elements.size()};
 }
 
-/// The elements of row `index`, without the cost of a shape.
+/// Row `index`, without the cost of a shape.
 template <class T>
-[[nodiscard]] std::span<const T> row_span(TensorView<const T> values, std::size_t row_size, std::size_t index) {
-  return {values.data() + index * row_size, row_size};
+[[nodiscard]] Row<T> row_at(T* elements, std::size_t row_size, std::size_t index) {
+  return {elements + index * row_size, row_size};
 }
 
 /// Where the largest of `scores` is, the first of equals; 0 where there is none.

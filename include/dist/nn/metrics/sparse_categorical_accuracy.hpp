@@ -52,7 +52,7 @@ struct SparseCategoricalAccuracy {
     const std::size_t row_size = values.row_size();
     Tally tally{.total = 0, .count = static_cast<std::int64_t>(values.rows())};
     for (std::size_t row = 0; row < values.rows(); ++row) {
-      const std::size_t top = index_of_largest(row_span(values, row_size, row));
+      const std::size_t top = index_of_largest(row_at(values.data(), row_size, row));
       if (std::cmp_equal(classes[row], top)) ++tally.total;
     }
     return tally;

@@ -39,6 +39,13 @@ inline void require_decay(std::string_view optimizer, std::string_view field, fl
                           "Give a number from 0 to below 1");
 }
 
+/// Throws InvalidArgument unless 0 <= `value` <= 1.
+inline void require_part(std::string_view owner, std::string_view field, float value) {
+  if (!(value >= 0 && value <= 1))
+    throw InvalidArgument(text(owner, ".", field, " is out of range"), text("it is ", digits_of(value)),
+                          "Give a number from 0 to 1");
+}
+
 /// Throws InvalidArgument unless `value` is a number of steps, 1 or more.
 inline void require_positive_steps(std::string_view schedule, std::string_view field, std::int64_t value) {
   if (value < 1)

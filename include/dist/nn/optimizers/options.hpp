@@ -61,9 +61,7 @@ struct AverageWeights {
   std::int64_t overwrite_frequency = 0;
 
   void check() const {
-    if (!(momentum >= 0 && momentum <= 1))
-      throw InvalidArgument("AverageWeights.momentum is out of range", text("it is ", detail::digits_of(momentum)),
-                            "Give a number from 0 to 1");
+    detail::require_part("AverageWeights", "momentum", momentum);
     if (overwrite_frequency < 0)
       throw InvalidArgument("AverageWeights.overwrite_frequency is out of range", text("it is ", overwrite_frequency),
                             "Give a number of updates, or 0 for never");

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/crossentropy_of_row.hpp>
+#include <dist/nn/optimizers/check.hpp>
+
+namespace dist::nn {
+
+/// The mean over a row's elements of the cross-entropy between a logit (any real number) and a target, 1 for yes and 0 for
+/// no, or a probability between: log(1 + exp(x)) - target x. The network must not end in a sigmoid, unless `from_logits` is
+/// false: then outputs are probabilities, p, and the loss is -(target log p + (1 - target) log(1 - p)), in which p is at
+/// least 1e-7 and at most 1 - 1e-7 (as in Keras). Targets have the outputs' shape.
+struct BinaryCrossentropy {
+  static constexpr std::string_view name = "binary_crossentropy";
+
+  bool from_logits = true;
+  /// Targets are moved towards 0.5 by this part of their distance.
+  float label_smoothing = 0;
+
+  /// Throws ShapeMismatch, and InvalidArgument for a smoothing out of range.
+  template <std::floating_point T, class Target, dist::Place Where>
+  void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
+    detail::require_part(name, "label_smoothing", label_smoothing);
+    require_targets(name, outputs, targets, outputs.row_size());
+  }
+
+  /// What cannot overflow: max(x, 0) - target x + log(1 + exp(-|x|)).
+  template <std::floating_point T>
+  [[nodiscard]] DIST_HD T element(T output, T target) const {
+    const T part = smoothed(target);
+    if (!from_logits) {
+      const T p = detail::clipped_probability(output);
+      return -(part * std::log(p) + (T{1} - part) * std::log(T{1} - p));
+    }
+    const T size = output < T{0} ? -output : output;
+    return (output > T{0} ? output : T{0}) - part * output + std::log1p(std::exp(-size));
+  }
+  /// sigmoid(x) - target.
+  template <std::floating_point T>
+  [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    const T part = smoothed(target);
+    if (!from_logits)
+      return detail::is_clipped_probability(output) ? T{0} : (T{1} - part) / (T{1} - output) - part / output;
+    const T power = std::exp(output < T{0} ? output : -output);
+    return (output < T{0} ? power : T{1}) / (T{1} + power) - part;
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] DIST_HD T smoothed(T target) const {
+    const T smoothing = static_cast<T>(label_smoothing);
+    return target * (T{1} - smoothing) + T(0.5) * smoothing;
+  }
+};
+
+}  // namespace dist::nn

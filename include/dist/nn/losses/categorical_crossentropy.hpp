@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/crossentropy_of_row.hpp>
+#include <dist/nn/optimizers/check.hpp>
+
+namespace dist::nn {
+
+/// Cross-entropy between logits (any real numbers, one per class) and the classes' parts of the right answer, such as 1 for
+/// the right class and 0 for the others: sum_k target_k (log(sum_j exp(x_j)) - x_k). The network must not end in a softmax,
+/// unless `from_logits` is false: then outputs are probabilities, p, and the loss is -sum_k target_k log(p_k / sum_j p_j),
+/// in which each part is at least 1e-7 and at most 1 - 1e-7 (as in Keras). Targets have the outputs' shape; labels that are
+/// numbers of classes are for nn::SparseCategoricalCrossentropy.
+struct CategoricalCrossentropy {
+  static constexpr std::string_view name = "categorical_crossentropy";
+
+  bool from_logits = true;
+  /// This part of the right answer is spread over all classes evenly (Szegedy et al.: "Rethinking the Inception
+  /// architecture for computer vision", CVPR 2016).
+  float label_smoothing = 0;
+
+  /// Throws ShapeMismatch, and InvalidArgument for a smoothing out of range.
+  template <std::floating_point T, class Target, dist::Place Where>
+  void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
+    detail::require_part(name, "label_smoothing", label_smoothing);
+    if (outputs.row_size() > 1 && targets.row_size() == 1 && outputs.rows() == targets.rows() && outputs.rows() > 0)
+      throw ShapeMismatch(text(name, " got one target for each example"),
+                          text("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
+                          text("Give one row of ", outputs.row_size(),
+                               " elements for each example, or use sparse_categorical_crossentropy for numbers of "
+                               "classes"));
+    require_targets(name, outputs, targets, outputs.row_size());
+  }
+
+  template <std::floating_point T, class Target>
+  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
+    const detail::SmoothedTargets<T, Target> target{targets, label_smoothing};
+    return from_logits ? detail::crossentropy_of_logits(outputs, target)
+                       : of_probabilities(outputs, target, sum_of(outputs));
+  }
+
+  /// The gradient of logits is (softmax(logits) - targets) * scale, where targets add up to 1.
+  template <std::floating_point T, class Target>
+  DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
+    const detail::SmoothedTargets<T, Target> target{targets, label_smoothing};
+    if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
+    const T sum = sum_of(outputs);
+    T parts = 0;  // of the targets whose probabilities are not clipped
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (!detail::is_clipped_probability(outputs[k] / sum)) parts += target(k);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const T part = detail::is_clipped_probability(outputs[k] / sum) ? T{0} : target(k) / outputs[k];
+      gradient[k] = scale * (parts / sum - part);
+    }
+    return of_probabilities(outputs, target, sum);
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static DIST_HD T sum_of(Row<const T> outputs) {
+    T sum = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k) sum += outputs[k];
+    return sum;
+  }
+  template <class T, class Target>
+  [[nodiscard]] static DIST_HD T of_probabilities(Row<const T> outputs, const Target& target, T sum) {
+    T loss = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      loss -= target(k) * std::log(detail::clipped_probability(outputs[k] / sum));
+    return loss;
+  }
+};
+
+}  // namespace dist::nn

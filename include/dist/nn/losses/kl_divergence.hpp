@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/crossentropy_of_row.hpp>
+
+namespace dist::nn {
+
+/// The Kullback-Leibler divergence of a row's outputs from its targets, both probabilities: the sum of
+/// target log(target / output), in which each number is at least 1e-7 and at most 1 (as in Keras). Targets have the outputs'
+/// shape.
+struct KlDivergence {
+  static constexpr std::string_view name = "kl_divergence";
+
+  template <std::floating_point T, class Target>
+  [[nodiscard]] DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets) const {
+    T sum = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const T target = clipped(static_cast<T>(targets[k]));
+      sum += target * std::log(target / clipped(outputs[k]));
+    }
+    return sum;
+  }
+  /// The gradient is -target / output * scale, and 0 where the output is out of range.
+  template <std::floating_point T, class Target>
+  DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const bool is_out = outputs[k] < detail::probability_epsilon<T> || outputs[k] > T{1};
+      gradient[k] = is_out ? T{0} : -scale * clipped(static_cast<T>(targets[k])) / outputs[k];
+    }
+    return per_example(outputs, targets);
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static DIST_HD T clipped(T p) {
+    return p < detail::probability_epsilon<T> ? detail::probability_epsilon<T> : p > T{1} ? T{1} : p;
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,47 @@
+#include <dist/nn/losses/categorical_crossentropy.hpp>
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "nn/keras/compare_loss.hpp"
+
+namespace nn = dist::nn;
+
+TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+  namespace keras = keras_losses;
+  keras::compare(nn::CategoricalCrossentropy{}, keras::categorical_logits);
+  keras::compare(nn::CategoricalCrossentropy{.label_smoothing = 0.1f}, keras::categorical_logits_smoothed);
+}
+
+TEST_CASE("probabilities have the values of Keras, and its gradients") {
+  namespace keras = keras_losses;
+  keras::compare(nn::CategoricalCrossentropy{.from_logits = false}, keras::categorical_probabilities);
+  keras::compare(nn::CategoricalCrossentropy{.from_logits = false, .label_smoothing = 0.1f},
+                 keras::categorical_probabilities_smoothed);
+}
+
+TEST_CASE("numbers of classes are refused, with the loss that takes them") {
+  keras_losses::Batch<double, double> batch{keras_losses::categorical_logits};
+  batch.targets.resize(dist::Shape{4});
+  CHECK_THROWS_WITH_AS(
+      batch.loss(nn::CategoricalCrossentropy{}),
+      "categorical_crossentropy got one target for each example (outputs [4, 3], targets [4]). Give one "
+      "row of 3 elements for each example, or use sparse_categorical_crossentropy for numbers of "
+      "classes.",
+      dist::ShapeMismatch);
+  batch.targets.resize(dist::Shape{4, 2});
+  CHECK_THROWS_AS(batch.loss(nn::CategoricalCrossentropy{}), dist::ShapeMismatch);
+  CHECK_THROWS_AS(batch.loss(nn::CategoricalCrossentropy{.label_smoothing = -1}), dist::InvalidArgument);
+}
+
+TEST_CASE("a class that cannot be right may have a logit of -infinity") {
+  const nn::CategoricalCrossentropy loss;
+  const float logits[] = {1, -INFINITY, 1}, targets[] = {1, 0, 0};
+  float gradient[3];
+  const float value = loss.per_example(nn::Row<const float>{logits, 3}, nn::Row<const float>{targets, 3}, 1.0F,
+                                       nn::Row<float>{gradient, 3});
+  CHECK(static_cast<double>(value) == doctest::Approx(std::log(2.0)));
+  CHECK(gradient[0] == -0.5F);
+  CHECK(gradient[1] == 0);
+}

@@ -1,0 +1,48 @@
+#include <dist/nn/losses/crossentropy_of_row.hpp>
+
+#include <cmath>
+#include <cstddef>
+
+#include <doctest/doctest.h>
+
+namespace detail = dist::nn::detail;
+using dist::nn::Row;
+
+TEST_CASE("probabilities stay away from 0 and 1, and NaN is left") {
+  CHECK(detail::clipped_probability(0.0) == 1e-7);
+  CHECK(detail::clipped_probability(1.0) == 1 - 1e-7);
+  CHECK(detail::clipped_probability(0.5) == 0.5);
+  CHECK(std::isnan(detail::clipped_probability(NAN)));
+  CHECK((detail::is_clipped_probability(0.0) && detail::is_clipped_probability(1.0)));
+  CHECK((!detail::is_clipped_probability(0.5) && !detail::is_clipped_probability(NAN)));
+}
+
+TEST_CASE("smoothed parts add up to what the targets do") {
+  const detail::SmoothedLabel<double> label{1, 4, 0.5F};
+  CHECK(label(0) == 0.125);
+  CHECK(label(1) == 0.625);
+  const detail::SmoothedLabel<double> plain{1, 4, 0};
+  CHECK((plain(0) == 0 && plain(1) == 1));
+  const int one_hot[] = {0, 1, 0, 0};
+  const detail::SmoothedTargets<double, int> targets{Row<const int>{one_hot, 4}, 0.5F};
+  for (std::size_t k = 0; k < 4; ++k) CHECK(targets(k) == label(k));
+}
+
+TEST_CASE("the gradient is that of the value, where parts add up to something else than 1 too") {
+  const double parts[] = {0.5, 1.0, 0.25};
+  const detail::SmoothedTargets<double, double> target{Row<const double>{parts, 3}, 0};
+  double logits[] = {1, -2, 0.5}, gradient[3];
+  const auto value = [&] { return detail::crossentropy_of_logits(Row<const double>{logits, 3}, target); };
+  const double total = std::exp(1) + std::exp(-2) + std::exp(0.5);
+  CHECK(value() == doctest::Approx(1.75 * std::log(total) - 0.5 + 2 - 0.125).epsilon(1e-14));
+  CHECK(detail::crossentropy_of_logits(Row<const double>{logits, 3}, target, 2.0, Row<double>{gradient, 3}) == value());
+  for (std::size_t k = 0; k < 3; ++k) {
+    const double at = logits[k];
+    logits[k] = at + 1e-6;
+    const double above = value();
+    logits[k] = at - 1e-6;
+    const double below = value();
+    logits[k] = at;
+    CHECK(gradient[k] == doctest::Approx(2 * (above - below) / 2e-6).epsilon(1e-6));
+  }
+}

@@ -1,0 +1,18 @@
+#include <dist/nn/losses/kl_divergence.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/keras/compare_loss.hpp"
+
+namespace nn = dist::nn;
+
+TEST_CASE("values and gradients are Keras', and the gradient that of finite differences") {
+  keras_losses::compare(nn::KlDivergence{}, keras_losses::kl_divergence);
+}
+
+TEST_CASE("equal distributions diverge by nothing") {
+  keras_losses::Case same = keras_losses::kl_divergence;
+  same.outputs = same.targets;
+  keras_losses::Batch<double, double> batch{same};
+  CHECK(batch.loss(nn::KlDivergence{}) == 0);
+}
