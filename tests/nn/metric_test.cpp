@@ -10,6 +10,7 @@
 #include <dist/dist.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/auc.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/mean_value.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
@@ -130,8 +131,10 @@ TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
     nn::Metric average{strategy, nn::MeanValue{}};
     nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
     nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
+    nn::Metric area{strategy, nn::Auc{}};
     const dist::Shape shape{16, 10};
     const dist::Tensor<float> targets{shape};
+    const dist::Tensor<float> weights{dist::Shape{16}};
     dist::Tensor<std::int32_t> labels{dist::Shape{16}};
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 10);
     struct Outputs {
@@ -145,8 +148,9 @@ TEST_CASE("metrics and losses take no memory in a step (spec P15, P17)") {
       const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, labels, 64);
       const auto difference = nn::compute_loss(nn::MeanSquaredError{}, replica, outputs, targets, 64);
       average.update(replica, loss.value() + difference.value());
-      accuracy.update(replica, outputs, labels);
+      accuracy.update(replica, outputs, labels, weights);
       error.update(replica, outputs, targets);
+      area.update(replica, outputs, targets, weights);
       return average.result(replica) + accuracy.result(replica) + error.result(replica);
     };
     static_cast<void>(strategy.run(step));
@@ -174,4 +178,59 @@ TEST_CASE("a metric's sums are tracked, and go on under another number of replic
   CHECK(restored.result(two.scope()) == 1.0);
   two.run([&](auto& replica) { restored.update(replica, 11.0); });
   CHECK(restored.result(two.scope()) == 5.0);
+}
+
+namespace {
+
+/// The answer of one element at a time.
+struct Yes {
+  std::string_view name = "yes";
+  int cells = 2;
+  void check() const {
+    if (cells < 1) throw dist::InvalidArgument("No cells", "there are none", "Give one");
+  }
+  [[nodiscard]] dist::Shape shape() const { return {static_cast<std::size_t>(cells)}; }
+  template <class T, class Target, class Add>
+  void for_each_cell(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
+    add(outputs[0] > T{0} ? std::size_t{1} : std::size_t{0});
+  }
+  [[nodiscard]] static double result(dist::TensorView<const double> counts) { return 10 * counts[0] + counts[1]; }
+};
+
+static_assert(nn::MetricFunction<Yes>);
+
+template <class S>
+void check_counts(std::unique_ptr<S> owner) {
+  S& strategy = *owner;
+  CAPTURE(strategy.describe());
+  nn::Metric yes{strategy, Yes{}};
+  CHECK(yes.name() == "yes");
+  const auto replicas = static_cast<double>(strategy.num_replicas_in_sync());
+  dist::Tensor<float> outputs{dist::Shape{3, 1}};
+  outputs[1] = 1;
+  for (int step = 0; step < 2; ++step)
+    strategy.run([&](auto& replica) {
+      yes.update(replica, outputs, outputs);
+      CHECK(yes.result(replica) == (step + 1) * 21 * replicas);
+    });
+  CHECK(yes.result(strategy.scope()) == 42 * replicas);
+  CHECK(yes.result_here(strategy.scope()) == 42 * replicas);
+  CHECK(yes.counts(strategy.scope())[0] == 4 * replicas);
+  yes.update(strategy.scope(), outputs, outputs);  // every replica counts (spec P16)
+  CHECK(yes.counts(strategy.scope())[1] == 3 * replicas);
+  yes.reset(strategy.scope());
+  CHECK(yes.result(strategy.scope()) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a metric of counts adds up what replicas count, and is a function of the sums (spec P15, P16, P18)") {
+  check_counts(std::make_unique<dist::Default>());
+  check_counts(std::make_unique<dist::OneDevice<dist::Cpu>>());
+  for (const std::size_t replicas : {1U, 2U, 3U, 4U, 8U}) {
+    check_counts(std::make_unique<dist::Mirrored<dist::SharedMemoryAllReduce>>(replicas));
+    check_counts(std::make_unique<dist::CentralStorage<dist::Cpu>>(replicas));
+  }
+  dist::Default strategy;
+  CHECK_THROWS_AS((nn::Metric{strategy, Yes{.cells = 0}}), dist::InvalidArgument);
 }

@@ -109,7 +109,7 @@ template <class L, Values Outputs, Values Targets, class T>
 void per_example_losses(const L& loss, const Outputs& outputs, const Targets& given, std::span<T> losses) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
-  detail::check_rows(loss, values, targets);
+  detail::check_rows(loss, L::name, values, targets);
   detail::require_places(L::name, losses.size(), values.rows());
   const std::size_t outputs_size = values.row_size();
   const std::size_t targets_size = targets.row_size();
@@ -125,7 +125,7 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
                         DeviceSpan<T, Where> losses) {
   const auto values = values_of(outputs);
   const auto targets = values_of(given);
-  detail::check_rows(loss, values, targets);
+  detail::check_rows(loss, L::name, values, targets);
   detail::require_places(L::name, losses.size(), values.rows());
   detail::start_loss(queue, loss, values, targets, static_cast<T*>(nullptr), losses.data(), detail::UnitWeight<T>{},
                      T{1}, 1)
@@ -137,7 +137,7 @@ void per_example_losses(const Q& queue, const L& loss, const Outputs& outputs, c
 template <class T, class Target, LossFunction<T, Target> L, class Weights = Unweighted>
 [[nodiscard]] double total_loss(const L& loss, TensorView<const T> outputs, TensorView<const Target> targets,
                                 const Weights& sample_weight = {}) {
-  detail::check_rows(loss, outputs, targets);
+  detail::check_rows(loss, L::name, outputs, targets);
   const auto weight = detail::row_weights(L::name, sample_weight, outputs);
   const std::size_t outputs_size = outputs.row_size();
   const std::size_t targets_size = targets.row_size();
@@ -148,17 +148,18 @@ template <class T, class Target, LossFunction<T, Target> L, class Weights = Unwe
   return total;
 }
 
-/// The unscaled losses of all rows wherever the queue computes: a Loss, or a DeferredLoss, of a global batch of 1.
+/// The unscaled losses of all rows wherever the queue computes, each times its sample weight: a Loss, or a DeferredLoss, of a
+/// global batch of 1.
 template <class Q, class T, class Target, dist::Place Where, class L, class Weights = Unweighted>
 [[nodiscard]] auto start_total_loss([[maybe_unused]] const Q& queue, const L& loss, TensorView<const T, Where> outputs,
                                     TensorView<const Target, Where> targets, const Weights& sample_weight = {}) {
   if constexpr (Where::host_accessible) {
     return Loss<T>{total_loss(loss, outputs, targets, sample_weight), outputs.rows(), 1};
   } else {
-    detail::check_rows(loss, outputs, targets);
+    detail::check_rows(loss, L::name, outputs, targets);
     constexpr T* nowhere = nullptr;
-    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere,
-                              detail::row_weights(L::name, sample_weight, outputs), T{1}, 1);
+    const auto weight = detail::row_weights(L::name, sample_weight, outputs);
+    return detail::start_loss(queue, loss, outputs, targets, nowhere, nowhere, weight, T{1}, 1);
   }
 }
 
@@ -201,7 +202,7 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
     static_assert(decltype(values)::is_host_accessible == decltype(targets)::is_host_accessible,
                   "the targets of a loss lie where the network's outputs do: copy them there");
     DIST_EXPECT(outputs.gradient.size() == values.size());
-    check_rows(loss, values, targets);
+    check_rows(loss, L::name, values, targets);
     const auto weight = row_weights(L::name, sample_weight, values);
     const T scale = divisor == 0 ? T{0} : static_cast<T>(1.0 / static_cast<double>(divisor));
     if constexpr (are_on_host<Outputs, Targets>) {
@@ -227,11 +228,10 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
 
 /// This replica's loss for a global batch of `global_batch` examples, of which the replica has the given
 /// rows: an nn::Loss, or an nn::DeferredLoss where the outputs lie in memory of a device. Writes the gradient of `value()`
-/// with respect to the outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec
-/// P07). `sample_weight`, a tensor with one number per row, weighs the rows; the batch size stays the divisor, as in
-/// `compute_average_loss`. Throws ShapeMismatch, and InvalidArgument when this replica has more rows than the global
-/// batch. Where targets in memory of a device are none that the loss takes, their rows' gradients are NaN, and a number of
-/// the loss that is asked for throws InvalidArgument.
+/// with respect to the outputs to `outputs.gradient`, so that gradients are summed over the replicas, not averaged (spec P07). `sample_weight`, a tensor with one number per row,
+/// weighs the rows; the batch size stays the divisor, as in `compute_average_loss`. Throws ShapeMismatch, and
+/// InvalidArgument when this replica has more rows than the global batch. Where targets in memory of a device are none that
+/// the loss takes, their rows' gradients are NaN, and a number of the loss that is asked for throws InvalidArgument.
 template <class L, DifferentiableOutputs Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] auto compute_loss(const L& loss, const InReplica auto& replica, const Outputs& outputs,
                                 const Targets& targets, GlobalBatchSize global_batch,

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,8 +16,14 @@
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/device/cpu.hpp>
 #include <dist/nn/deferred_tally.hpp>
+#include <dist/nn/gradient_accumulation.hpp>
+#include <dist/nn/metrics/cell_counts.hpp>
+#include <dist/nn/metrics/row_metric.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
 
@@ -28,11 +35,15 @@ struct Tally {
   C count{};
 };
 
-/// What a metric measures: a copyable functor that looks at a batch and returns its Tally. `name` is how logs
-/// call it.
+/// A metric that adds batches up to a Tally.
 template <class M>
-concept MetricFunction = std::copyable<M> && requires(const M measure) {
+concept AddsTallies = requires {
   typename M::Tally;
+};
+/// What a metric measures: a copyable functor that looks at a batch and returns its Tally, or at a row of it
+/// (MeasuresRows), or one that counts into cells (CountsCells). `name` is how logs call it.
+template <class M>
+concept MetricFunction = std::copyable<M> &&(AddsTallies<M> || CountsCells<M>)&&requires(const M measure) {
   { measure.name } -> std::convertible_to<std::string_view>;
 };
 
@@ -71,12 +82,15 @@ class Metric {
 
   [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
 
-  /// Measures a batch of this replica: accuracy and losses take outputs and targets, MeanValue a value and its weight.
+  /// Measures a batch of this replica: accuracies take outputs, targets and, where rows weigh differently, a tensor with one
+  /// weight per row; losses outputs and targets, MeanValue a value and its weight.
   /// A mean of losses that are scaled by the global batch is too small by the number of replicas (spec P17): give it
   /// unscaled ones, as MeanOf does.
   void update(const InReplica auto& replica, const auto&... given) {
-    if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
-                                  std::remove_cvref_t<decltype(given)>...>)
+    if constexpr (MeasuresRows<M>)
+      add(replica, detail::measure_rows(replica.queue(), measure_, given...));
+    else if constexpr (MeasuresByQueue<M, std::remove_cvref_t<decltype(replica.queue())>,
+                                       std::remove_cvref_t<decltype(given)>...>)
       add(replica, measure_(replica.queue(), given...));
     else
       add(replica, measure_(given...));
@@ -95,7 +109,12 @@ class Metric {
 
   /// Outside replica functions every replica measures the same batch, which counts as often as there are replicas; the
   /// mean is that of one (spec P16).
-  void update(const InCrossReplica auto& context, const auto&... given) { add(context, measure_(given...)); }
+  void update(const InCrossReplica auto& context, const auto&... given) {
+    if constexpr (MeasuresRows<M>)
+      add(context, detail::measure_rows(Cpu::Queue{}, measure_, given...));
+    else
+      add(context, measure_(given...));
+  }
   void add(const InCrossReplica auto& context, Tally tally) {
     const std::size_t local_replicas = context.strategy().num_local_replicas();
     for (std::size_t local = 0; local < local_replicas; ++local) add_to(context, local, tally);
@@ -181,10 +200,101 @@ class Metric {
   }
 
   M measure_;
-  Variable<decltype(Tally::total)> total_;
-  Variable<decltype(Tally::count)> count_;
-  // What is asked for is added first.
+  // Who asks for the result adds what was deferred first.
+  mutable Variable<decltype(Tally::total)> total_;
+  mutable Variable<decltype(Tally::count)> count_;
   [[no_unique_address]] mutable std::conditional_t<is_deferred, Deferred, NothingDeferred> deferred_;
+};
+
+/// A metric of counts, such as those of right and wrong answers of each kind, of which the result is a function. Each replica
+/// counts into copies of its own (OnRead, Sum), in the memory where it computes and by its queue; the result adds them up
+/// (spec P15). Where a strategy keeps one copy, counting is a collective call.
+template <Strategy S, CountsCells M>
+class Metric<S, M> {
+ public:
+  using Measure = M;
+
+  /// Throws InvalidArgument for what the measure's `check` refuses, OutOfMemory.
+  explicit Metric(S& strategy, M measure = {})
+      : measure_(checked(std::move(measure))),
+        counts_(
+            strategy.template variable<double, OnRead, Sum>(measure_.shape(), 0.0, std::string(name()) + "/counts")) {
+    if constexpr (S::Store::shared)
+      batch_.emplace(strategy.template buffer<double>(measure_.shape(), std::string(name()) + "/batch"));
+  }
+
+  [[nodiscard]] std::string_view name() const noexcept { return measure_.name; }
+
+  /// Counts a batch of this replica: outputs, targets, and where rows weigh differently, a tensor with one weight per row.
+  void update(const InReplica auto& replica, const auto&... given) {
+    if constexpr (S::Store::shared) {
+      const auto batch = batch_->component(replica);
+      replica.queue().fill(batch, 0.0);
+      detail::count_cells(replica.queue(), measure_, batch, given...);
+      replica.reduce_and_apply(sum, batch, counts_.component(replica), detail::AddTerm<double>{});
+    } else {
+      detail::count_cells(replica.queue(), measure_, counts_.component(replica), given...);
+    }
+  }
+  /// Outside replica functions every replica counts the same batch, in the host's memory (spec P16).
+  void update(const InCrossReplica auto& context, const auto&... given) {
+    static_assert(
+        S::Device::Place::host_accessible,
+        "this metric counts in memory of devices: update it in a replica function, with a batch that lies there");
+    for (std::size_t local = 0; local < context.strategy().num_local_replicas(); ++local)
+      detail::count_cells(Cpu::Queue{}, measure_, counts_.component(context, local), given...);
+  }
+
+  /// The result so far. Waits for the replicas' queues.
+  [[nodiscard]] double result(const InCrossReplica auto& context) const { return measure_.result(counts(context)); }
+  /// The same on every replica. A collective call.
+  [[nodiscard]] double result(const InReplica auto& replica) const {
+    const auto counted = counts_.synchronized_read(replica);
+    if constexpr (decltype(values_of(counted))::is_host_accessible) {
+      return measure_.result(counted);
+    } else {
+      Tensor<double> here{measure_.shape()};
+      dist::detail::copy_and_wait(replica.queue(), counted.elements(), here.elements());
+      return measure_.result(here);
+    }
+  }
+  /// Calls that forgot the context, for a sentence.
+  template <bool has_context = false>
+  double result() const {
+    static_assert(has_context,
+                  "a metric's result needs a context: result(strategy.scope()) outside replica functions, "
+                  "result(replica) inside them");
+    return 0;
+  }
+  /// The result so far of the replicas of this process: no collective call.
+  [[nodiscard]] double result_here(const InCrossReplica auto& context) const {
+    const dist::detail::HostCopies<Variable, std::remove_cvref_t<decltype(context)>> copies{counts_, context};
+    Tensor<double> here{measure_.shape()};
+    for (std::size_t copy = 0; copy < counts_.copies(); ++copy)
+      for (std::size_t cell = 0; cell < here.size(); ++cell) here[cell] += copies[copy][cell];
+    return measure_.result(here);
+  }
+  /// What was counted so far, in the measure's shape: of an nn::ConfusionMatrix, the matrix.
+  [[nodiscard]] Tensor<double> counts(const InCrossReplica auto& context) const { return counts_.whole(context); }
+
+  /// What it has counted so far. See Trackable.
+  void track(auto& visit) { visit("counts", counts_); }
+
+  /// Resets the metric to nothing, on every replica (spec P18).
+  void reset(const InCrossReplica auto& context) { counts_.assign(context, 0.0); }
+
+ private:
+  using Variable = decltype(std::declval<S&>().template variable<double, OnRead, Sum>(Shape{}, 0.0, std::string{}));
+
+  static M checked(M measure) {
+    measure.check();
+    return measure;
+  }
+
+  M measure_;
+  Variable counts_;
+  // Of one batch, where the replicas' counts go to one copy.
+  std::optional<decltype(std::declval<S&>().template buffer<double>(Shape{}, std::string{}))> batch_;
 };
 
 template <Strategy S, class M>

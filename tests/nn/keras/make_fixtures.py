@@ -196,7 +196,71 @@ def losses():
     write("losses", body)
 
 
+# Eight examples of three outputs, in two batches of five and three.
+SCORES = np.array(
+    [[0.9, 0.5, 0.25], [0.1, 0.8, 0.8], [0.0, 1.0, 0.75], [0.3, 0.3, 0.3], [0.6, 0.2, 0.7], [0.5, 0.4, 0.05],
+     [0.15, 0.95, 0.45], [1.0, 0.0, 0.65]]
+)
+ANSWERS = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0], [0, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 1]], dtype=float)
+LABELS = np.array([0.0, 2, 1, 0, 2, 1, 1, 2])
+ROW_WEIGHTS = np.array([1.0, 0.5, 2.0, 0.0, 1.25, 3.0, 0.75, 1.0])
+
+M = keras.metrics
+METRICS = {
+    "binary_accuracy": (lambda: M.BinaryAccuracy(), SCORES, ANSWERS),
+    "binary_accuracy_above": (lambda: M.BinaryAccuracy(threshold=0.75), SCORES, ANSWERS),
+    "categorical_accuracy": (lambda: M.CategoricalAccuracy(), SCORES, np.eye(3)[LABELS.astype(int)]),
+    "sparse_categorical_accuracy": (lambda: M.SparseCategoricalAccuracy(), SCORES, LABELS),
+    "top_2": (lambda: M.TopKCategoricalAccuracy(k=2), SCORES, np.eye(3)[LABELS.astype(int)]),
+    "sparse_top_2": (lambda: M.SparseTopKCategoricalAccuracy(k=2), SCORES, LABELS),
+    "precision": (lambda: M.Precision(), SCORES, ANSWERS),
+    "precision_above": (lambda: M.Precision(thresholds=0.75), SCORES, ANSWERS),
+    "recall": (lambda: M.Recall(), SCORES, ANSWERS),
+    "recall_above": (lambda: M.Recall(thresholds=0.75), SCORES, ANSWERS),
+    "f1": (lambda: M.F1Score(average="micro", threshold=0.5), SCORES, ANSWERS),
+    "auc": (lambda: M.AUC(), SCORES, ANSWERS),
+    "auc_of_5": (lambda: M.AUC(num_thresholds=5), SCORES, ANSWERS),
+    "auc_of_logits": (lambda: M.AUC(from_logits=True), 4 * SCORES - 2, ANSWERS),
+    "pr_auc": (lambda: M.AUC(curve="PR"), SCORES, ANSWERS),
+    "pr_auc_of_5": (lambda: M.AUC(curve="PR", num_thresholds=5), SCORES, ANSWERS),
+}
+
+
+def metrics():
+    body = (
+        "/// Targets are [8, 3], or the first 8 numbers labels of classes.\n"
+        "struct Case {\n  std::array<double, 24> outputs;\n  std::array<double, 24> targets;\n  double result;\n"
+        "  double weighted_result;\n};\n"
+        f"inline constexpr std::array<double, 8> weights{literal(ROW_WEIGHTS)};\n\n"
+    )
+
+    def result(make, outputs, targets, weights):
+        metric = make()
+        if "TopK" in type(metric).__name__:
+            outputs = outputs.astype(np.float32)  # TensorFlow has no in_top_k of others
+        for part in (slice(0, 5), slice(5, 8)):
+            metric.update_state(targets[part], outputs[part], sample_weight=None if weights is None else weights[part])
+        return float(keras.ops.convert_to_numpy(metric.result()))
+
+    for name, (make, outputs, targets) in METRICS.items():
+        case = [
+            literal(outputs.ravel()),
+            literal(np.pad(targets.ravel(), (0, 24 - targets.size))),
+            literal(result(make, outputs, targets, None)),
+            literal(result(make, outputs, targets, ROW_WEIGHTS)),
+        ]
+        body += f"inline constexpr Case {name}{{{', '.join(case)}}};\n"
+    matrices = [
+        literal(tf.math.confusion_matrix(LABELS, SCORES.argmax(axis=1), weights=weights, dtype=tf.float64).numpy().ravel())
+        for weights in (None, ROW_WEIGHTS)
+    ]
+    body += f"inline constexpr std::array<double, 9> confusion_matrix{matrices[0]};\n"
+    body += f"inline constexpr std::array<double, 9> weighted_confusion_matrix{matrices[1]};\n"
+    write("metrics", body)
+
+
 if __name__ == "__main__":
+    metrics()
     losses()
     optimizers()
     schedules()

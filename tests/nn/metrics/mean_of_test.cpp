@@ -30,3 +30,14 @@ TEST_CASE("a name may follow the loss") {
   const nn::MeanOf error{nn::MeanSquaredError{}, "mse"};
   CHECK(error.name == "mse");
 }
+
+TEST_CASE("weighted examples weigh as much as they are said to") {
+  dist::Default strategy;
+  nn::Metric error{strategy, nn::MeanOf{nn::MeanSquaredError{}}};
+  dist::Tensor<double> outputs{dist::Shape{3, 1}}, targets{dist::Shape{3, 1}};
+  dist::Tensor<float> weights{dist::Shape{3}};
+  outputs[0] = 1, outputs[1] = 2, outputs[2] = 6;
+  weights[0] = 0.5F, weights[1] = 2, weights[2] = 0;
+  strategy.run([&](auto& replica) { error.update(replica, outputs, targets, weights); });
+  CHECK(error.result(strategy.scope()) == (0.5 * 1 + 2 * 4) / 2.5);
+}

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 
+#include "nn/keras/compare_metric.hpp"
+
 namespace nn = dist::nn;
 
 namespace {
@@ -22,6 +24,10 @@ dist::Tensor<std::int32_t> labels(std::int32_t a, std::int32_t b, std::int32_t c
   return tensor;
 }
 
+auto measure(const nn::SparseCategoricalAccuracy& accuracy, const auto& outputs, const auto& given) {
+  return nn::detail::measure_rows(dist::Cpu::Queue{}, accuracy, outputs, given);
+}
+
 struct Outputs {
   dist::TensorView<const float> values;
   dist::TensorView<float> gradient;
@@ -32,19 +38,19 @@ struct Outputs {
 TEST_CASE("counts rows whose largest output is the label's, the first of equals") {
   const nn::SparseCategoricalAccuracy accuracy;
   const auto outputs = scores();
-  CHECK(accuracy(outputs, labels(1, 0, 2, 0)).total == 4);
-  CHECK(accuracy(outputs, labels(1, 1, 2, 0)).total == 3);
-  CHECK(accuracy(outputs, labels(0, 1, 0, 1)).total == 0);
-  CHECK(accuracy(outputs, labels(-1, 3, 2, 0)).total == 2);
-  CHECK(accuracy(outputs, labels(1, 0, 2, 0)).count == 4);
+  CHECK(measure(accuracy, outputs, labels(1, 0, 2, 0)).total == 4);
+  CHECK(measure(accuracy, outputs, labels(1, 1, 2, 0)).total == 3);
+  CHECK(measure(accuracy, outputs, labels(0, 1, 0, 1)).total == 0);
+  CHECK(measure(accuracy, outputs, labels(-1, 3, 2, 0)).total == 2);
+  CHECK(measure(accuracy, outputs, labels(1, 0, 2, 0)).count == 4);
 }
 
 TEST_CASE("no rows count nothing, other shapes are refused") {
   const nn::SparseCategoricalAccuracy accuracy;
   dist::Tensor<float> none{dist::Shape{0, 3}};
   dist::Tensor<std::uint8_t> no_labels{dist::Shape{0}};
-  CHECK(accuracy(none, no_labels).count == 0);
-  CHECK_THROWS_AS(static_cast<void>(accuracy(scores(), no_labels)), dist::ShapeMismatch);
+  CHECK(measure(accuracy, none, no_labels).count == 0);
+  CHECK_THROWS_AS(static_cast<void>(measure(accuracy, scores(), no_labels)), dist::ShapeMismatch);
 }
 
 TEST_CASE("two replicas, with the network's outputs (spec P15)") {
@@ -59,4 +65,8 @@ TEST_CASE("two replicas, with the network's outputs (spec P15)") {
     accuracy.update(replica, Outputs{values, values}, targets.view().rows(mine.begin, mine.size()));
   });
   CHECK(accuracy.result(strategy.scope()) == 2.0 / 3);
+}
+
+TEST_CASE("the results are Keras', weighted and not, under any strategy (spec P15)") {
+  keras_metrics::compare<std::int64_t>(nn::SparseCategoricalAccuracy{}, keras_metrics::sparse_categorical_accuracy);
 }

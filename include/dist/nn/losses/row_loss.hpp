@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include <dist/core/config.hpp>
 #include <dist/nn/losses/values.hpp>
@@ -78,14 +79,15 @@ template <class L, class Outputs, class Targets>
 concept ChecksRows = requires(const L loss, Outputs outputs, Targets targets) {
   loss.check(outputs, targets);
 };
-/// Throws ShapeMismatch, or what the loss throws, unless these fit: for a loss that does not say otherwise, targets are of
-/// the outputs' shape.
+/// Throws ShapeMismatch, or what the loss or the metric of that name throws, unless these fit: for one that does not say
+/// otherwise, targets are of the outputs' shape.
 template <class L, class T, class Target, dist::Place Where>
-void check_rows(const L& loss, TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) {
+void check_rows(const L& loss, std::string_view name, TensorView<const T, Where> outputs,
+                TensorView<const Target, Where> targets) {
   if constexpr (ChecksRows<L, TensorView<const T, Where>, TensorView<const Target, Where>>)
     loss.check(outputs, targets);
   else
-    require_targets(L::name, outputs, targets, outputs.row_size());
+    require_targets(name, outputs, targets, outputs.row_size());
 }
 
 }  // namespace detail

@@ -1,28 +1,33 @@
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
+#include <dist/device/cpu.hpp>
 #include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/row_metric.hpp>
 
 namespace dist::nn {
 
 /// The mean of a loss over all examples, unscaled: every example weighs the same, whatever its batch or
-/// replica (spec P06). `nn::Metric mse{strategy, nn::MeanOf{nn::MeanSquaredError{}}};`
+/// replica (spec P06), unless they are given weights, one per row.
+/// `nn::Metric mse{strategy, nn::MeanOf{nn::MeanSquaredError{}}};`
 template <class L>
 struct MeanOf {
-  using Tally = nn::Tally<double, std::int64_t>;
+  using Tally = nn::Tally<double, double>;
 
   L loss = {};
   std::string_view name = L::name;
 
-  template <Values Outputs, Values Targets>
+  template <Values Outputs, Values Targets, class Weights = Unweighted>
     requires are_on_host<Outputs, Targets>
-  [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets) const {
+  [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets,
+                                 const Weights& sample_weight = {}) const {
     const auto values = values_of(outputs);
-    return {total_loss(loss, values, values_of(targets)), static_cast<std::int64_t>(values.rows())};
+    const auto weight = detail::row_weights(name, sample_weight, values);
+    return {total_loss(loss, values, values_of(targets), sample_weight),
+            detail::start_sum_of_weights(Cpu::Queue{}, values.rows(), weight).value()};
   }
   /// The same in memory of a device.
   template <class Q, Values Outputs, Values Targets>
@@ -31,9 +36,21 @@ struct MeanOf {
     return DeferredTally{start_total_loss(queue, loss, values_of(outputs), values_of(targets)),
                          [](const auto& computed) { return tally(computed); }};
   }
+  template <class Q, Values Outputs, Values Targets, Values Weights>
+    requires(!are_on_host<Outputs, Targets>)
+  [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Targets& targets,
+                                const Weights& sample_weight) const {
+    const auto values = values_of(outputs);
+    const auto weight = detail::row_weights(name, sample_weight, values);
+    return DeferredTally{detail::AllOf{start_total_loss(queue, loss, values, values_of(targets), sample_weight),
+                                       detail::start_sum_of_weights(queue, values.rows(), weight)},
+                         [](const auto& computed) {
+                           return Tally{computed.first.total(), computed.second.value()};
+                         }};
+  }
   /// Of a Loss or a DeferredLoss, which is waited for.
   [[nodiscard]] static Tally tally(const auto& computed) {
-    return {computed.total(), static_cast<std::int64_t>(computed.examples())};
+    return {computed.total(), static_cast<double>(computed.examples())};
   }
 };
 

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/row_loss.hpp>
+#include <dist/nn/losses/values.hpp>
+#include <dist/nn/metrics/row_metric.hpp>
+
+namespace dist::nn {
+
+/// A metric whose result is a function of weighted counts, in an array of that `shape()`: `check()` throws InvalidArgument
+/// for what is out of range, `result(counts)` is the number that logs show, and `for_each_cell(outputs, targets, add)` calls
+/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. What targets it takes, it
+/// says as MeasuresRows does.
+template <class M>
+concept CountsCells = requires(const M measure, TensorView<const double> counts) {
+  measure.check();
+  { measure.shape() } -> std::same_as<Shape>;
+  { measure.result(counts) } -> std::same_as<double>;
+};
+
+namespace detail {
+
+struct AddNowhere {
+  DIST_HD void operator()(std::size_t) const {}
+};
+template <class M, class T, class Target>
+concept CountsRowsOf = requires(const M measure, Row<const T> outputs, Row<const Target> targets, AddNowhere add) {
+  measure.for_each_cell(outputs, targets, add);
+};
+
+/// Adds to one cell what all rows count into it: cells are counted at once, without atomic operations.
+template <class M, class T, class Target, class Weight>
+struct CountIntoCell {
+  M measure;
+  const T* values;
+  const Target* targets;
+  std::size_t values_size, targets_size, rows;
+  Weight weight;
+  double* counts;
+
+  DIST_HD void operator()(std::size_t cell) const {
+    double counted = 0;
+    for (std::size_t row = 0; row < rows; ++row)
+      for_each_cell(row, [&](std::size_t of_row) {
+        if (of_row == cell) counted += static_cast<double>(weight(row));
+      });
+    counts[cell] += counted;
+  }
+  template <class Add>
+  DIST_HD void for_each_cell(std::size_t row, const Add& add) const {
+    measure.for_each_cell(Row<const T>{values + row * values_size, values_size},
+                          Row<const Target>{targets + row * targets_size, targets_size}, add);
+  }
+};
+
+/// Adds a batch to `counts`, by the queue where both lie. Throws ShapeMismatch, and what the measure throws.
+template <CountsCells M, class Q, class Counts, Values Outputs, Values Targets, class Weights = Unweighted>
+void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts counts, const Outputs& outputs,
+                 const Targets& given, const Weights& sample_weight = {}) {
+  const auto values = values_of(outputs);
+  const auto targets = values_of(given);
+  using T = std::remove_const_t<typename decltype(values)::Element>;
+  using Target = std::remove_const_t<typename decltype(targets)::Element>;
+  if constexpr (require_rows_of_metric<M, Target, CountsRowsOf<M, T, Target>>()) {
+    static_assert(are_on_host<Outputs> == are_on_host<Targets>,
+                  "the targets of a metric lie where the outputs do: copy them there");
+    check_rows(measure, measure.name, values, targets);
+    const auto weight = row_weights(measure.name, sample_weight, values);
+    const CountIntoCell<M, T, Target, std::remove_const_t<decltype(weight)>> into_cell{
+        without_name(measure), values.data(), targets.data(), values.row_size(),
+        targets.row_size(),    values.rows(), weight,         counts.data()};
+    if constexpr (are_on_host<Outputs, Targets>)
+      for (std::size_t row = 0; row < values.rows(); ++row)
+        into_cell.for_each_cell(row, [&](std::size_t cell) { counts[cell] += static_cast<double>(weight(row)); });
+    else
+      queue.for_each({0, counts.size()}, into_cell);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace dist::nn

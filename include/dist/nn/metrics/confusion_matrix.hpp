@@ -1,0 +1,79 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/text.hpp>
+#include <dist/nn/losses/values.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/answers.hpp>
+#include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
+
+namespace dist::nn {
+
+/// How often examples of each class were taken for each class, that of the largest output:
+///
+///     nn::Metric confusion{strategy, nn::ConfusionMatrix{.classes = 10}};
+///     const dist::Tensor<double> matrix = confusion.counts(strategy.scope());  // [right class, class of the output]
+///
+/// The result that logs show is the accuracy, the part on the diagonal. Outputs [rows, classes], labels [rows] or [rows, 1]
+/// of an integer type. A label that is no class is refused in the host's memory, and counted nowhere in that of devices.
+struct ConfusionMatrix {
+  std::size_t classes;
+  std::string_view name = "confusion_matrix";
+
+  /// Throws InvalidArgument.
+  void check() const {
+    if (classes < 1)
+      throw InvalidArgument("ConfusionMatrix.classes is out of range", text("it is ", classes),
+                            "Give the number of classes, which is that of the network's outputs");
+  }
+  [[nodiscard]] Shape shape() const { return {classes, classes}; }
+
+  template <class Label>
+  static constexpr void require_target() {
+    detail::require_integer_labels<Label>();
+  }
+  /// Throws ShapeMismatch, and InvalidArgument for a label of the host that is no class.
+  template <class T, std::integral Label, dist::Place Where>
+  void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
+    require_targets(name, outputs, labels, 1);
+    if (outputs.rows() > 0 && outputs.row_size() != classes)
+      throw ShapeMismatch(text(name, " got outputs of another number of classes"),
+                          text("it has ", classes, ", the outputs ", to_string(outputs.shape())),
+                          "Give .classes the number of the network's outputs");
+    if constexpr (Where::host_accessible)
+      for (std::size_t row = 0; row < labels.rows(); ++row)
+        if (!is_class(labels[row]))
+          throw InvalidArgument(text("Label ", +labels[row], " of row ", row, " is not a class"),
+                                text("there are ", classes, " classes, 0 to ", classes - 1),
+                                "Number the labels from 0");
+  }
+  template <class T, std::integral Label, class Add>
+  DIST_HD void for_each_cell(Row<const T> outputs, Row<const Label> label, const Add& add) const {
+    if (is_class(label[0])) add(static_cast<std::size_t>(label[0]) * classes + index_of_largest(outputs));
+  }
+  [[nodiscard]] double result(TensorView<const double> counts) const {
+    double right = 0, all = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      all += counts[i];
+      if (i % (classes + 1) == 0) right += counts[i];
+    }
+    return detail::part_of(right, all);
+  }
+
+ private:
+  template <std::integral Label>
+  [[nodiscard]] DIST_HD bool is_class(Label label) const {
+    if constexpr (std::signed_integral<Label>)
+      if (label < 0) return false;
+    return static_cast<std::size_t>(label) < classes;
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,52 @@
+#include <dist/nn/metrics/cell_counts.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <dist/device/cpu.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+/// Counts outputs by the nearest number below.
+struct Histogram {
+  std::string_view name = "histogram";
+  void check() const {}
+  [[nodiscard]] static dist::Shape shape() { return {4}; }
+  template <class T, class Target, class Add>
+  void for_each_cell(nn::Row<const T> outputs, nn::Row<const Target>, const Add& add) const {
+    for (std::size_t i = 0; i < outputs.size(); ++i) add(static_cast<std::size_t>(outputs[i]));
+  }
+  [[nodiscard]] static double result(dist::TensorView<const double> counts) { return counts[0]; }
+};
+struct WithoutShape {
+  void check() const {}
+  [[nodiscard]] static double result(dist::TensorView<const double>) { return 0; }
+};
+
+}  // namespace
+
+static_assert(nn::CountsCells<Histogram> && !nn::CountsCells<WithoutShape>);
+
+TEST_CASE("rows count into cells with their weights, by rows and by cells") {
+  dist::Tensor<float> outputs{dist::Shape{3, 2}};
+  for (std::size_t i = 0; i < 6; ++i) outputs[i] = static_cast<float>(i * i % 4) + 0.5F;  // 0, 1, 0, 1, 0, 1
+  outputs[5] = 3;
+  const dist::Tensor<int> targets{dist::Shape{3, 2}};
+  dist::Tensor<float> weights{dist::Shape{3}};
+  weights[0] = 2, weights[1] = 0, weights[2] = 0.5F;
+  std::vector<double> counts(4, 1);
+  nn::detail::count_cells(dist::Cpu::Queue{}, Histogram{}, std::span{counts}, outputs, targets);
+  CHECK(counts == std::vector<double>{4, 3, 1, 2});
+  counts.assign(4, 1);
+  nn::detail::count_cells(dist::Cpu::Queue{}, Histogram{}, std::span{counts}, outputs, targets, weights);
+  CHECK(counts == std::vector<double>{3.5, 3, 1, 1.5});
+  std::vector<double> by_cell(4, 1);
+  const nn::detail::CountIntoCell<Histogram, float, int, nn::detail::GivenWeight<float, float>> into_cell{
+      Histogram{}, outputs.data(), targets.data(), 2, 2, 3, {weights.data()}, by_cell.data()};
+  for (std::size_t cell = 0; cell < 4; ++cell) into_cell(cell);
+  CHECK(by_cell == counts);
+}

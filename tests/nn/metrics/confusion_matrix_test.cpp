@@ -1,0 +1,62 @@
+#include <dist/nn/metrics/confusion_matrix.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <doctest/doctest.h>
+
+#include "nn/keras/compare_metric.hpp"
+
+namespace nn = dist::nn;
+namespace keras = keras_metrics;
+
+TEST_CASE("the counts are TensorFlow's, weighted and not, and the result is the accuracy (spec P15)") {
+  keras::compare<std::int32_t>(nn::ConfusionMatrix{.classes = 3}, keras::sparse_categorical_accuracy);
+  keras::Batch<float, std::uint8_t> batch{keras::sparse_categorical_accuracy};
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
+  nn::Metric metric{strategy, nn::ConfusionMatrix{.classes = 3}};
+  const auto check = [&](const std::array<double, 9>& expected) {
+    const dist::Tensor<double> matrix = metric.counts(strategy.scope());
+    CHECK(matrix.shape() == dist::Shape{3, 3});
+    for (std::size_t i = 0; i < 9; ++i) CHECK(matrix[i] == expected[i]);
+  };
+  strategy.run([&](auto& replica) {
+    const dist::IndexRange mine = replica.shard(8);
+    metric.update(replica, batch.outputs.view().rows(mine.begin, mine.size()),
+                  batch.targets.view().rows(mine.begin, mine.size()));
+  });
+  check(keras::confusion_matrix);
+  metric.reset(strategy.scope());
+  strategy.run([&](auto& replica) {
+    const dist::IndexRange mine = replica.shard(8);
+    metric.update(replica, batch.outputs.view().rows(mine.begin, mine.size()),
+                  batch.targets.view().rows(mine.begin, mine.size()),
+                  batch.sample_weights.view().rows(mine.begin, mine.size()));
+  });
+  check(keras::weighted_confusion_matrix);
+}
+
+TEST_CASE("labels and outputs of other classes are refused") {
+  dist::Default strategy;
+  CHECK_THROWS_AS((nn::Metric{strategy, nn::ConfusionMatrix{.classes = 0}}), dist::InvalidArgument);
+  nn::Metric metric{strategy, nn::ConfusionMatrix{.classes = 4}};
+  dist::Tensor<float> outputs{dist::Shape{2, 3}};
+  dist::Tensor<std::int32_t> labels{dist::Shape{2}};
+  CHECK_THROWS_WITH_AS(metric.update(strategy.scope(), outputs, labels),
+                       "confusion_matrix got outputs of another number of classes (it has 4, the outputs [2, 3]). Give "
+                       ".classes the number of the network's outputs.",
+                       dist::ShapeMismatch);
+  outputs.resize(dist::Shape{2, 4});
+  for (const std::int32_t wrong : {-1, 4}) {
+    labels[1] = wrong;
+    CHECK_THROWS_WITH_AS(
+        metric.update(strategy.scope(), outputs, labels),
+        dist::text("Label ", wrong, " of row 1 is not a class (there are 4 classes, 0 to 3). Number the labels from 0.")
+            .c_str(),
+        dist::InvalidArgument);
+  }
+  labels.resize(dist::Shape{1});
+  CHECK_THROWS_AS(metric.update(strategy.scope(), outputs, labels), dist::ShapeMismatch);
+  CHECK(metric.result(strategy.scope()) == 0);
+}
