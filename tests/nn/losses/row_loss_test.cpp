@@ -23,7 +23,6 @@ struct Squares {
   }
 };
 struct OfRows {
-  static constexpr std::string_view name = "of_rows";
   float per_example(nn::Row<const float> outputs, nn::Row<const int> targets) const {
     return outputs[1] + static_cast<float>(targets[0]);
   }
