@@ -9,10 +9,14 @@
 #include <dist/nn/collective_gradients.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/initializer.hpp>
+#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/relu.hpp>

@@ -1,5 +1,7 @@
 #include <dist/nn/backend.hpp>
 
+#include <type_traits>
+
 #include <dist/nn/reference/backend.hpp>
 
 #include <doctest/doctest.h>
@@ -45,6 +47,26 @@ struct WithoutDevice {
 };
 
 }  // namespace
+
+namespace {
+
+struct AskedFor {
+  template <class Backend>
+  using From = typename Backend::template Negation<int>;
+};
+struct WithNegation : Minimal {
+  template <class T>
+  struct Negation {};
+};
+
+}  // namespace
+
+TEST_CASE("a back end may lack an operation") {
+  CHECK(nn::detail::computes<WithNegation, AskedFor>);
+  CHECK(std::is_same_v<nn::detail::KernelFrom<WithNegation, AskedFor>, WithNegation::Negation<int>>);
+  CHECK_FALSE(nn::detail::computes<Minimal, AskedFor>);
+  CHECK(std::is_same_v<nn::detail::KernelFrom<Minimal, AskedFor>, nn::detail::LacksOperation>);
+}
 
 TEST_CASE("a back end has a name, a device, a state to enter and element types") {
   CHECK(nn::Backend<Minimal>);

@@ -23,6 +23,34 @@ TEST_CASE("Same: ceil(extent / stride), the odd zero behind") {
   CHECK(nn::Same::before(4, 1, 3) == 0);   // windows do not reach the end
 }
 
+TEST_CASE("Pad: so many zeros on each side, or before and after") {
+  CHECK(nn::Pad<3>::output(224, 7, 2) == 112);  // (224 + 6 - 7) / 2 + 1
+  CHECK(nn::Pad<3>::before(224, 7, 2) == 3);
+  CHECK(nn::Pad<0, 2>::output(4, 3, 1) == 4);
+  CHECK(nn::Pad<0, 2>::before(4, 3, 1) == 0);
+  CHECK(nn::Pad<1>::output(1, 4, 1) == 0);
+  using Convolution = nn::Conv2DGeometry<dist::StaticShape<8, 9, 1>, 1, 7, 2, nn::Pad<3>, nn::Linear>;
+  CHECK(Convolution::output_height == 4);
+  CHECK(Convolution::pad_top == 3);
+  CHECK(Convolution::pad_bottom == 2);  // the last window starts at row 3 and ends with row 9
+  CHECK(Convolution::pad_right == 3);
+}
+
+TEST_CASE("groups divide channels and filters") {
+  using Grouped = nn::Conv2DGeometry<dist::StaticShape<4, 4, 6>, 9, 3, 1, nn::Valid, nn::Linear, 3>;
+  CHECK(Grouped::group_channels == 2);
+  CHECK(Grouped::group_filters == 3);
+  CHECK(Grouped::describe() == "images 4 x 4 x 6, window 3, stride 1, 9 filters in 3 groups");
+}
+
+TEST_CASE("pooling knows windows without an element of the image") {
+  using Image = dist::StaticShape<4, 4, 1>;
+  CHECK(nn::PoolGeometry<Image, 3, 2, nn::Same>::windows_reach_image);
+  CHECK(nn::PoolGeometry<Image, 3, 2, nn::Pad<1>>::windows_reach_image);
+  CHECK_FALSE(nn::PoolGeometry<Image, 2, 1, nn::Pad<2, 0>>::windows_reach_image);  // the first one
+  CHECK_FALSE(nn::PoolGeometry<Image, 2, 1, nn::Pad<0, 2>>::windows_reach_image);  // the last one
+}
+
 TEST_CASE("geometries describe themselves for errors") {
   using Convolution = nn::Conv2DGeometry<dist::StaticShape<28, 26, 3>, 8, 5, 2, nn::Same, nn::Relu>;
   CHECK(Convolution::describe() == "images 28 x 26 x 3, window 5, stride 2, 8 filters");

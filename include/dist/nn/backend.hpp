@@ -10,14 +10,15 @@
 /// Operations are objects, one per layer and replica, and may keep state such as compiled kernels. `Geometry`
 /// is a struct of static constants (geometry.hpp). Tensors are views with the batch's rows outermost, at
 /// least one row; x, y and their gradients dx, dy never overlap unless said. Kernels and biases are as Keras
-/// has them: [in, out] for Dense, [height, width, in, out] for Conv2D, images [height, width, channels].
+/// has them: [in, out] for Dense, [height, width, in / groups, out] for Conv2D, images [height, width, channels].
 ///
 /// Dense<Geometry, T> and Conv2D<Geometry, T>:
 /// - `forward(state, x, kernel, bias, y)`, with the geometry's activation;
 /// - `parameter_gradients(state, x, dy, kernel_gradient, bias_gradient)` overwrites both;
 /// - `input_gradient(state, dy, kernel, dx)` overwrites dx.
 ///
-/// MaxPool2D<Geometry, T>:
+/// MaxPool2D<Geometry, T>, AveragePool2D<Geometry, T>, GlobalMaxPool2D<Image, T> and GlobalAveragePool2D<Image, T>, where
+/// elements of the padding count for nothing:
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
 ///
@@ -37,6 +38,8 @@
 /// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them
 /// in row-major order.
+///
+/// A network whose layer asks for an operation that its back end lacks is refused in a sentence that names the layer.
 ///
 /// Errors of the engine underneath leave as dist::Error naming the operation and its geometry.
 #pragma once
@@ -72,5 +75,38 @@ concept Backend = requires(typename B::State& state) {
 /// A view of elements where a back end's tensors lie.
 template <class B, class T>
 using ViewOn = TensorView<T, typename B::Device::Place>;
+
+namespace detail {
+
+/// A back end that has what a layer asks for: `Asked::From<B>` is its operation.
+template <class B, class Asked>
+concept Computes = requires {
+  typename Asked::template From<B>;
+};
+
+/// The same as a number, for the shorter of the compilers' sentences.
+template <class B, class Asked>
+inline constexpr bool computes = Computes<B, Asked>;
+
+/// Stands for an operation that a back end lacks, after the sentence that says so.
+struct LacksOperation {
+  void forward(const auto&...) {}
+  void input_gradient(const auto&...) {}
+  void parameter_gradients(const auto&...) {}
+};
+
+template <class B, class Asked>
+struct OperationFrom {
+  using Type = LacksOperation;
+};
+template <class B, class Asked>
+  requires Computes<B, Asked>
+struct OperationFrom<B, Asked> {
+  using Type = typename Asked::template From<B>;
+};
+template <class B, class Asked>
+using KernelFrom = typename OperationFrom<B, Asked>::Type;
+
+}  // namespace detail
 
 }  // namespace dist::nn

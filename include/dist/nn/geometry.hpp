@@ -28,6 +28,15 @@ struct Same {
   }
 };
 
+/// So many zeros before and after each row and column of the image, whatever its size: PyTorch's `padding`.
+template <std::size_t Before, std::size_t After = Before>
+struct Pad {
+  [[nodiscard]] static constexpr std::size_t output(std::size_t extent, std::size_t window, std::size_t stride) {
+    return Valid::output(Before + extent + After, window, stride);
+  }
+  [[nodiscard]] static constexpr std::size_t before(std::size_t, std::size_t, std::size_t) { return Before; }
+};
+
 /// A dense layer's numbers.
 template <std::size_t Inputs, std::size_t Units, class ActivationFunction>
 struct DenseGeometry {
@@ -36,6 +45,13 @@ struct DenseGeometry {
   static constexpr std::size_t units = Units;
 
   [[nodiscard]] static std::string describe() { return text(inputs, " inputs, ", units, " units"); }
+};
+
+/// The numbers of an image alone, the StaticShape [height, width, channels].
+template <class Image>
+struct ImageGeometry {
+  static constexpr std::size_t pixels = Image::template extent<0> * Image::template extent<1>;
+  static constexpr std::size_t channels = Image::template extent<2>;
 };
 
 /// Square windows that slide over an image: the part that convolution and pooling share. `Image` is the
@@ -67,20 +83,35 @@ struct WindowGeometry {
   }
 };
 
-/// A convolution's numbers.
+/// A convolution's numbers. Channels and filters are divided into `groups`, one group of channels after another, and each
+/// filter sees the channels of its group.
 template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
-          class ActivationFunction>
+          class ActivationFunction, std::size_t Groups = 1>
 struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
   using Activation = ActivationFunction;
   static constexpr std::size_t filters = Filters;
+  static constexpr std::size_t groups = Groups;
+  static constexpr std::size_t group_channels = Image::template extent<2> / Groups;
+  static constexpr std::size_t group_filters = Filters / Groups;
 
   [[nodiscard]] static std::string describe() {
-    return text(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
+    const std::string all = text(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
+    return groups == 1 ? all : text(all, " in ", groups, " groups");
   }
 };
 
 /// A pooling's numbers.
-template <class Image, std::size_t Window, std::size_t Stride>
-struct PoolGeometry : WindowGeometry<Image, Window, Stride, Valid> {};
+template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid>
+struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+ private:
+  using Windows = WindowGeometry<Image, Window, Stride, Padding>;
+
+ public:
+  /// Whether each window has an element of the image: there is no maximum of none, and no mean.
+  static constexpr bool windows_reach_image =
+      Windows::pad_top < Window && Windows::pad_left < Window &&
+      (Windows::output_height - 1) * Stride < Windows::height + Windows::pad_top &&
+      (Windows::output_width - 1) * Stride < Windows::width + Windows::pad_left;
+};
 
 }  // namespace dist::nn

@@ -22,6 +22,8 @@ using Deep =
     nn::Sequential<nn::Input<7, 6, 3>, nn::Conv2D<8, 3, nn::Relu>, nn::Conv2D<5, 2, nn::Linear, 3>, nn::Conv2D<3, 1>>;
 using Padded = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 3, nn::Relu, 1, nn::Same>,
                               nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>>;
+// More zeros before than windows reach after.
+using PaddedBefore = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 5, nn::Relu, 2, nn::Pad<2>>>;
 
 }  // namespace
 
@@ -30,6 +32,7 @@ TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing ba
     fake_cuda::restart({.schedule = schedule});
     dist_test::check_against<Deep, nn::CuDnn, nn::Reference>({3, 1, 0, 5});
     dist_test::check_against<Padded, nn::CuDnn, nn::Reference>({2, 3});
+    dist_test::check_against<PaddedBefore, nn::CuDnn, nn::Reference>({2});
   }
   CHECK(fake_cudnn::live_dnn_handles() == 0);
   CHECK(fake_cudnn::live_descriptors() == 0);

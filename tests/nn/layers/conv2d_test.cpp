@@ -70,3 +70,35 @@ TEST_CASE("Conv2D: fans count the window") {
                           dist::RandomStream{1});
   CHECK(kernel == expected);
 }
+
+TEST_CASE("Conv2D: the padding nn::Pad") {
+  dist_test::PlacedLayer<nn::Conv2D<1, 3, nn::Linear, 2, nn::Pad<1>>, dist::StaticShape<2, 4, 1>> layer;
+  // Windows centred on the first and the third element of the first row.
+  CHECK(layer.forward({1, 2, 3, 4, 5, 6, 7, 8}, {List(9, 1.0), {0}}) == List{1 + 2 + 5 + 6, 2 + 3 + 4 + 6 + 7 + 8});
+}
+
+TEST_CASE("Conv2D: each filter sees the channels of its group") {
+  using Placed =
+      nn::Conv2D<4, 1, nn::Linear, 1, nn::Valid, nn::GlorotUniform, nn::Zeros, 2>::On<dist::StaticShape<1, 1, 4>>;
+  CHECK(Placed::parameters[0].shape == dist::Shape{1, 1, 2, 4});
+  dist_test::PlacedLayer<nn::Conv2D<4, 1, nn::Linear, 1, nn::Valid, nn::GlorotUniform, nn::Zeros, 2>,
+                         dist::StaticShape<1, 1, 4>>
+      layer;
+  // Channel c of a group to filter f by kernel[c][f]: filters 0 and 1 see channels 0 and 1, the others 2 and 3.
+  CHECK(layer.forward({1, 2, 3, 4}, {{1, 10, 100, 1000, 2, 20, 200, 2000}, {0, 0, 0, 1}}) ==
+        List{1 * 1 + 2 * 2, 1 * 10 + 2 * 20, 3 * 100 + 4 * 200, 3 * 1000 + 4 * 2000 + 1});
+  CHECK(layer.backward({1, 2, 3, 4}) == List{1 + 20, 2 + 40, 300 + 4000, 600 + 8000});
+  CHECK(layer.gradients[0] == List{1, 2, 9, 12, 2, 4, 12, 16});
+  CHECK(layer.gradients[1] == List{1, 2, 3, 4});
+}
+
+TEST_CASE("Conv2D: the fans of a group are those of its channels and of all filters, as in Keras") {
+  using Placed =
+      nn::Conv2D<4, 3, nn::Linear, 1, nn::Valid, nn::GlorotUniform, nn::Zeros, 2>::On<dist::StaticShape<8, 8, 2>>;
+  List kernel(36);
+  List expected(36);
+  const dist::Shape shape{3, 3, 1, 4};
+  Placed::initialize<0>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
+  nn::GlorotUniform::fill(dist::TensorView<double>{expected.data(), shape}, nn::Fans{9, 9 * 4}, dist::RandomStream{1});
+  CHECK(kernel == expected);
+}

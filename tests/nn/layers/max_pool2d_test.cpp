@@ -35,3 +35,15 @@ TEST_CASE("MaxPool2D: shapes") {
   CHECK(std::is_same_v<nn::MaxPool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output, dist::StaticShape<13, 13, 32>>);
   CHECK(std::is_same_v<nn::MaxPool2D<3, 2>::On<dist::StaticShape<7, 8, 1>>::Output, dist::StaticShape<3, 3, 1>>);
 }
+
+TEST_CASE("MaxPool2D: what lies outside of the image is no maximum, and gets no gradient") {
+  dist_test::PlacedLayer<nn::MaxPool2D<2, 2, nn::Same>, dist::StaticShape<3, 3, 1>> layer;
+  CHECK(layer.forward({-1, -2, -3,  //
+                       -4, -5, -6,  //
+                       -7, -8, -9}) == List{-1, -3, -7, -9});
+  CHECK(layer.backward({10, 20, 30, 40}) == List{10, 0, 20, 0, 0, 0, 30, 0, 40});
+  dist_test::PlacedLayer<nn::MaxPool2D<3, 2, nn::Pad<1>>, dist::StaticShape<3, 4, 1>> padded;
+  CHECK(padded.forward({1, 2, 3, 4,  //
+                        5, 6, 7, 8,  //
+                        9, 0, 1, 2}) == List{6, 8, 9, 8});
+}

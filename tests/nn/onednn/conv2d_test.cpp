@@ -18,6 +18,10 @@ TEST_CASE("Conv2D by oneDNN computes what the plain loops compute, at changing b
   using Strided = nn::Sequential<nn::Input<11, 8, 2>, nn::Conv2D<7, 2, nn::Relu>, nn::Conv2D<6, 3, nn::Linear, 2>>;
   using Padded = nn::Sequential<nn::Input<9, 10, 2>, nn::Conv2D<8, 3, nn::Relu, 1, nn::Same>,
                                 nn::Conv2D<4, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<3, 3, nn::Linear, 2, nn::Same>>;
+  using Grouped =
+      nn::Sequential<nn::Input<9, 10, 4>, nn::Conv2D<8, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::Zeros, 2>,
+                     nn::Conv2D<6, 5, nn::Relu, 2, nn::Pad<2>, nn::GlorotUniform, nn::Zeros, 2>>;
+  dist_test::check_against<Grouped, nn::OneDnn, nn::Reference>({3, 1});
   dist_test::check_against<Seed, nn::OneDnn, nn::Reference>({8, 1});
   dist_test::check_against<Deep, nn::OneDnn, nn::Reference>({5, 1, 0, 5, 2});
   dist_test::check_against<Strided, nn::OneDnn, nn::Reference>({3, 1});

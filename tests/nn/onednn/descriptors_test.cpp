@@ -37,12 +37,17 @@ TEST_CASE("convolutions choose the layout of their kernels and keep that of the 
   CHECK(onednn::backward_data(engine, c).diff_src_desc() == c.src);
 }
 
-TEST_CASE("poolings keep where the maxima were") {
+TEST_CASE("poolings keep where the maxima were, and nothing else") {
   const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  const onednn::Pooling p{.src = tensor({2, 3, 5, 4}, Tag::nhwc),
-                          .dst = tensor({2, 3, 2, 2}, Tag::nhwc),
-                          .strides = {2, 2},
-                          .window = {2, 2}};
+  onednn::Pooling p{.algorithm = dnnl::algorithm::pooling_max,
+                    .src = tensor({2, 3, 5, 4}, Tag::nhwc),
+                    .dst = tensor({2, 3, 2, 2}, Tag::nhwc),
+                    .strides = {2, 2},
+                    .window = {2, 2},
+                    .before = {0, 0},
+                    .after = {0, 0}};
   CHECK(onednn::forward(engine, p).workspace_desc().get_size() > 0);
   CHECK(onednn::backward(engine, p).diff_src_desc() == p.src);
+  p.algorithm = dnnl::algorithm::pooling_avg_exclude_padding;
+  CHECK(onednn::forward(engine, p).workspace_desc().get_size() == 0);
 }

@@ -16,7 +16,10 @@ TEST_CASE("MaxPool2D by oneDNN computes what the plain loops compute, at changin
   using Net = nn::Sequential<nn::Input<8, 9, 2>, nn::Conv2D<16, 2>, nn::MaxPool2D<2>, nn::Conv2D<3, 1>>;
   using Overlapping = nn::Sequential<nn::Input<8, 9, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<3, 2>>;
   dist_test::check_against<Net, nn::OneDnn, nn::Reference>({4, 1, 0, 4});
+  using Padded = nn::Sequential<nn::Input<8, 9, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<3, 2, nn::Same>,
+                                nn::MaxPool2D<3, 1, nn::Pad<1>>>;
   dist_test::check_against<Overlapping, nn::OneDnn, nn::Reference>({4, 1});
+  dist_test::check_against<Padded, nn::OneDnn, nn::Reference>({4, 1});
 }
 
 TEST_CASE("of equal maxima the first in row-major order gets the gradient, with both back ends") {

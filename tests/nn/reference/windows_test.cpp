@@ -19,3 +19,13 @@ TEST_CASE("taps of a 2 x 1 image under a window of 3 with zeros around: only tho
   // The middle column of the window; output 0 sees the image below its first row, output 1 above its last.
   CHECK(taps == std::vector<std::array<std::size_t, 3>>{{0, 0, 4}, {0, 1, 7}, {1, 0, 1}, {1, 1, 4}});
 }
+
+TEST_CASE("windows of 3 by strides of 2 over a 4 x 3 image with a zero around: what they cover inside") {
+  using Geometry = nn::WindowGeometry<dist::StaticShape<4, 3, 1>, 3, 2, nn::Pad<1>>;
+  std::vector<std::array<std::size_t, 5>> windows;
+  nn::reference::for_each_window<Geometry>([&](std::size_t output, dist::IndexRange rows, dist::IndexRange columns) {
+    windows.push_back({output, rows.begin, rows.end, columns.begin, columns.end});
+  });
+  CHECK(windows ==
+        std::vector<std::array<std::size_t, 5>>{{0, 0, 2, 0, 2}, {1, 0, 2, 1, 3}, {2, 1, 4, 0, 2}, {3, 1, 4, 1, 3}});
+}

@@ -30,9 +30,9 @@ struct Transpose {
 template <class Geometry>
 struct PaddedImages {
   using G = Geometry;
-  static_assert(G::pad_bottom >= G::pad_top && G::pad_right >= G::pad_left);
-  static constexpr std::size_t more_rows = G::pad_bottom - G::pad_top;
-  static constexpr std::size_t more_columns = G::pad_right - G::pad_left;
+  // Zeros that are fewer after an image than before make no difference: no window reaches the others.
+  static constexpr std::size_t more_rows = G::pad_bottom > G::pad_top ? G::pad_bottom - G::pad_top : 0;
+  static constexpr std::size_t more_columns = G::pad_right > G::pad_left ? G::pad_right - G::pad_left : 0;
   static constexpr std::size_t height = G::height + more_rows;
   static constexpr std::size_t width = G::width + more_columns;
   static constexpr bool are_larger = more_rows + more_columns > 0;
@@ -70,6 +70,8 @@ struct PaddedImages {
 template <class Geometry, class T>
 class Conv2D {
   using G = Geometry;
+  static_assert(G::groups == 1,
+                "nn::CuDnn computes no nn::Conv2D with groups: use one group, or a back end on the host");
   using Padded = PaddedImages<Geometry>;
   static constexpr std::size_t taps = G::window * G::window * G::channels;
   static constexpr std::size_t kernel_size = taps * G::filters;

@@ -76,6 +76,10 @@ struct GradientOfMaximum {
 /// The largest element of each window, per channel. Keeps nothing: the gradient looks for the maxima again.
 template <class Geometry, class T>
 class MaxPool2D {
+  static_assert(Geometry::pad_top == 0 && Geometry::pad_left == 0 && Geometry::pad_bottom == 0 &&
+                    Geometry::pad_right == 0,
+                "nn::CuDnn computes no nn::MaxPool2D with padding: use nn::Valid, or a back end on the host");
+
  public:
   void forward(State& state, View<const T> x, View<T> y) {
     state.queue().for_each({0, y.size()}, TakeMaximum<Geometry, T>{{x.data()}, y.data()});

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/geometry.hpp>
@@ -16,13 +17,21 @@
 namespace dist::nn {
 
 /// activation(correlation of images with `Filters` square kernels + bias), on rows [height, width, channels];
-/// kernel [window, window, channels, filters]. As in Keras the kernel is not flipped.
+/// kernel [window, window, channels / groups, filters]. As in Keras the kernel is not flipped. `Padding` is Valid, Same
+/// or Pad.
+///
+/// With `Groups`, the channels and the filters are divided into as many groups, and each filter sees the channels of its
+/// group only. See DepthwiseConv2D for one group per channel.
 template <std::size_t Filters, std::size_t Window, Activation Function = Linear, std::size_t Stride = 1,
-          class Padding = Valid, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
+          class Padding = Valid, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros,
+          std::size_t Groups = 1>
 struct Conv2D {
   static_assert(Filters > 0, "nn::Conv2D needs at least one filter");
   static_assert(Window > 0, "nn::Conv2D needs a window of at least one element");
   static_assert(Stride > 0, "nn::Conv2D needs a stride of at least one element");
+  static_assert(Groups > 0 && Filters % Groups == 0,
+                "nn::Conv2D divides its filters into groups of equal size: give a number of filters that its number of "
+                "groups divides");
 
   template <class In>
   struct On {
@@ -32,20 +41,25 @@ struct Conv2D {
                   "nn::Input, or put nn::Reshape before it");
     // After a failed assertion the layer goes on with an image that suits it, so that there is one error
     // only.
-    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
-    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, Function>;
+    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
+    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, Function, Groups>;
+    static_assert(
+        Geometry::channels % Groups == 0,
+        "nn::Conv2D divides the channels of its input into groups of equal size: give a number of groups that "
+        "divides the number of channels");
     static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
                   "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
     static constexpr std::string_view name = "conv2d";
-    static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, Geometry::channels, Filters}},
-                                           ParameterSpec{"bias", Shape{Filters}}};
+    static constexpr std::array parameters{
+        ParameterSpec{"kernel", Shape{Window, Window, Geometry::group_channels, Filters}},
+        ParameterSpec{"bias", Shape{Filters}}};
     static constexpr bool is_view = false;
 
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
       using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
-      Initializer::fill(view, Fans{Window * Window * Geometry::channels, Window * Window * Filters}, stream);
+      Initializer::fill(view, Fans{Window * Window * Geometry::group_channels, Window * Window * Filters}, stream);
     }
 
     template <class Backend, class T>

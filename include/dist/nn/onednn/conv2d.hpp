@@ -111,9 +111,12 @@ class Conv2D {
   };
 
   [[nodiscard]] static Dims kernel_dims() {
-    return {Dim(G::filters), Dim(G::channels), Dim(G::window), Dim(G::window)};
+    if constexpr (G::groups == 1) return {Dim(G::filters), Dim(G::channels), Dim(G::window), Dim(G::window)};
+    return {Dim(G::groups), Dim(G::group_filters), Dim(G::group_channels), Dim(G::window), Dim(G::window)};
   }
-  [[nodiscard]] static Descriptor plain_kernel() { return tensor(kernel_dims(), Tag::hwio); }
+  [[nodiscard]] static Descriptor plain_kernel() {
+    return tensor(kernel_dims(), G::groups == 1 ? Tag::hwio : Tag::hwigo);
+  }
 
   [[nodiscard]] static Convolution convolution(std::size_t rows) {
     return {.src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),

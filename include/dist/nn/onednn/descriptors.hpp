@@ -110,35 +110,36 @@ struct Convolution {
 #endif
 }
 
-/// The tensors and the window of a maximum pooling without padding.
+/// The tensors and the window of a pooling.
 struct Pooling {
+  dnnl::algorithm algorithm;
   Descriptor src;
   Descriptor dst;
   Dims strides;
   Dims window;
+  Dims before;
+  Dims after;
 };
 
 [[nodiscard]] inline dnnl::pooling_forward::primitive_desc forward(const dnnl::engine& engine, const Pooling& p) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
-  constexpr auto algorithm = dnnl::algorithm::pooling_max;
-  const Dims none{0, 0};
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, kind, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, attributes()};
+  const Dims none{0, 0};
+  return {engine, kind, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, attributes()};
 #else
-  return {dnnl::pooling_forward::desc{kind, algorithm, p.src, p.dst, p.strides, p.window, none, none}, attributes(),
-          engine};
+  return {dnnl::pooling_forward::desc{kind, p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after},
+          attributes(), engine};
 #endif
 }
 
 [[nodiscard]] inline dnnl::pooling_backward::primitive_desc backward(const dnnl::engine& engine, const Pooling& p) {
-  constexpr auto algorithm = dnnl::algorithm::pooling_max;
-  const Dims none{0, 0};
   const auto hint = forward(engine, p);
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, algorithm, p.src, p.dst, p.strides, p.window, none, none, none, hint, attributes()};
+  const Dims none{0, 0};
+  return {engine, p.algorithm, p.src, p.dst, p.strides, p.window, none, p.before, p.after, hint, attributes()};
 #else
-  return {dnnl::pooling_backward::desc{algorithm, p.src, p.dst, p.strides, p.window, none, none}, attributes(), engine,
-          hint};
+  return {dnnl::pooling_backward::desc{p.algorithm, p.src, p.dst, p.strides, p.window, p.before, p.after}, attributes(),
+          engine, hint};
 #endif
 }
 

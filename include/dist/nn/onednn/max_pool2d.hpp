@@ -1,77 +1,21 @@
 #pragma once
 
-#include <cstddef>
-#include <utility>
+#include <string_view>
 
-#include <dist/core/aligned_buffer.hpp>
-#include <dist/core/tensor.hpp>
-#include <dist/nn/onednn/descriptors.hpp>
-#include <dist/nn/onednn/primitive.hpp>
-#include <dist/nn/plans.hpp>
+#include <dist/nn/onednn/api.hpp>
+#include <dist/nn/onednn/pooling2d.hpp>
 
 namespace dist::nn::onednn {
 
+struct MaxPooling {
+  static constexpr auto algorithm = dnnl::algorithm::pooling_max;
+  static constexpr std::string_view forward_name = "the pooling of nn::MaxPool2D";
+  static constexpr std::string_view backward_name = "the input gradient of nn::MaxPool2D";
+  static constexpr bool has_places = true;
+};
+
 /// oneDNN's maximum pooling. Keeps where the maxima were, from `forward` to `input_gradient`.
 template <class Geometry, class T>
-class MaxPool2D {
- public:
-  void forward(State& state, TensorView<const T> x, TensorView<T> y) {
-    Plan& plan = plan_for(state, x.rows());
-    plan.forward.execute(state, {x.data(), y.data(), plan.places.data()});
-  }
-
-  void input_gradient(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> dx) {
-    Plan& plan = plan_for(state, x.rows());
-    plan.backward.execute(state, {dy.data(), dx.data(), plan.places.data()});
-  }
-
- private:
-  using G = Geometry;
-  using Dim = dnnl::memory::dim;
-  static constexpr Label forward_label{"the pooling of nn::MaxPool2D", &Geometry::describe};
-  static constexpr Label backward_label{"the input gradient of nn::MaxPool2D", &Geometry::describe};
-
-  struct Plan {
-    Primitive forward;
-    Primitive backward;
-    AlignedBuffer<std::byte> places;
-  };
-
-  [[nodiscard]] Plan& plan_for(State& state, std::size_t rows) {
-    return plans_.for_rows(rows, [&] {
-      const Pooling tensors{
-          .src = tensor({Dim(rows), Dim(G::channels), Dim(G::height), Dim(G::width)}, Tag::nhwc),
-          .dst = tensor({Dim(rows), Dim(G::channels), Dim(G::output_height), Dim(G::output_width)}, Tag::nhwc),
-          .strides = {Dim(G::stride), Dim(G::stride)},
-          .window = {Dim(G::window), Dim(G::window)}};
-      const auto forward = translated(forward_label, [&] { return onednn::forward(state.engine(), tensors); });
-      const auto places = forward.workspace_desc();
-      return Plan{
-          translated(forward_label,
-                     [&] {
-                       return Primitive{
-                           forward_label,
-                           state,
-                           forward,
-                           dnnl::pooling_forward{forward},
-                           {{DNNL_ARG_SRC, tensors.src}, {DNNL_ARG_DST, tensors.dst}, {DNNL_ARG_WORKSPACE, places}}};
-                     }),
-          translated(
-              backward_label,
-              [&] {
-                const auto backward = onednn::backward(state.engine(), tensors);
-                return Primitive{
-                    backward_label,
-                    state,
-                    backward,
-                    dnnl::pooling_backward{backward},
-                    {{DNNL_ARG_DIFF_DST, tensors.dst}, {DNNL_ARG_DIFF_SRC, tensors.src}, {DNNL_ARG_WORKSPACE, places}}};
-              }),
-          AlignedBuffer<std::byte>(places.get_size())};
-    });
-  }
-
-  Plans<Plan> plans_;
-};
+using MaxPool2D = Pooling2D<Geometry, T, MaxPooling>;
 
 }  // namespace dist::nn::onednn

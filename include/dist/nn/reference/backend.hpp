@@ -6,10 +6,13 @@
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/reference/average_pool2d.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/conv2d.hpp>
 #include <dist/nn/reference/dense.hpp>
 #include <dist/nn/reference/elementwise.hpp>
+#include <dist/nn/reference/global_average_pool2d.hpp>
+#include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
 
 namespace dist::nn {
@@ -34,6 +37,12 @@ struct Reference {
   using Conv2D = reference::Conv2D<Geometry, T>;
   template <class Geometry, class T>
   using MaxPool2D = reference::MaxPool2D<Geometry, T>;
+  template <class Geometry, class T>
+  using AveragePool2D = reference::AveragePool2D<Geometry, T>;
+  template <class Image, class T>
+  using GlobalAveragePool2D = reference::GlobalAveragePool2D<Image, T>;
+  template <class Image, class T>
+  using GlobalMaxPool2D = reference::GlobalMaxPool2D<Image, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <class Function, class T>

@@ -9,8 +9,8 @@
 
 namespace dist::nn::reference {
 
-/// y = activation(x correlated with kernel + bias). The innermost loops run over filters, where memory is
-/// contiguous.
+/// y = activation(x correlated with kernel + bias). The innermost loops run over the filters of a group, where memory
+/// is contiguous.
 template <class Geometry, class T>
 class Conv2D {
   static constexpr std::size_t channels = Geometry::channels;
@@ -18,7 +18,8 @@ class Conv2D {
   static constexpr std::size_t input_size = Geometry::height * Geometry::width * channels;
   static constexpr std::size_t output_pixels = Geometry::output_height * Geometry::output_width;
   static constexpr std::size_t output_size = output_pixels * filters;
-  static constexpr std::size_t tap_size = channels * filters;
+  static constexpr std::size_t group_channels = Geometry::group_channels;
+  static constexpr std::size_t group_filters = Geometry::group_filters;
 
  public:
   template <class State>
@@ -30,8 +31,8 @@ class Conv2D {
         std::copy_n(bias.data(), filters, out + pixel * filters);
       for_each_tap<Geometry>([&](std::size_t to, std::size_t from, std::size_t tap) {
         for (std::size_t channel = 0; channel < channels; ++channel)
-          add_scaled(in[from * channels + channel], kernel.data() + tap * tap_size + channel * filters,
-                     out + to * filters, filters);
+          add_scaled(in[from * channels + channel], kernel.data() + weights_of(tap, channel),
+                     out + to * filters + first_filter(channel), group_filters);
       });
       for (std::size_t i = 0; i < output_size; ++i) out[i] = Geometry::Activation::apply(out[i]);
     }
@@ -47,8 +48,8 @@ class Conv2D {
       const T* const out = dy.data() + image * output_size;
       for_each_tap<Geometry>([&](std::size_t to, std::size_t from, std::size_t tap) {
         for (std::size_t channel = 0; channel < channels; ++channel)
-          add_scaled(in[from * channels + channel], out + to * filters,
-                     kernel_gradient.data() + tap * tap_size + channel * filters, filters);
+          add_scaled(in[from * channels + channel], out + to * filters + first_filter(channel),
+                     kernel_gradient.data() + weights_of(tap, channel), group_filters);
       });
       for (std::size_t pixel = 0; pixel < output_pixels; ++pixel)
         add(out + pixel * filters, bias_gradient.data(), filters);
@@ -64,9 +65,18 @@ class Conv2D {
       for_each_tap<Geometry>([&](std::size_t to, std::size_t from, std::size_t tap) {
         for (std::size_t channel = 0; channel < channels; ++channel)
           in[from * channels + channel] +=
-              dot(out + to * filters, kernel.data() + tap * tap_size + channel * filters, filters);
+              dot(out + to * filters + first_filter(channel), kernel.data() + weights_of(tap, channel), group_filters);
       });
     }
+  }
+
+ private:
+  /// The first of the filters that see a channel, and where the weights of these for a tap start in the kernel.
+  [[nodiscard]] static constexpr std::size_t first_filter(std::size_t channel) {
+    return channel / group_channels * group_filters;
+  }
+  [[nodiscard]] static constexpr std::size_t weights_of(std::size_t tap, std::size_t channel) {
+    return (tap * group_channels + channel % group_channels) * filters + first_filter(channel);
   }
 };
 

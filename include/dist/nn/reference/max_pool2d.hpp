@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/reference/windows.hpp>
 
 namespace dist::nn::reference {
 
@@ -31,19 +33,18 @@ class MaxPool2D {
   template <class Visit>
   static void for_each_maximum(TensorView<const T> x, Visit&& visit) {
     for (std::size_t image = 0; image < x.rows(); ++image)
-      for (std::size_t row = 0; row < G::output_height; ++row)
-        for (std::size_t column = 0; column < G::output_width; ++column)
-          for (std::size_t channel = 0; channel < G::channels; ++channel) {
-            const std::size_t corner =
-                image * input_size + (row * G::stride * G::width + column * G::stride) * G::channels + channel;
-            std::size_t best = corner;
-            for (std::size_t down = 0; down < G::window; ++down)
-              for (std::size_t right = 0; right < G::window; ++right) {
-                const std::size_t candidate = corner + (down * G::width + right) * G::channels;
-                if (x.data()[candidate] > x.data()[best]) best = candidate;
-              }
-            visit(image * output_size + (row * G::output_width + column) * G::channels + channel, best);
-          }
+      for_each_window<G>([&](std::size_t output, IndexRange rows, IndexRange columns) {
+        for (std::size_t channel = 0; channel < G::channels; ++channel) {
+          const auto input = [&](std::size_t row, std::size_t column) {
+            return image * input_size + (row * G::width + column) * G::channels + channel;
+          };
+          std::size_t best = input(rows.begin, columns.begin);
+          for (std::size_t row = rows.begin; row < rows.end; ++row)
+            for (std::size_t column = columns.begin; column < columns.end; ++column)
+              if (x.data()[input(row, column)] > x.data()[best]) best = input(row, column);
+          visit(image * output_size + output * G::channels + channel, best);
+        }
+      });
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <dist/core/index_range.hpp>
+
 namespace dist::nn::reference {
 
 /// Calls `visit(output, input, tap)` for every pair of pixels that a convolution connects in an image:
@@ -20,6 +22,25 @@ void for_each_tap(Visit&& visit) {
           if (in_row < G::height && in_column < G::width)
             visit(row * G::output_width + column, in_row * G::width + in_column, down * G::window + right);
         }
+}
+
+/// The rows, or columns, of a window that lie in the image, where `output` is the window's number along that axis.
+template <class Geometry>
+[[nodiscard]] constexpr IndexRange inside(std::size_t output, std::size_t padding, std::size_t extent) {
+  const std::size_t start = output * Geometry::stride;
+  const std::size_t end = start + Geometry::window - padding;
+  return {start > padding ? start - padding : 0, end < extent ? end : extent};
+}
+
+/// Calls `visit(output, rows, columns)` for every window: `output` is its pixel, and the others are the IndexRanges of
+/// what it covers inside the image.
+template <class Geometry, class Visit>
+void for_each_window(Visit&& visit) {
+  using G = Geometry;
+  for (std::size_t row = 0; row < G::output_height; ++row)
+    for (std::size_t column = 0; column < G::output_width; ++column)
+      visit(row * G::output_width + column, inside<G>(row, G::pad_top, G::height),
+            inside<G>(column, G::pad_left, G::width));
 }
 
 }  // namespace dist::nn::reference

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/initializer.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+
+namespace dist::nn {
+
+/// A convolution of each channel by itself, by `Multiplier` square kernels: nn::Conv2D with a group for each channel;
+/// kernel [window, window, channels, multiplier]. The outputs of a channel follow each other: output
+/// c * multiplier + m is that of channel c with its kernel m, as in Keras.
+template <std::size_t Window, Activation Function = Linear, std::size_t Stride = 1, class Padding = Valid,
+          std::size_t Multiplier = 1, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
+struct DepthwiseConv2D {
+ private:
+  /// After the failed assertion of a layer whose input is no image, one channel does.
+  template <class In>
+  static constexpr std::size_t image_channels = In::shape().rank() == 3 ? In::shape()[In::rank - 1] : 1;
+
+ public:
+  static_assert(Multiplier > 0, "nn::DepthwiseConv2D needs a multiplier of at least one");
+
+  template <class In>
+  struct On : Conv2D<Multiplier * image_channels<In>, Window, Function, Stride, Padding, KernelInitializer,
+                     BiasInitializer, image_channels<In>>::template On<In> {
+    static constexpr std::size_t channels = image_channels<In>;
+    static constexpr std::string_view name = "depthwise_conv2d";
+    static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, channels, Multiplier}},
+                                           ParameterSpec{"bias", Shape{Multiplier * channels}}};
+
+    /// The fans are those of Keras, which counts the channels and the multiplier.
+    template <std::size_t Which, class T>
+    static void initialize(TensorView<T> view, RandomStream stream) {
+      using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
+      Initializer::fill(view, Fans{Window * Window * channels, Window * Window * Multiplier}, stream);
+    }
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,80 @@
+// Layers on the reference back end in double against Keras, by the fixtures that keras_fixtures.py wrote. The other back
+// ends are compared with the reference back end in tests of their own.
+#include "nn/keras_fixtures.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <dist/core/shape.hpp>
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/global_max_pool2d.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/place_layer.hpp"
+
+namespace nn = dist::nn;
+using List = std::vector<double>;
+
+namespace {
+
+/// What keras_fixtures.py calls by the same name.
+List fractions(std::size_t count, std::size_t which) {
+  List values;
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back((static_cast<double>((i * 37 + 11 + 17 * which) % 64) - 32) / 16);
+  return values;
+}
+
+void check_equal(const List& values, const List& expected) {
+  REQUIRE(values.size() == expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(values[i] - expected[i]) <= 1e-12 * std::fmax(1, std::abs(expected[i])));
+  }
+}
+
+/// A layer on two rows of the shape `In`: its output, the gradient of its input, and those of its parameters.
+template <class Layer, class In>
+void check(const List& y, const List& dx, const std::vector<List>& gradients = {}) {
+  dist_test::PlacedLayer<Layer, In> layer;
+  std::vector<List> parameters;
+  for (const auto& parameter : Layer::template On<In>::parameters)
+    parameters.push_back(fractions(parameter.shape.elements(), 2 + parameters.size()));
+  check_equal(layer.forward(fractions(2 * In::elements, 0), parameters), y);
+  check_equal(layer.backward(fractions(y.size(), 1)), dx);
+  REQUIRE(layer.gradients.size() == gradients.size());
+  for (std::size_t which = 0; which < gradients.size(); ++which) check_equal(layer.gradients[which], gradients[which]);
+}
+
+}  // namespace
+
+TEST_CASE("Conv2D and DepthwiseConv2D compute what Keras computes") {
+  using Image = dist::StaticShape<6, 5, 2>;
+  check<nn::Conv2D<3, 3, nn::Linear, 2>, Image>(keras::conv2d_strided_y, keras::conv2d_strided_dx,
+                                                {keras::conv2d_strided_gradient_0, keras::conv2d_strided_gradient_1});
+  check<nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>, Image>(
+      keras::conv2d_same_y, keras::conv2d_same_dx, {keras::conv2d_same_gradient_0, keras::conv2d_same_gradient_1});
+  check<nn::Conv2D<4, 2, nn::Linear, 1, nn::Valid, nn::GlorotUniform, nn::Zeros, 2>, dist::StaticShape<3, 4, 4>>(
+      keras::conv2d_groups_y, keras::conv2d_groups_dx,
+      {keras::conv2d_groups_gradient_0, keras::conv2d_groups_gradient_1});
+  check<nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Same, 2>, dist::StaticShape<4, 3, 2>>(
+      keras::depthwise_conv2d_y, keras::depthwise_conv2d_dx,
+      {keras::depthwise_conv2d_gradient_0, keras::depthwise_conv2d_gradient_1});
+}
+
+TEST_CASE("pooling computes what Keras computes") {
+  using Image = dist::StaticShape<6, 5, 2>;
+  using Small = dist::StaticShape<3, 2, 3>;
+  check<nn::MaxPool2D<3, 2, nn::Same>, Image>(keras::max_pool2d_same_y, keras::max_pool2d_same_dx);
+  check<nn::AveragePool2D<2>, dist::StaticShape<5, 4, 2>>(keras::average_pool2d_y, keras::average_pool2d_dx);
+  check<nn::AveragePool2D<3, 2, nn::Same>, Image>(keras::average_pool2d_same_y, keras::average_pool2d_same_dx);
+  check<nn::GlobalAveragePool2D, Small>(keras::global_average_pool2d_y, keras::global_average_pool2d_dx);
+  check<nn::GlobalMaxPool2D, Small>(keras::global_max_pool2d_y, keras::global_max_pool2d_dx);
+}
