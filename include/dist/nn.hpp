@@ -6,9 +6,14 @@
 
 #include <dist/core/error.hpp>  // what callers catch
 #include <dist/nn/activation.hpp>
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
 #include <dist/nn/collective_gradients.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/initializer.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -21,6 +26,7 @@
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/binary_crossentropy.hpp>

@@ -9,6 +9,32 @@ namespace nn = dist::nn;
 static_assert(nn::Activation<nn::Relu> && nn::Activation<nn::Linear>);
 static_assert(!nn::Activation<int>);
 
+namespace {
+
+struct WithoutGradient {
+  [[maybe_unused]] static double apply(double x) { return x; }
+};
+struct AtInput : WithoutGradient {
+  static double gradient_at(double x, double y_gradient) { return x * y_gradient; }
+};
+struct OfOutput : WithoutGradient {
+  static double gradient(double y, double y_gradient) { return y - y_gradient; }
+};
+struct WithoutFunction {
+  [[maybe_unused]] static double gradient(double, double) { return 0; }
+};
+
+}  // namespace
+
+static_assert(!nn::Activation<WithoutGradient> && !nn::Activation<WithoutFunction>);
+static_assert(nn::Activation<AtInput> && !nn::HasGradientOfOutput<AtInput>);
+static_assert(nn::Activation<OfOutput> && !nn::HasGradientAtInput<OfOutput>);
+
+TEST_CASE("the gradient of an activation is that of its output or at its input") {
+  CHECK(nn::detail::activation_gradient<AtInput>(3.0, 5.0) == 15);
+  CHECK(nn::detail::activation_gradient<OfOutput>(3.0, 5.0) == -2);
+}
+
 TEST_CASE("Relu and its gradient from its output") {
   CHECK(nn::Relu::apply(2.5) == 2.5);
   CHECK(nn::Relu::apply(-2.5) == 0);

@@ -25,6 +25,11 @@ def fractions(shape, which):
     return (((i * 37 + 11 + 17 * which) % 64 - 32) / 16.0).reshape(shape)
 
 
+def gelu(x):
+    """Keras' own has the square root of 1/2 in float32 only, whatever the type of x."""
+    return 0.5 * x * (1.0 + tf.math.erf(x / np.sqrt(2.0)))
+
+
 CASES = {
     "conv2d_strided": (keras.layers.Conv2D(3, 3, strides=2), (6, 5, 2)),
     "conv2d_same": (keras.layers.Conv2D(2, 3, strides=2, padding="same"), (6, 5, 2)),
@@ -35,6 +40,12 @@ CASES = {
     "average_pool2d_same": (keras.layers.AveragePooling2D(3, 2, padding="same"), (6, 5, 2)),
     "global_average_pool2d": (keras.layers.GlobalAveragePooling2D(), (3, 2, 3)),
     "global_max_pool2d": (keras.layers.GlobalMaxPooling2D(), (3, 2, 3)),
+    "tanh": (keras.layers.Activation("tanh"), (16,)),
+    "sigmoid": (keras.layers.Activation("sigmoid"), (16,)),
+    "silu": (keras.layers.Activation("silu"), (16,)),
+    "gelu": (keras.layers.Activation(gelu), (16,)),
+    "dense_gelu": (keras.layers.Dense(3, activation=gelu), (4,)),
+    "softmax": (keras.layers.Softmax(), (2, 5)),
 }
 
 
@@ -47,7 +58,8 @@ def lines(name, layer, shape, rows=2):
     layer.build(x.shape)
     layer.set_weights([fractions(weight.shape, 2 + i) for i, weight in enumerate(layer.weights)])
 
-    @tf.function(jit_compile=True)  # TensorFlow's own kernels have no gradient of groups on the CPU
+    # TensorFlow's own kernels have no gradient of groups on the CPU; XLA's functions lose the last eight digits.
+    @tf.function(jit_compile="groups" in name)
     def compute(x):
         with tf.GradientTape() as tape:
             tape.watch(x)

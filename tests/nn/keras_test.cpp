@@ -8,12 +8,19 @@
 
 #include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/global_average_pool2d.hpp>
 #include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/softmax.hpp>
 
 #include <doctest/doctest.h>
 
@@ -77,4 +84,15 @@ TEST_CASE("pooling computes what Keras computes") {
   check<nn::AveragePool2D<3, 2, nn::Same>, Image>(keras::average_pool2d_same_y, keras::average_pool2d_same_dx);
   check<nn::GlobalAveragePool2D, Small>(keras::global_average_pool2d_y, keras::global_average_pool2d_dx);
   check<nn::GlobalMaxPool2D, Small>(keras::global_max_pool2d_y, keras::global_max_pool2d_dx);
+}
+
+TEST_CASE("activations compute what Keras computes") {
+  using Row = dist::StaticShape<16>;
+  check<nn::Activate<nn::Tanh>, Row>(keras::tanh_y, keras::tanh_dx);
+  check<nn::Activate<nn::Sigmoid>, Row>(keras::sigmoid_y, keras::sigmoid_dx);
+  check<nn::Activate<nn::Silu>, Row>(keras::silu_y, keras::silu_dx);
+  check<nn::Activate<nn::Gelu>, Row>(keras::gelu_y, keras::gelu_dx);
+  check<nn::Dense<3, nn::Gelu>, dist::StaticShape<4>>(keras::dense_gelu_y, keras::dense_gelu_dx,
+                                                      {keras::dense_gelu_gradient_0, keras::dense_gelu_gradient_1});
+  check<nn::Softmax, dist::StaticShape<2, 5>>(keras::softmax_y, keras::softmax_dx);
 }

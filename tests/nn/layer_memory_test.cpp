@@ -22,6 +22,10 @@ struct Remote {
     using Place = Elsewhere;
     using Queue = NumberOfQueue;
   };
+  struct State {
+    NumberOfQueue of_replica;
+    [[nodiscard]] NumberOfQueue queue() const { return of_replica; }
+  };
   template <class T>
   struct Memory {
     NumberOfQueue queue{};
@@ -39,4 +43,10 @@ TEST_CASE("layers keep what they have in memory of the host, or in that of the b
   const auto there = nn::detail::make_layer_memory<Remote, float>({7}, 4);
   CHECK(there.queue.number == 7);
   CHECK(there.count == 4);
+}
+
+TEST_CASE("memory is for the work of the queue in the back end's state") {
+  CHECK(nn::detail::queue_of<Remote>(Remote::State{{7}}).number == 7);
+  const nn::Reference::State state;
+  static_cast<void>(nn::detail::queue_of<nn::Reference>(state));
 }

@@ -13,7 +13,7 @@
 /// has them: [in, out] for Dense, [height, width, in / groups, out] for Conv2D, images [height, width, channels].
 ///
 /// Dense<Geometry, T> and Conv2D<Geometry, T>:
-/// - `forward(state, x, kernel, bias, y)`, with the geometry's activation;
+/// - `forward(state, x, kernel, bias, y)`, with the geometry's activation, which HasGradientOfOutput;
 /// - `parameter_gradients(state, x, dy, kernel_gradient, bias_gradient)` overwrites both;
 /// - `input_gradient(state, dy, kernel, dx)` overwrites dx.
 ///
@@ -31,9 +31,14 @@
 /// - `input_gradient(state, x, dy, mean, of_dy, of_x, constant, dx)`,
 ///   dx = dy * of_dy + (x - mean) * of_x + constant.
 ///
-/// Elementwise<Function, T>:
+/// Elementwise<Function, T>, for any Activation:
+/// - `forward(state, x, y)`; y may be x;
+/// - `input_gradient(state, value, dy, dx)` overwrites dx, which may be dy; `value` is y where the function
+///   HasGradientOfOutput, else x.
+///
+/// Softmax<Classes, T>, along the last axis:
 /// - `forward(state, x, y)`;
-/// - `input_gradient(state, y, dy, dx)` overwrites dx, which may be dy.
+/// - `input_gradient(state, y, dy, dx)` overwrites dx.
 ///
 /// The dy of Dense and Conv2D is the gradient before the activation: the layer applies Elementwise to it
 /// first. Where several elements of a pooling window hold the maximum, the gradient goes to the first of them

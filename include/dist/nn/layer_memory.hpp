@@ -21,6 +21,16 @@ struct LayerMemoryOf<Backend, T> {
 template <class Backend, class T>
 using LayerMemory = typename LayerMemoryOf<Backend, T>::Type;
 
+/// The queue of a back end's state; on the host, any is as good.
+template <class Backend>
+[[nodiscard]] typename Backend::Device::Queue queue_of([[maybe_unused]] const typename Backend::State& state) {
+  if constexpr (Backend::Device::Place::host_accessible) {
+    return {};
+  } else {
+    return state.queue();
+  }
+}
+
 /// For the work of one queue.
 template <class Backend, class T>
 [[nodiscard]] LayerMemory<Backend, T> make_layer_memory([[maybe_unused]] const typename Backend::Device::Queue& queue,

@@ -2,8 +2,12 @@
 
 #include <string_view>
 
+#include <dist/nn/activations/gelu.hpp>
 #include <dist/nn/cudnn/backend.cuh>
+#include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <support/fake_cuda/machine.hpp>
@@ -11,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/own_activations.hpp"
 #include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
@@ -36,6 +41,15 @@ TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing ba
   }
   CHECK(fake_cudnn::live_dnn_handles() == 0);
   CHECK(fake_cudnn::live_descriptors() == 0);
+}
+
+TEST_CASE("activations of a user, and one whose gradient needs its input, which the layer keeps on the GPU") {
+  using Own = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<3, 2, dist_test::Softsign>, nn::Activate<nn::Gelu>,
+                             nn::Conv2D<2, 2, dist_test::Square>, nn::Flatten, nn::Dense<5, nn::Gelu>, nn::Dense<3>>;
+  for (const auto schedule : {fake_cuda::Schedule::eager, fake_cuda::Schedule::lazy}) {
+    fake_cuda::restart({.schedule = schedule});
+    dist_test::check_against<Own, nn::CuDnn, nn::Reference>({3, 1, 0, 5});
+  }
 }
 
 TEST_CASE("a call of cuDNN that fails is an error, and the next batch is computed all the same") {

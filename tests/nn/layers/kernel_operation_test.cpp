@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/own_activations.hpp"
+
 namespace nn = dist::nn;
 
 namespace {
@@ -34,8 +36,12 @@ struct Recorder {
   };
   template <class, class T>
   struct Elementwise {
-    void input_gradient(State& calls, dist::TensorView<const T>, dist::TensorView<T> dy, dist::TensorView<T> dx) {
+    void forward(State& calls, dist::TensorView<const T> x, dist::TensorView<T> y) {
+      calls += x.data() == y.data() ? "apply in place " : "apply ";
+    }
+    void input_gradient(State& calls, dist::TensorView<const T> value, dist::TensorView<T> dy, dist::TensorView<T> dx) {
       calls += dy.data() == dx.data() ? "activation " : "copy ";
+      if (value.data() != dy.data()) calls += "at its input ";
     }
   };
 };
@@ -55,6 +61,21 @@ TEST_CASE("the activation's gradient comes first, in place; the input's only if 
   calls.clear();
   operation.backward<false>(calls, any, parameters, any, any, gradients, {});
   CHECK(calls == "activation parameters ");
+}
+
+TEST_CASE("where the activation's gradient needs its input, the layer keeps it and nobody fuses the activation") {
+  using Operation = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, dist_test::Square, float>;
+  static_assert(std::same_as<nn::detail::ActivationOfKernel<dist_test::Square>, nn::Linear>);
+  static_assert(Operation::fuses<nn::Relu> && !Operation::fuses<dist_test::Square>);
+  Operation operation;
+  std::string calls;
+  std::vector<float> memory(1);
+  const dist::TensorView<float> any{memory.data(), dist::Shape{1}};
+  const nn::ParameterViews<const float, 2> parameters{any, any};
+  const nn::ParameterViews<float, 2> gradients{any, any};
+  operation.forward(calls, any, parameters, any);
+  operation.backward<true>(calls, any, parameters, any, any, gradients, any);
+  CHECK(calls == "forward apply activation at its input parameters input ");
 }
 
 TEST_CASE("a pass does what it is asked to, in one go with the activations of the layer and of the one before") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/own_activations.hpp"
+
 namespace onednn = dist::nn::onednn;
 using onednn::Tag;
 using onednn::tensor;
@@ -12,6 +14,12 @@ TEST_CASE("descriptors ask for our scratchpad and append the activation") {
   const auto operations = onednn::attributes<dist::nn::Relu>().get_post_ops();
   REQUIRE(operations.len() == 1);
   CHECK(operations.kind(0) == dnnl::primitive::kind::eltwise);
+  CHECK(onednn::attributes<dist::nn::Gelu>().get_post_ops().len() == 1);
+  // What oneDNN does not know is left to loops after the primitive.
+  CHECK(onednn::attributes<dist_test::Softsign>().get_post_ops().len() == 0);
+  CHECK(onednn::is_appended<dist::nn::Linear>);
+  CHECK(onednn::is_appended<dist::nn::Gelu>);
+  CHECK_FALSE(onednn::is_appended<dist_test::Softsign>);
 }
 
 TEST_CASE("oneDNN refuses tensors that do not fit each other") {

@@ -24,10 +24,12 @@ struct ApplyTo {
 };
 template <class Function, class T>
 struct GradientOf {
-  const T* y;
+  const T* output_or_input;
   const T* dy;
   T* dx;
-  DIST_HD void operator()(std::size_t i) const { dx[i] = Function::gradient(y[i], dy[i]); }
+  DIST_HD void operator()(std::size_t i) const {
+    dx[i] = detail::activation_gradient<Function>(output_or_input[i], dy[i]);
+  }
 };
 
 /// y = Function(y + bias), rows of as many elements as the bias has.
@@ -48,9 +50,9 @@ class Elementwise {
   }
 
   /// In place for the identity costs nothing.
-  void input_gradient(State& state, View<const T> y, View<T> dy, View<T> dx) {
+  void input_gradient(State& state, View<const T> value, View<T> dy, View<T> dx) {
     if (std::is_same_v<Function, Linear> && dx.data() == dy.data()) return;
-    state.queue().for_each({0, y.size()}, GradientOf<Function, T>{y.data(), dy.data(), dx.data()});
+    state.queue().for_each({0, value.size()}, GradientOf<Function, T>{value.data(), dy.data(), dx.data()});
   }
 };
 

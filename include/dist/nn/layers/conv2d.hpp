@@ -22,11 +22,12 @@ namespace dist::nn {
 ///
 /// With `Groups`, the channels and the filters are divided into as many groups, and each filter sees the channels of its
 /// group only. See DepthwiseConv2D for one group per channel.
-template <std::size_t Filters, std::size_t Window, Activation Function = Linear, std::size_t Stride = 1,
+template <std::size_t Filters, std::size_t Window, class Function = Linear, std::size_t Stride = 1,
           class Padding = Valid, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros,
           std::size_t Groups = 1>
 struct Conv2D {
   static_assert(Filters > 0, "nn::Conv2D needs at least one filter");
+  using Activation = typename detail::Applied<Function>::Type;
   static_assert(Window > 0, "nn::Conv2D needs a window of at least one element");
   static_assert(Stride > 0, "nn::Conv2D needs a stride of at least one element");
   static_assert(Groups > 0 && Filters % Groups == 0,
@@ -42,7 +43,8 @@ struct Conv2D {
     // After a failed assertion the layer goes on with an image that suits it, so that there is one error
     // only.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
-    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, Function, Groups>;
+    using Geometry =
+        Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>, Groups>;
     static_assert(
         Geometry::channels % Groups == 0,
         "nn::Conv2D divides the channels of its input into groups of equal size: give a number of groups that "
@@ -63,7 +65,7 @@ struct Conv2D {
     }
 
     template <class Backend, class T>
-    using Operation = detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Function, T>;
+    using Operation = detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Activation, T>;
   };
 };
 

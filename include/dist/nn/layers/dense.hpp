@@ -15,17 +15,18 @@
 namespace dist::nn {
 
 /// activation(x · kernel + bias), every input with every unit; kernel [inputs, units].
-template <std::size_t Units, Activation Function = Linear, class KernelInitializer = GlorotUniform,
+template <std::size_t Units, class Function = Linear, class KernelInitializer = GlorotUniform,
           class BiasInitializer = Zeros>
 struct Dense {
   static_assert(Units > 0, "nn::Dense needs at least one unit");
+  using Activation = typename detail::Applied<Function>::Type;
 
   template <class In>
   struct On {
     static_assert(In::rank == 1,
                   "nn::Dense takes rows with one axis, and its input has another number of axes: put "
                   "nn::Flatten before it");
-    using Geometry = DenseGeometry<In::elements, Units, Function>;
+    using Geometry = DenseGeometry<In::elements, Units, detail::ActivationOfKernel<Activation>>;
     using Output = StaticShape<Units>;
     static constexpr std::string_view name = "dense";
     static constexpr std::array parameters{ParameterSpec{"kernel", Shape{In::elements, Units}},
@@ -39,7 +40,7 @@ struct Dense {
     }
 
     template <class Backend, class T>
-    using Operation = detail::KernelOperation<Backend, typename Backend::template Dense<Geometry, T>, Function, T>;
+    using Operation = detail::KernelOperation<Backend, typename Backend::template Dense<Geometry, T>, Activation, T>;
   };
 };
 

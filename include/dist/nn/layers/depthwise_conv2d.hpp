@@ -19,7 +19,7 @@ namespace dist::nn {
 /// A convolution of each channel by itself, by `Multiplier` square kernels: nn::Conv2D with a group for each channel;
 /// kernel [window, window, channels, multiplier]. The outputs of a channel follow each other: output
 /// c * multiplier + m is that of channel c with its kernel m, as in Keras.
-template <std::size_t Window, Activation Function = Linear, std::size_t Stride = 1, class Padding = Valid,
+template <std::size_t Window, class Function = Linear, std::size_t Stride = 1, class Padding = Valid,
           std::size_t Multiplier = 1, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
 struct DepthwiseConv2D {
  private:

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <type_traits>
 
 #include <dist/nn/activation.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
 
 namespace dist::nn::detail {
 
@@ -16,8 +18,13 @@ concept FusesActivation = requires(Kernel kernel, typename Backend::State& state
   kernel.template input_gradient<Before>(state, in, in, in, out);
 };
 
+/// The activation that the back end's operation of a layer applies: none where the gradient needs the input of the
+/// activation, which the layer keeps then.
+template <class Function>
+using ActivationOfKernel = std::conditional_t<HasGradientOfOutput<Function>, Function, Linear>;
+
 /// The Operation of layers that have a kernel and a bias and end in an activation. `Kernel` is the back end's
-/// operation.
+/// operation, which applies the ActivationOfKernel.
 template <class Backend, class Kernel, class Function, class T>
 class KernelOperation {
  public:
@@ -25,11 +32,21 @@ class KernelOperation {
 
   /// Whether `backward` can apply the gradient of the activation `Before`, that of the layer before, to dx as well.
   template <class Before>
-  static constexpr bool fuses = FusesActivation<Kernel, Before, Backend, T>;
+  static constexpr bool fuses = HasGradientOfOutput<Before>&& FusesActivation<Kernel, Before, Backend, T>;
 
   void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
                const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, T> y) {
-    kernel_.forward(state, x, parameters[0], parameters[1], y);
+    if constexpr (HasGradientOfOutput<Function>) {
+      kernel_.forward(state, x, parameters[0], parameters[1], y);
+    } else {
+      if (before_rows_ < y.rows()) {
+        before_ = make_layer_memory<Backend, T>(queue_of<Backend>(state), y.size());
+        before_rows_ = y.rows();
+      }
+      const ViewOn<Backend, T> before{before_.data(), y.shape()};
+      kernel_.forward(state, x, parameters[0], parameters[1], before);
+      activation_.forward(state, before, y);
+    }
   }
 
   template <bool InputGradient>
@@ -43,7 +60,11 @@ class KernelOperation {
   void fused_backward(typename Backend::State& state, ViewOn<Backend, const T> x,
                       const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T> y,
                       ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
-    if constexpr (!Pass::activation_is_applied) activation_.input_gradient(state, y, dy, dy);
+    if constexpr (!HasGradientOfOutput<Function>) {
+      activation_.input_gradient(state, ViewOn<Backend, const T>{before_.data(), y.shape()}, dy, dy);
+    } else if constexpr (!Pass::activation_is_applied) {
+      activation_.input_gradient(state, y, dy, dy);
+    }
     if constexpr (Pass::stores_kernel_gradient) {
       kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
     } else {
@@ -59,8 +80,13 @@ class KernelOperation {
   }
 
  private:
+  struct Nothing {};
+
   Kernel kernel_;
   typename Backend::template Elementwise<Activation, T> activation_;
+  /// What the activation was applied to, where its gradient needs that.
+  [[no_unique_address]] std::conditional_t<HasGradientOfOutput<Function>, Nothing, LayerMemory<Backend, T>> before_;
+  std::size_t before_rows_ = 0;
 };
 
 }  // namespace dist::nn::detail

@@ -3,37 +3,15 @@
 #include <string_view>
 
 #include <dist/nn/activation.hpp>
-#include <dist/nn/backend.hpp>
-#include <dist/nn/layer.hpp>
+#include <dist/nn/layers/activate.hpp>
 
 namespace dist::nn {
 
 /// nn::Relu as a layer of its own, where the layer before takes no activation.
 struct ReLU {
   template <class In>
-  struct On {
-    using Output = In;
+  struct On : Activate<Relu>::On<In> {
     static constexpr std::string_view name = "re_lu";
-    static constexpr auto& parameters = detail::no_parameters;
-    static constexpr bool is_view = false;
-
-    template <class Backend, class T>
-    class Operation {
-     public:
-      void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                   const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
-        relu_.forward(state, x, y);
-      }
-      template <bool InputGradient>
-      void backward(typename Backend::State& state, ViewOn<Backend, const T>,
-                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T> y, ViewOn<Backend, T> dy,
-                    const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
-        if constexpr (InputGradient) relu_.input_gradient(state, y, dy, dx);
-      }
-
-     private:
-      typename Backend::template Elementwise<Relu, T> relu_;
-    };
   };
 };
 

@@ -9,12 +9,13 @@
 #include <dist/nn/onednn/average_pool2d.hpp>
 #include <dist/nn/onednn/conv2d.hpp>
 #include <dist/nn/onednn/dense.hpp>
+#include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/max_pool2d.hpp>
 #include <dist/nn/onednn/state.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
-#include <dist/nn/reference/elementwise.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
+#include <dist/nn/reference/softmax.hpp>
 
 namespace dist::nn {
 
@@ -43,9 +44,10 @@ struct OneDnn {
   /// Memory is the limit, so plain loops are as fast.
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
-  /// Also works in place.
+  template <std::size_t Classes, class T>
+  using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>
-  using Elementwise = reference::Elementwise<Function, T>;
+  using Elementwise = onednn::Elementwise<Function, T>;
 };
 
 }  // namespace dist::nn

@@ -9,6 +9,7 @@
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
+#include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/primitive.hpp>
 #include <dist/nn/plans.hpp>
 
@@ -37,6 +38,7 @@ class Conv2D {
       });
     });
     plan.primitive.execute(state, {x.data(), plan.chosen_layout(state, kernel.data()), bias.data(), y.data()});
+    if constexpr (!is_appended<typename G::Activation>) activation_.forward(state, y, y);
   }
 
   void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
@@ -131,6 +133,7 @@ class Conv2D {
   Plans<Plan> forward_;
   Plans<Plan> kernel_gradient_;
   Plans<Plan> input_gradient_;
+  [[no_unique_address]] Elementwise<typename G::Activation, T> activation_;
 };
 
 }  // namespace dist::nn::onednn

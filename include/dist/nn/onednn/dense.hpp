@@ -15,6 +15,7 @@
 #include <dist/nn/kernels/dense_input_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
+#include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/primitive.hpp>
 #include <dist/nn/plans.hpp>
 
@@ -32,6 +33,7 @@ class Dense {
     product.first.execute(state, {x.data(), kernel.data(), y.data(), bias.data()});
     if constexpr (in_halves)
       product.second->execute(state, {x.data() + half, kernel.data() + half * Geometry::units, y.data()});
+    if constexpr (!is_appended<Activation>) activation_.forward(state, y, y);
   }
 
   void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
@@ -108,6 +110,7 @@ class Dense {
   }
 
   Plans<Product> forward_;
+  [[no_unique_address]] Elementwise<Activation, T> activation_;
 };
 
 }  // namespace dist::nn::onednn

@@ -2,9 +2,14 @@
 /// other headers here read the same for both.
 #pragma once
 
+#include <concepts>
 #include <string>
 
 #include <dist/nn/activation.hpp>
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
 #include <dist/nn/onednn/api.hpp>
 
 namespace dist::nn::onednn {
@@ -16,28 +21,69 @@ using Descriptor = dnnl::memory::desc;
 /// float elements of extents `dims` in the order that `tag` names.
 [[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
 
-/// Appends an activation to what a primitive computes.
+/// oneDNN's name of an activation, `algorithm` with `alpha`, and that of its gradient. What has none is computed by loops
+/// of ours.
 template <class Function>
-void append_activation(dnnl::post_ops&) {
-  static_assert(sizeof(Function) == 0,
-                "nn::OneDnn cannot append this activation to a layer: use nn::Linear or nn::Relu, or the back end "
-                "nn::Reference");
-}
+struct NameOf {
+  static constexpr bool is_known = false;
+};
 template <>
-inline void append_activation<Linear>(dnnl::post_ops&) {}
+struct NameOf<Relu> {
+  static constexpr bool is_known = true;
+  static constexpr auto algorithm = dnnl::algorithm::eltwise_relu;
+  static constexpr auto gradient = dnnl::algorithm::eltwise_relu_use_dst_for_bwd;
+  static constexpr float alpha = 0;
+};
 template <>
-inline void append_activation<Relu>(dnnl::post_ops& operations) {
+struct NameOf<Tanh> {
+  static constexpr bool is_known = true;
+  static constexpr auto algorithm = dnnl::algorithm::eltwise_tanh;
+  static constexpr auto gradient = dnnl::algorithm::eltwise_tanh_use_dst_for_bwd;
+  static constexpr float alpha = 0;
+};
+template <>
+struct NameOf<Sigmoid> {
+  static constexpr bool is_known = true;
+  static constexpr auto algorithm = dnnl::algorithm::eltwise_logistic;
+  static constexpr auto gradient = dnnl::algorithm::eltwise_logistic_use_dst_for_bwd;
+  static constexpr float alpha = 0;
+};
+template <>
+struct NameOf<Silu> {
+  static constexpr bool is_known = true;
+  static constexpr auto algorithm = dnnl::algorithm::eltwise_swish;
+  static constexpr auto gradient = algorithm;
+  static constexpr float alpha = 1;
+};
+template <>
+struct NameOf<Gelu> {
+  static constexpr bool is_known = true;
+  static constexpr auto algorithm = dnnl::algorithm::eltwise_gelu_erf;
+  static constexpr auto gradient = algorithm;
+  static constexpr float alpha = 0;
+};
+
+/// Whether a primitive applies the activation to its result.
+template <class Function>
+inline constexpr bool is_appended = std::same_as<Function, Linear> || NameOf<Function>::is_known;
+
+/// Appends an activation to what a primitive computes, if oneDNN knows it.
+template <class Function>
+void append_activation([[maybe_unused]] dnnl::post_ops& operations) {
+  if constexpr (NameOf<Function>::is_known) {
 #if DNNL_VERSION_MAJOR >= 3
-  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+    operations.append_eltwise(NameOf<Function>::algorithm, NameOf<Function>::alpha, 0.0F);
 #else
-  operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+    operations.append_eltwise(1.0F, NameOf<Function>::algorithm, NameOf<Function>::alpha, 0.0F);
 #endif
+  }
 }
 
 /// Whether a primitive's result takes the place of what there was, or is added to it.
 enum class Result { is_new, is_added };
 
-/// Attributes of every primitive here: the scratchpad is ours, and the activation is applied to the result.
+/// Attributes of every primitive here: the scratchpad is ours, and an activation that oneDNN knows is applied to the
+/// result.
 template <class Function = Linear>
 [[nodiscard]] dnnl::primitive_attr attributes(Result result = Result::is_new) {
   dnnl::post_ops operations;
@@ -107,6 +153,30 @@ struct Convolution {
 #else
   return {dnnl::convolution_backward_data::desc{algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after},
           attributes(), engine, hint};
+#endif
+}
+
+/// The function on all elements of `values`, and its gradient.
+template <class Function>
+[[nodiscard]] dnnl::eltwise_forward::primitive_desc forward(const dnnl::engine& engine, const Descriptor& values,
+                                                            dnnl::algorithm algorithm) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  constexpr float alpha = NameOf<Function>::alpha;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, algorithm, values, values, alpha, 0.0F, attributes()};
+#else
+  return {dnnl::eltwise_forward::desc{kind, algorithm, values, alpha, 0.0F}, attributes(), engine};
+#endif
+}
+template <class Function>
+[[nodiscard]] dnnl::eltwise_backward::primitive_desc backward(const dnnl::engine& engine, const Descriptor& values) {
+  constexpr auto algorithm = NameOf<Function>::gradient;
+  constexpr float alpha = NameOf<Function>::alpha;
+  const auto hint = forward<Function>(engine, values, algorithm);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, algorithm, values, values, values, alpha, 0.0F, hint, attributes()};
+#else
+  return {dnnl::eltwise_backward::desc{algorithm, values, values, alpha, 0.0F}, attributes(), engine, hint};
 #endif
 }
 

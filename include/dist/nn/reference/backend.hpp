@@ -14,6 +14,7 @@
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
+#include <dist/nn/reference/softmax.hpp>
 
 namespace dist::nn {
 
@@ -45,6 +46,8 @@ struct Reference {
   using GlobalMaxPool2D = reference::GlobalMaxPool2D<Image, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
+  template <std::size_t Classes, class T>
+  using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>
   using Elementwise = reference::Elementwise<Function, T>;
 };

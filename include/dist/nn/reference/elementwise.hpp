@@ -24,14 +24,14 @@ class Elementwise {
 
   /// In place for the identity costs nothing.
   template <class State>
-  void input_gradient(State&, TensorView<const T> y, TensorView<T> dy, TensorView<T> dx) {
+  void input_gradient(State&, TensorView<const T> value, TensorView<T> dy, TensorView<T> dx) {
     if (std::is_same_v<Function, Linear> && dx.data() == dy.data()) return;
-    const T* const output = y.data();
+    const T* const output_or_input = value.data();
     const T* const from = dy.data();
     T* const to = dx.data();
-    const std::size_t size = y.size();
+    const std::size_t size = value.size();
     DIST_INDEPENDENT_LOOP
-    for (std::size_t i = 0; i < size; ++i) to[i] = Function::gradient(output[i], from[i]);
+    for (std::size_t i = 0; i < size; ++i) to[i] = detail::activation_gradient<Function>(output_or_input[i], from[i]);
   }
 };
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string_view>
+
+#include <dist/nn/activation.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/layer.hpp>
+
+namespace dist::nn {
+
+/// An activation as a layer of its own, where the layer before takes none. Any type that models nn::Activation.
+template <class Function>
+struct Activate {
+  using Activation = typename detail::Applied<Function>::Type;
+
+  template <class In>
+  struct On {
+    using Output = In;
+    static constexpr std::string_view name = "activation";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class Backend, class T>
+    class Operation {
+     public:
+      void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                   const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
+        function_.forward(state, x, y);
+      }
+      template <bool InputGradient>
+      void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T> y, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
+        if constexpr (InputGradient) function_.input_gradient(state, HasGradientOfOutput<Activation> ? y : x, dy, dx);
+      }
+
+     private:
+      typename Backend::template Elementwise<Activation, T> function_;
+    };
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <dist/nn/backend.hpp>
+#include <dist/nn/layer.hpp>
+
+namespace dist::nn {
+
+/// exp(x) over its sum along the last axis: a distribution for each row, or for each pixel. A layer only, since it is no
+/// function of single elements. Losses take the logits before it, where they lose no digits; it is for predictions and
+/// for weights.
+struct Softmax {
+  template <class In>
+  struct On {
+    static_assert(In::rank > 0,
+                  "nn::Softmax makes distributions along the last axis, and its input has no axis: put nn::Reshape "
+                  "before it");
+    using Output = In;
+    static constexpr std::size_t classes = In::shape()[In::rank == 0 ? 0 : In::rank - 1];
+    static constexpr std::string_view name = "softmax";
+    static constexpr auto& parameters = detail::no_parameters;
+    static constexpr bool is_view = false;
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template Softmax<classes, T>;
+    };
+    template <class Backend, class T>
+    class Operation {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::Softmax: use another back end, such as "
+                    "nn::Reference or nn::OneDnn, or another layer");
+
+     public:
+      void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
+                   const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
+        kernel_.forward(state, x, y);
+      }
+      template <bool InputGradient>
+      void backward(typename Backend::State& state, ViewOn<Backend, const T>,
+                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, const T> y, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 0>&, ViewOn<Backend, T> dx) {
+        if constexpr (InputGradient) kernel_.input_gradient(state, y, dy, dx);
+      }
+
+     private:
+      detail::KernelFrom<Backend, Asked<T>> kernel_;
+    };
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include <dist/core/tensor.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/onednn/descriptors.hpp>
+#include <dist/nn/onednn/primitive.hpp>
+#include <dist/nn/plans.hpp>
+#include <dist/nn/reference/elementwise.hpp>
+
+namespace dist::nn::onednn {
+
+/// Functions whose loops the compiler does not vectorise, by oneDNN.
+template <class Function, class T>
+class EltwisePrimitives {
+ public:
+  void forward(State& state, TensorView<const T> x, TensorView<T> y) {
+    Primitive& primitive = forward_.for_rows(x.size(), [&] {
+      return translated(forward_label, [&] {
+        const Descriptor values = tensor({Dim(x.size())}, Tag::x);
+        const auto descriptor = onednn::forward<Function>(state.engine(), values, NameOf<Function>::algorithm);
+        return Primitive{forward_label,
+                         state,
+                         descriptor,
+                         dnnl::eltwise_forward{descriptor},
+                         {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}}};
+      });
+    });
+    primitive.execute(state, {x.data(), y.data()});
+  }
+
+  void input_gradient(State& state, TensorView<const T> value, TensorView<T> dy, TensorView<T> dx) {
+    Primitive& primitive = backward_.for_rows(value.size(), [&] {
+      return translated(backward_label, [&] {
+        const Descriptor values = tensor({Dim(value.size())}, Tag::x);
+        const auto descriptor = onednn::backward<Function>(state.engine(), values);
+        return Primitive{backward_label,
+                         state,
+                         descriptor,
+                         dnnl::eltwise_backward{descriptor},
+                         {{HasGradientOfOutput<Function> ? DNNL_ARG_DST : DNNL_ARG_SRC, values},
+                          {DNNL_ARG_DIFF_DST, values},
+                          {DNNL_ARG_DIFF_SRC, values}}};
+      });
+    });
+    primitive.execute(state, {value.data(), dy.data(), dx.data()});
+  }
+
+ private:
+  using Dim = dnnl::memory::dim;
+  [[nodiscard]] static std::string describe() { return "a batch of numbers"; }
+  static constexpr Label forward_label{"an activation", &describe};
+  static constexpr Label backward_label{"the gradient of an activation", &describe};
+
+  Plans<Primitive> forward_;
+  Plans<Primitive> backward_;
+};
+
+/// y = Function(x), element by element, also in place. Relu, and what oneDNN does not know, by plain loops.
+template <class Function, class T>
+using Elementwise = std::conditional_t<NameOf<Function>::is_known && !std::same_as<Function, Relu>,
+                                       EltwisePrimitives<Function, T>, reference::Elementwise<Function, T>>;
+
+}  // namespace dist::nn::onednn

@@ -1,0 +1,20 @@
+#include <dist/nn/reference/softmax.hpp>
+
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/onednn/backend.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
+
+namespace nn = dist::nn;
+
+// The arithmetic by hand is in tests/nn/layers.
+TEST_CASE("Softmax: gradients through it agree with central differences, and oneDNN with the plain loops") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Dense<17>, nn::Softmax>;
+  dist_test::check_gradients<Net, nn::Reference>(3);
+  dist_test::check_against<Net, nn::OneDnn, nn::Reference>({4, 1, 0});
+}
