@@ -14,8 +14,10 @@
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/initializer.hpp>
 #include <dist/nn/layers/activate.hpp>
+#include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
@@ -24,6 +26,7 @@
 #include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/layers/reshape.hpp>
 #include <dist/nn/layers/softmax.hpp>

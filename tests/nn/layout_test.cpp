@@ -21,6 +21,15 @@ struct Other {
   static constexpr auto& parameters = nn::detail::no_parameters;
   static constexpr std::array state{nn::StateSpec{"s", dist::Shape{17}, 1}};
 };
+struct Both {
+  static constexpr std::string_view name = "both";
+  static constexpr std::array parameters{nn::ParameterSpec{"a", dist::Shape{3}},
+                                         nn::ParameterSpec{"b", dist::Shape{4, 5}}};
+  using Leaves = std::tuple<Other, Two>;
+};
+struct Mine : Two {
+  static constexpr bool is_named = true;
+};
 template <class Kind>
 using Layout = nn::detail::Layout<Kind, std::tuple<Two, Other, Two>>;
 
@@ -58,4 +67,17 @@ TEST_CASE("no layers, no tensors") {
   using None = nn::detail::Layout<nn::detail::Learned, std::tuple<>>;
   CHECK(None::count == 0);
   CHECK(None::tensors.empty());
+}
+
+TEST_CASE("the tensors of a layer of layers are named by those inside, and counted with the others") {
+  using Learned = nn::detail::Layout<nn::detail::Learned, std::tuple<Two, Both, Two>>;
+  CHECK(Learned::first == std::array<std::size_t, 4>{0, 2, 4, 6});
+  CHECK(Learned::tensors[2].name() == "two_1/a");
+  CHECK(Learned::tensors[4].name() == "two_2/a");
+  CHECK(Learned::names_differ);
+}
+
+TEST_CASE("a name that a program gave may be no other layer's") {
+  CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, std::tuple<Two, Mine>>::names_differ);
+  CHECK(nn::detail::Layout<nn::detail::Learned, std::tuple<Other, Mine>>::names_differ);
 }

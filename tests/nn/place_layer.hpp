@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <tuple>
 #include <vector>
 
 #include <dist/core/tensor.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layout.hpp>
+#include <dist/nn/parameter.hpp>
 #include <dist/nn/reference/backend.hpp>
 
 namespace dist_test {
@@ -14,11 +17,10 @@ template <class Layer, class In>
 class PlacedLayer {
  public:
   using Placed = typename Layer::template On<In>;
-  static constexpr std::size_t parameters = Placed::parameters.size();
 
   std::vector<double> forward(std::vector<double> x, std::vector<std::vector<double>> values = {}) {
     x_ = std::move(x);
-    values_ = std::move(values);
+    values_ = together(values);
     y_.assign(rows() * Placed::Output::elements, -99);
     operation_.forward(state_, batch(x_, In::shape()), views<const double>(values_), output(y_));
     return y_;
@@ -27,11 +29,12 @@ class PlacedLayer {
   /// d loss / d x for d loss / d y after `forward`; the parameters' gradients are in `gradients` afterwards.
   std::vector<double> backward(std::vector<double> dy) {
     std::vector<double> dx(x_.size(), -99);
-    gradients.clear();
-    for (const auto& value : values_) gradients.emplace_back(value.size(), -99);
+    std::vector<double> all(values_.size(), -99);
     operation_.template backward<true>(state_, batch(x_, In::shape()), views<const double>(values_), output(y_),
-                                       output(dy), views<double>(gradients),
+                                       output(dy), views<double>(all),
                                        dist::TensorView<double>{dx.data(), In::shape().stacked(rows())});
+    gradients.clear();
+    for (const auto& view : views<double>(all)) gradients.emplace_back(view.data(), view.data() + view.size());
     return dx;
   }
 
@@ -45,17 +48,24 @@ class PlacedLayer {
   dist::TensorView<double> output(std::vector<double>& values) const {
     return {values.data(), Placed::Output::shape().stacked(rows())};
   }
-  template <class T>
-  static auto views(auto& lists) {
-    dist::nn::ParameterViews<T, parameters> all;
-    for (std::size_t which = 0; which < parameters; ++which)
-      all[which] = dist::TensorView<T>{lists[which].data(), Placed::parameters[which].shape};
+  /// The parameters one after another, where a network has them.
+  static std::vector<double> together(const std::vector<std::vector<double>>& lists) {
+    std::vector<double> all;
+    for (const auto& list : lists) {
+      all.insert(all.end(), list.begin(), list.end());
+      all.resize(dist::nn::padded(all.size()));
+    }
     return all;
+  }
+  template <class T>
+  static auto views(auto& all) {
+    return dist::nn::detail::Layout<dist::nn::detail::Learned, std::tuple<Placed>>::template of_layer<0>(
+        static_cast<T*>(all.data()));
   }
 
   std::vector<double> x_;
   std::vector<double> y_;
-  std::vector<std::vector<double>> values_;
+  std::vector<double> values_;
   dist::nn::Reference::State state_;
   typename Placed::template Operation<dist::nn::Reference, double> operation_;
 };

@@ -104,3 +104,12 @@ TEST_CASE("gamma starts at one, beta at zero") {
   CHECK(all[1] == 1);
   CHECK(all[17] == 0);
 }
+
+TEST_CASE("the layers of a Sequential inside stand in its place") {
+  using Inner = nn::Sequential<nn::Dense<3>, nn::Sequential<>, nn::Dense<4>>;
+  using Net = nn::Sequential<nn::Input<2>, nn::Dense<5>, Inner, nn::Sequential<nn::Dense<1>>>;
+  CHECK(std::is_same_v<Net::Placed,
+                       nn::Sequential<nn::Input<2>, nn::Dense<5>, nn::Dense<3>, nn::Dense<4>, nn::Dense<1>>::Placed>);
+  CHECK(Net::layer_count == 4);
+  CHECK(Net::parameters[6].name() == "dense_3/kernel");
+}

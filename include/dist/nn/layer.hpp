@@ -28,6 +28,11 @@
 /// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
 ///   Needs `uses_replica`, as it comes with the LayerCall.
 ///
+/// A layer of layers (Add, Concatenate) is one layer to the network around it. It has
+///
+/// - `Leaves`: a std::tuple of all placed layers inside, whose parameters and state follow each other in its own. In
+///   memory, too: those of a layer inside lie as Layout says, from its first on.
+///
 /// And two of an Operation, for layers that end in an activation, so that one pass over memory does the work of two:
 ///
 /// - `Activation`: the type of the activation;
@@ -39,6 +44,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 
 #include <dist/core/place.hpp>
 #include <dist/core/shape.hpp>
@@ -68,6 +74,11 @@ using ParameterViews = std::array<TensorView<T, Where>, Count>;
 template <class Backend, class T, std::size_t Count>
 using ParameterViewsOn = ParameterViews<T, Count, typename Backend::Device::Place>;
 
+/// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
+/// this replica.
+template <class Replica, ForwardMode Mode, class S, dist::Place Where = HostMemory>
+struct ForwardPass;
+
 /// What `forward` of a layer with `uses_replica` gets besides its tensors: the mode, the replica for collectives, and
 /// the replica's copy of the layer's state. `S` is const in inference.
 template <class Replica, ForwardMode Mode, class S, std::size_t Count, dist::Place Where = HostMemory>
@@ -75,6 +86,21 @@ struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
   ParameterViews<S, Count, Where> state;
+
+  /// The pass through layers inside of this one, whose state starts at `of_layers`.
+  [[nodiscard]] ForwardPass<Replica, Mode, S, Where> pass(S* of_layers = nullptr) const { return {replica, of_layers}; }
+};
+
+template <class Replica, ForwardMode Mode, class S, dist::Place Where>
+struct ForwardPass {
+  const Replica& replica;
+  S* state;
+
+  template <class Net, std::size_t Layer>
+  [[nodiscard]] auto layer_call() const {
+    const auto views = Net::template layer_state<Layer, Where>(state);
+    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>, Where>{replica, views};
+  }
 };
 
 /// What a layer does in the backward pass. `dx` is written where `InputGradient`: the gradient of the layer's input or,
@@ -114,6 +140,46 @@ concept SaysUsesReplica = requires {
 template <class L>
 concept HasState = requires {
   L::state;
+};
+/// A program gave the layer its name.
+template <class L>
+concept HasName = requires {
+  requires L::is_named;
+};
+template <class L>
+concept HasLeaves = requires {
+  typename L::Leaves;
+};
+
+/// The layers that have parameters and names: those inside of a layer of layers, else the layer itself.
+template <class L>
+struct LeavesOf {
+  using Type = std::tuple<L>;
+};
+template <HasLeaves L>
+struct LeavesOf<L> {
+  using Type = typename L::Leaves;
+};
+template <class... Tuples>
+struct Joined;
+template <>
+struct Joined<> {
+  using Type = std::tuple<>;
+};
+template <class... First>
+struct Joined<std::tuple<First...>> {
+  using Type = std::tuple<First...>;
+};
+template <class... First, class... Second, class... Rest>
+struct Joined<std::tuple<First...>, std::tuple<Second...>, Rest...> {
+  using Type = typename Joined<std::tuple<First..., Second...>, Rest...>::Type;
+};
+/// The leaves of all layers, in order.
+template <class Layers>
+struct AllLeaves;
+template <class... Layers>
+struct AllLeaves<std::tuple<Layers...>> {
+  using Type = typename Joined<typename LeavesOf<Layers>::Type...>::Type;
 };
 
 template <class L>

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <dist/core/tensor.hpp>
@@ -42,25 +43,36 @@ struct Layout<Kind, std::tuple<Layers...>> {
   }();
 
   /// Every tensor, in the order of the layers.
-  static constexpr std::array<Parameter, first[layers]> tensors = [] {
-    std::array<Parameter, first[layers]> all{};
-    const std::array<std::string_view, layers + 1> names{Layers::name..., std::string_view{}};
-    std::size_t layer = 0;
-    std::size_t count = 0;
-    std::size_t offset = 0;
-    [[maybe_unused]] const auto add = [&](const auto& specs) {
-      std::size_t ordinal = 0;
-      for (std::size_t before = 0; before < layer; ++before)
-        if (names[before] == names[layer]) ++ordinal;
-      for (const auto& spec : specs) {
-        all[count++] = Parameter{names[layer], ordinal, spec.name, spec.shape, offset};
-        offset += padded(spec.shape.elements());
-      }
-      ++layer;
-    };
-    (add(Kind::template specs<Layers>()), ...);
-    return all;
-  }();
+  static constexpr std::array<Parameter, first[layers]> tensors =
+      []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
+        std::array<Parameter, first[layers]> all{};
+        const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
+        std::size_t leaf = 0;
+        std::size_t count = 0;
+        std::size_t offset = 0;
+        [[maybe_unused]] const auto add = [&](const auto& specs) {
+          std::size_t ordinal = 0;
+          for (std::size_t before = 0; before < leaf; ++before)
+            if (names[before] == names[leaf]) ++ordinal;
+          for (const auto& spec : specs) {
+            all[count++] = Parameter{names[leaf], ordinal, spec.name, spec.shape, offset};
+            offset += padded(spec.shape.elements());
+          }
+          ++leaf;
+        };
+        (add(Kind::template specs<Leaves>()), ...);
+        return all;
+      }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
+
+  /// Whether no layer has a name twice that a program gave.
+  static constexpr bool names_differ = []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
+    const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
+    const std::array<bool, sizeof...(Leaves) + 1> named{HasName<Leaves>..., false};
+    for (std::size_t leaf = 0; leaf < sizeof...(Leaves); ++leaf)
+      for (std::size_t other = 0; other < sizeof...(Leaves); ++other)
+        if (named[leaf] && other != leaf && names[other] == names[leaf]) return false;
+    return true;
+  }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
 
   /// Elements of all tensors, and the elements that hold them with padding.
   static constexpr std::size_t count = [] {

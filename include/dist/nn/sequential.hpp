@@ -13,12 +13,23 @@
 
 namespace dist::nn {
 
+template <class... Layers>
+struct Sequential;
+
 namespace detail {
 
 template <class T>
 inline constexpr bool is_input = false;
 template <std::size_t... Extents>
 inline constexpr bool is_input<Input<Extents...>> = true;
+
+/// The Input whose rows have a StaticShape.
+template <class Shape>
+struct InputOf;
+template <std::size_t... Extents>
+struct InputOf<StaticShape<Extents...>> {
+  using Type = Input<Extents...>;
+};
 
 template <class First, class Rest>
 struct Prepend;
@@ -27,7 +38,8 @@ struct Prepend<First, std::tuple<Rest...>> {
   using Type = std::tuple<First, Rest...>;
 };
 
-/// The layers in their places, each on the output of the one before, as a std::tuple.
+/// The layers in their places, each on the output of the one before, as a std::tuple. Those of a Sequential stand in its
+/// place.
 template <class In, class... Layers>
 struct Place {
   using Type = std::tuple<>;
@@ -37,34 +49,46 @@ struct Place<In, First, Rest...> {
   using Placed = typename First::template On<In>;
   using Type = typename Prepend<Placed, typename Place<typename Placed::Output, Rest...>::Type>::Type;
 };
+template <class In, class... Inner, class... Rest>
+struct Place<In, Sequential<Inner...>, Rest...> : Place<In, Inner..., Rest...> {};
 
-template <class First, class... Layers>
+template <class... Layers>
 struct PlaceAll {
   using Input = StaticShape<1>;
   using Type = std::tuple<>;
+  static constexpr bool is_network = false;
 };
 template <std::size_t... Extents, class... Layers>
 struct PlaceAll<Input<Extents...>, Layers...> {
   using Input = StaticShape<Extents...>;
   using Type = typename Place<Input, Layers...>::Type;
+  static constexpr bool is_network = true;
 };
 
 }  // namespace detail
 
-/// A network as a type: an Input and the layers after it, all shapes known at compile time.
+/// Layers one after another. With an Input first it is a network as a type, all shapes known at compile time. Without it, it
+/// is a part of one: a branch of a layer such as Add, or layers that stand in the network around it one by one. Without
+/// any layers it is the identity.
 ///
 /// It has no state. `Network` gives it parameters on a strategy; here is what follows from the type alone.
 /// Layers are counted from 0, without the Input.
-template <class First, class... Layers>
+template <class... Layers>
 struct Sequential {
-  static_assert(detail::is_input<First>,
-                "nn::Sequential must start with nn::Input<...>: the shape of one row of its input, without the batch");
-
  private:
-  using Places = detail::PlaceAll<First, Layers...>;
+  using Places = detail::PlaceAll<Layers...>;
+
+  static constexpr std::size_t of_network(std::size_t number) {
+    static_assert(
+        Places::is_network,
+        "nn::Sequential must start with nn::Input<...>: the shape of one row of its input, without the batch");
+    return number;
+  }
 
  public:
-  static constexpr std::size_t layer_count = detail::Layout<detail::Learned, typename Places::Type>::layers;
+  /// The layers in their places, as a std::tuple.
+  using Placed = typename Places::Type;
+  static constexpr std::size_t layer_count = of_network(detail::Layout<detail::Learned, typename Places::Type>::layers);
 
   template <std::size_t Index>
   using Layer = std::tuple_element_t<Index, typename Places::Type>;
@@ -92,6 +116,10 @@ struct Sequential {
   struct OfLayers<std::tuple<Placed...>> {
     using Output = typename std::tuple_element_t<sizeof...(Placed) - 1, std::tuple<Placed...>>::Output;
     static constexpr bool use_replica = (detail::uses_replica<Placed> || ...);
+    static_assert(
+        detail::Layout<detail::Learned, std::tuple<Placed...>>::names_differ,
+        "two layers of this network have one name: give each nn::Named a name of its own, which is no name of "
+        "another layer");
     static_assert(((detail::uses_replica<Placed> || detail::state_of<Placed>().size() == 0) && ...),
                   "a layer with state needs uses_replica = true: its Operation gets the state with the LayerCall");
   };
@@ -109,7 +137,7 @@ struct Sequential {
   /// Every parameter, in the order of the layers.
   static constexpr auto& parameters = Learned::tensors;
   /// Elements of all parameters, and the elements that hold them with padding.
-  static constexpr std::size_t parameter_count = Learned::count;
+  static constexpr std::size_t parameter_count = of_network(Learned::count);
   static constexpr std::size_t padded_count = Learned::padded_count;
 
   /// The same of what the layers keep but do not learn.

@@ -1,81 +1,23 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
-#include <span>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 
-#include <dist/core/error.hpp>
-#include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/nn/activation.hpp>
+#include <dist/nn/chain.hpp>
 #include <dist/nn/gradient_storage.hpp>
 #include <dist/nn/kernels/dense_batch.hpp>
-#include <dist/nn/layer.hpp>
-#include <dist/nn/layer_memory.hpp>
 #include <dist/nn/outputs.hpp>
 
 namespace dist::nn {
 
-/// A pass through a network without layers that use the replica.
-struct NoReplica {};
-
-/// For a backward pass whose caller does not ask when parts of the gradients are final.
-struct IgnoreReady {
-  void operator()(IndexRange) const noexcept {}
-};
-
-namespace detail {
-
-template <class Operation>
-concept EndsInActivation = requires {
-  typename Operation::Activation;
-};
-
-/// The activation that a layer's operation ends in.
-template <class Operation>
-struct ActivationOf {
-  using Type = Linear;
-};
-template <EndsInActivation Operation>
-struct ActivationOf<Operation> {
-  using Type = typename Operation::Activation;
-};
-
-}  // namespace detail
-
-/// What layers that use the replica get in a pass through the network: `state` is where that of all layers starts, on
-/// this replica.
-template <class Replica, ForwardMode Mode, class S, dist::Place Where = HostMemory>
-struct ForwardPass {
-  const Replica& replica;
-  S* state;
-
-  template <class Net, std::size_t Layer>
-  [[nodiscard]] auto layer_call() const {
-    const auto views = Net::template layer_state<Layer, Where>(state);
-    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>, Where>{replica, views};
-  }
-};
-
-/// What one replica needs to compute a network: its layers' operations with the back end's state, and the
-/// memory between layers, which grows to the largest batch seen and is then used again.
-///
-/// Forward keeps every layer's output. Backward needs two gradients at a time, that of a layer's output and
-/// that of its input, so all gradients share two buffers in turn, except layers whose kernel gradient is not stored,
-/// which keep that of their output until it is applied.
+/// What one replica needs to compute a network: its layers' operations and the memory between them, with the back end's
+/// state. See Chain.
 template <class Net, class Backend, class T, GradientStorage Storage = StoredGradients>
 class Workspace {
   using Where = typename Backend::Device::Place;
   using Queue = typename Backend::Device::Queue;
-  using Memory = detail::LayerMemory<Backend, T>;
-  template <class Element>
-  using View = TensorView<Element, Where>;
 
  public:
   /// For back ends whose replicas need no queue.
@@ -87,18 +29,11 @@ class Workspace {
   /// as they are until `backward`, and x until gradients are applied where they are not stored. `pass` is a ForwardPass
   /// where a layer uses the replica.
   template <class Pass = NoReplica>
-  [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, View<const T> x, const Pass& pass = {}) {
-    x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
+  [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, TensorView<const T, Where> x,
+                                          const Pass& pass = {}) {
     has_batches_ = false;
-    reserve(rows());
-    if (rows() > 0) {
-      [[maybe_unused]] const auto entered = state_.enter();
-      each_forward<false>(parameters.data(), pass, std::make_index_sequence<layers>{});
-    } else if constexpr (Net::uses_replica) {
-      [[maybe_unused]] const auto entered = state_.enter();
-      each_forward<true>(parameters.data(), pass, std::make_index_sequence<layers>{});
-    }
-    return {output<layers>(), output_gradient<layers>()};
+    [[maybe_unused]] const auto entered = state_.enter();
+    return chain_.forward(queue_, state_, parameters.data(), x, pass);
   }
 
   /// Computes, from the gradient in the place that `forward` returned, the gradients of all parameters, which are
@@ -108,19 +43,9 @@ class Workspace {
   void backward(SpanIn<const T, Where> parameters, SpanIn<T, Where> gradients, const Replica& replica = {},
                 WhenReady&& when_ready = {}) {
     has_batches_ = false;
-    if (rows() > 0) {
+    {
       [[maybe_unused]] const auto entered = state_.enter();
-      each_backward<false>(parameters.data(), gradients.data(), replica, when_ready,
-                           std::make_index_sequence<layers>{});
-    } else {
-      queue_.fill(gradients, T{0});
-      if constexpr (Net::uses_replica) {
-        [[maybe_unused]] const auto entered = state_.enter();
-        each_backward<true>(parameters.data(), gradients.data(), replica, when_ready,
-                            std::make_index_sequence<layers>{});
-      } else {
-        when_ready(IndexRange{0, Net::padded_count});
-      }
+      chain_.template backward<false>(queue_, state_, parameters.data(), gradients.data(), replica, when_ready);
     }
     has_batches_ = true;
   }
@@ -128,221 +53,23 @@ class Workspace {
   /// The factors of a kernel gradient that is not stored, valid from `backward` to the next `forward`.
   template <std::size_t Index>
   [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
-    static_assert(!stores<Index>);
-    return {output<Index>().data(), output_gradient<Index + 1>().data(), rows()};
+    return chain_.template dense_batch<Index>();
   }
   [[nodiscard]] bool has_batches() const noexcept { return has_batches_; }
 
  private:
-  static constexpr std::size_t layers = Net::layer_count;
+  using State = typename Backend::State;
 
-  struct NoOperation {};
-  template <class Layer>
-  struct OperationOf {
-    using Type = NoOperation;
-  };
-  template <class Layer>
-    requires(!Layer::is_view)
-  struct OperationOf<Layer> {
-    using Type = typename Layer::template Operation<Backend, T>;
-  };
-  template <std::size_t... Index>
-  static auto operations_of(std::index_sequence<Index...>)
-      -> std::tuple<typename OperationOf<typename Net::template Layer<Index>>::Type..., NoOperation>;
-  using Operations = decltype(operations_of(std::make_index_sequence<layers>{}));
-
-  /// The operation of a layer; for the index `layers`, one that does nothing.
-  template <std::size_t Index>
-  using OperationAt = std::tuple_element_t<Index, Operations>;
-
-  /// The first layer with parameters: nothing before it needs a gradient.
-  static constexpr std::size_t first_trained = [] {
-    std::size_t first = 0;
-    while (first < layers && Net::first_parameter[first + 1] == 0) ++first;
-    return first;
-  }();
-
-  /// Whether the gradients of all parameters of a layer are stored.
-  template <std::size_t Index>
-  static constexpr bool stores = Storage::template stores<typename Net::template Layer<Index>>;
-  /// How many of the first `Count` layers do not store all gradients.
-  template <std::size_t Count>
-  static constexpr std::size_t not_stored = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return (std::size_t{0} + ... + (stores<Index> ? 0 : 1));
-  }
-  (std::make_index_sequence<Count>{});
-
-  /// The last of the first `Count` layers that computes something; `layers` if none does.
-  template <std::size_t Count>
-  static constexpr std::size_t last_computed = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    std::size_t last = layers;
-    ((last = Net::template Layer<Index>::is_view ? last : Index), ...);
-    return last;
-  }
-  (std::make_index_sequence<Count>{});
-
-  /// The first layer after `Index` that computes something; `layers` if none does.
-  template <std::size_t Index>
-  static constexpr std::size_t next_computed = []<std::size_t... Other>(std::index_sequence<Other...>) {
-    std::size_t next = layers;
-    ((next = !Net::template Layer<Other>::is_view && Other > Index && next == layers ? Other : next), ...);
-    return next;
-  }
-  (std::make_index_sequence<layers>{});
-
-  template <std::size_t Index>
-  static constexpr bool ends_in_activation = detail::EndsInActivation<OperationAt<Index>>;
-  /// The activation that made a layer's input, Linear if none did.
-  template <std::size_t Index>
-  using ActivationBefore = typename detail::ActivationOf<OperationAt<last_computed<Index>>>::Type;
-  /// Whether a layer applies the gradient of the activation before it in its own pass over dx.
-  template <std::size_t Index>
-  static constexpr bool fuses = [] {
-    if constexpr (ends_in_activation<Index> && Index > first_trained)
-      return OperationAt<Index>::template fuses<ActivationBefore<Index>>;
-    return false;
-  }();
-
-  /// How many of the first `count` layers compute something. Their outputs are numbered in that order.
-  template <std::size_t Count>
-  static constexpr std::size_t computed = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return (std::size_t{0} + ... + (Net::template Layer<Index>::is_view ? 0 : 1));
-  }
-  (std::make_index_sequence<Count>{});
-
-  /// The StaticShape of one row after the first `Count` layers.
-  template <std::size_t Count>
-  [[nodiscard]] static constexpr auto output_shape() {
-    if constexpr (Count == 0) {
-      return typename Net::InputShape{};
-    } else {
-      return typename Net::template Output<Count - 1>{};
-    }
-  }
-
-  /// The output of the first `Count` layers: the batch itself where they only change its shape.
-  template <std::size_t Count>
-  [[nodiscard]] View<const T> output() {
-    const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
-    if constexpr (computed<Count> == 0) {
-      return {x_.data(), shape};
-    } else {
-      return {outputs_[computed<Count> - 1].data(), shape};
-    }
-  }
-  template <std::size_t Count>
-  [[nodiscard]] View<T> output_gradient() {
-    const Shape shape = decltype(output_shape<Count>())::shape().stacked(rows());
-    if constexpr (constexpr std::size_t layer = last_computed<Count>; layer < layers) {
-      if constexpr (!stores<layer>) return {kept_gradients_[not_stored<layer>].data(), shape};
-    }
-    return {gradients_[computed<Count> % 2].data(), shape};
-  }
-
-  void reserve(std::size_t rows) {
-    if (rows <= reserved_rows_) return;
-    reserve_each(rows, std::make_index_sequence<layers>{});
-    reserved_rows_ = rows;
-  }
-  template <std::size_t... Index>
-  void reserve_each(std::size_t rows, std::index_sequence<Index...>) {
-    std::array<std::size_t, 2> gradient_elements{};
-    const auto reserve_one = [&]<std::size_t Layer>() {
-      const std::size_t elements = rows * Net::template Output<Layer>::elements;
-      if constexpr (!Net::template Layer<Layer>::is_view) outputs_[computed<Layer + 1> - 1] = make_memory(elements);
-      if constexpr (!stores<Layer>) kept_gradients_[not_stored<Layer>] = make_memory(elements);
-      std::size_t& gradient = gradient_elements[computed<Layer + 1> % 2];
-      gradient = std::max(gradient, elements);
-    };
-    (reserve_one.template operator()<Index>(), ...);
-    for (std::size_t side = 0; side < 2; ++side) gradients_[side] = make_memory(gradient_elements[side]);
-  }
-
-  /// Which layers take part: all that compute something, or, for a batch without rows, those that use the replica.
-  template <std::size_t Index, bool WithoutRows>
-  static constexpr bool takes_part = !Net::template Layer<Index>::is_view &&
-                                     (!WithoutRows || detail::uses_replica<typename Net::template Layer<Index>>);
-
-  template <bool WithoutRows, class Pass, std::size_t... Index>
-  void each_forward(const T* parameters, const Pass& pass, std::index_sequence<Index...>) {
-    (forward_one<Index, WithoutRows>(parameters, pass), ...);
-  }
-  template <std::size_t Index, bool WithoutRows, class Pass>
-  void forward_one(const T* parameters, const Pass& pass) {
-    if constexpr (takes_part<Index, WithoutRows>) {
-      const View<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
-      auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
-      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
-        operation.forward(pass.template layer_call<Net, Index>(), state_, output<Index>(), layer_parameters, y);
-      } else {
-        operation.forward(state_, output<Index>(), layer_parameters, y);
-      }
-    }
-  }
-
-  /// Where the parameters of a layer lie among those of all.
-  template <std::size_t Index>
-  static constexpr IndexRange elements_of = [] {
-    constexpr auto start = [](std::size_t parameter) {
-      return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
-    };
-    return IndexRange{start(Net::first_parameter[Index]), start(Net::first_parameter[Index + 1])};
-  }();
-
-  template <bool WithoutRows, class Replica, class WhenReady, std::size_t... Index>
-  void each_backward(const T* parameters, T* gradients, const Replica& replica, WhenReady& when_ready,
-                     std::index_sequence<Index...>) {
-    const auto one = [&]<std::size_t Layer>() {
-      backward_one<Layer, WithoutRows>(parameters, gradients, replica);
-      if constexpr (elements_of<Layer>.size() > 0) when_ready(elements_of<Layer>);
-    };
-    (one.template operator()<layers - 1 - Index>(), ...);
-  }
-  template <std::size_t Index, bool WithoutRows, class Replica>
-  void backward_one(const T* parameters, T* gradients, const Replica& replica) {
-    if constexpr (takes_part<Index, WithoutRows> && Index >= first_trained) {
-      constexpr bool input_gradient = Index > first_trained;
-      const View<T> dx = input_gradient ? output_gradient<Index>() : View<T>{};
-      auto& operation = std::get<Index>(operations_);
-      const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
-      const auto layer_gradients = Net::template layer_parameters<Index, Where>(gradients);
-      if constexpr (detail::uses_replica<typename Net::template Layer<Index>>) {
-        operation.template backward<input_gradient>(replica, state_, output<Index>(), layer_parameters,
-                                                    output<Index + 1>(), output_gradient<Index + 1>(), layer_gradients,
-                                                    dx);
-      } else if constexpr (ends_in_activation<Index>) {
-        using Pass = BackwardPass<input_gradient, stores<Index>, fuses<next_computed<Index>>,
-                                  std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>>;
-        operation.template fused_backward<Pass>(state_, output<Index>(), layer_parameters, output<Index + 1>(),
-                                                output_gradient<Index + 1>(), layer_gradients, dx);
-      } else {
-        operation.template backward<input_gradient>(state_, output<Index>(), layer_parameters, output<Index + 1>(),
-                                                    output_gradient<Index + 1>(), layer_gradients, dx);
-      }
-    }
-  }
-
-  [[nodiscard]] std::size_t rows() const noexcept { return x_.rows(); }
-
-  [[nodiscard]] static typename Backend::State make_state(const Queue& queue) {
-    if constexpr (std::constructible_from<typename Backend::State, const Queue&>)
-      return typename Backend::State(queue);
+  [[nodiscard]] static State make_state(const Queue& queue) {
+    if constexpr (std::constructible_from<State, const Queue&>)
+      return State(queue);
     else
       return {};
   }
-  [[nodiscard]] Memory make_memory(std::size_t elements) const {
-    return detail::make_layer_memory<Backend, T>(queue_, elements);
-  }
 
   [[no_unique_address]] Queue queue_;
-  typename Backend::State state_;
-  Operations operations_;
-  View<const T> x_;
-  std::array<Memory, computed<layers>> outputs_;
-  std::array<Memory, 2> gradients_;
-  std::array<Memory, not_stored<layers>> kept_gradients_;
-  std::size_t reserved_rows_ = 0;
+  State state_;
+  detail::Chain<Net, Backend, T, Storage> chain_;
   bool has_batches_ = false;
 };
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <dist/core/tensor.hpp>
+#include <dist/nn/layers/branches.hpp>
+#include <dist/nn/sequential.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+/// The sum of the branches' outputs, each of which has the gradient of the sum.
+struct SumOfBranches {
+  template <class T, std::size_t Count>
+  static void join(const auto& queue, const auto& outputs, auto y) {
+    std::array<const T*, Count> from{};
+    for (std::size_t branch = 0; branch < Count; ++branch) from[branch] = outputs[branch].data();
+    queue.for_each({0, y.size()}, SumOf<Count, T>{from, y.data()});
+  }
+  template <std::size_t>
+  static void part(const auto& queue, auto dy, auto gradient) {
+    queue.copy(dy.elements(), gradient.elements());
+  }
+};
+
+}  // namespace detail
+
+/// The sum of what branches compute from one input; each is a layer, or a Sequential of layers, which are trained as those
+/// of the network around them. Sequential<> is the input itself.
+template <class... Branch>
+struct Add {
+  static_assert(sizeof...(Branch) > 1, "nn::Add needs at least two branches, such as a layer and nn::Sequential<>");
+
+  template <class In>
+  struct On : detail::Branches<In, Branch...> {
+    using Output = typename detail::Branches<In, Branch...>::template Net<0>::OutputShape;
+    static_assert(
+        (std::is_same_v<Output, typename Sequential<typename detail::InputOf<In>::Type, Branch>::OutputShape> && ...),
+        "nn::Add needs branches whose outputs have one shape, and these differ: give the shortcut of a residual block "
+        "a "
+        "projection, such as nn::Conv2D with the filters and the stride of the other branch and a window of 1");
+    static constexpr std::string_view name = "add";
+
+    template <class Backend, class T>
+    using Operation = detail::BranchesOperation<On, Backend, T, detail::SumOfBranches>;
+  };
+};
+
+/// A residual block: the sum of `Body` and `Shortcut`, which is the input itself, or a projection where the body changes
+/// the shape. He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016.
+template <class Body, class Shortcut = Sequential<>>
+using Residual = Add<Body, Shortcut>;
+
+}  // namespace dist::nn

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/config.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/random.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/chain.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
+#include <dist/nn/sequential.hpp>
+
+namespace dist::nn::detail {
+
+/// Several layers, or Sequentials of layers, on one input of shape `In`: what a layer that brings their outputs together
+/// has besides its name, its Output and its Operation.
+template <class In, class... Branch>
+struct Branches {
+  /// Each branch as a network.
+  using Nets = std::tuple<Sequential<typename InputOf<In>::Type, Branch>...>;
+  template <std::size_t Index>
+  using Net = std::tuple_element_t<Index, Nets>;
+  static constexpr std::size_t count = sizeof...(Branch);
+
+  using Leaves = typename Joined<
+      typename AllLeaves<typename Sequential<typename InputOf<In>::Type, Branch>::Placed>::Type...>::Type;
+
+ private:
+  template <class Kind>
+  using LayoutOf = Layout<Kind, Leaves>;
+
+  template <class Kind, class Spec>
+  static constexpr auto specs_of() {
+    return []<class... Leaf>(std::type_identity<std::tuple<Leaf...>>) {
+      std::array<Spec, LayoutOf<Kind>::tensors.size()> all{};
+      std::size_t next = 0;
+      [[maybe_unused]] const auto add = [&](const auto& specs) {
+        for (const auto& spec : specs) all[next++] = spec;
+      };
+      (add(Kind::template specs<Leaf>()), ...);
+      return all;
+    }(std::type_identity<Leaves>{});
+  }
+
+ public:
+  static constexpr auto parameters = specs_of<Learned, ParameterSpec>();
+  static constexpr auto state = specs_of<Kept, StateSpec>();
+  static constexpr bool is_view = false;
+  static constexpr bool uses_replica = (Sequential<typename InputOf<In>::Type, Branch>::uses_replica || ...);
+
+  template <std::size_t Which, class T>
+  static void initialize(TensorView<T> view, RandomStream stream) {
+    constexpr std::size_t leaf = [] {
+      std::size_t of = 0;
+      while (LayoutOf<Learned>::first[of + 1] <= Which) ++of;
+      return of;
+    }();
+    std::tuple_element_t<leaf, Leaves>::template initialize<Which - LayoutOf<Learned>::first[leaf]>(view, stream);
+  }
+
+  /// The first of the branch's tensors among those of all branches.
+  template <std::size_t Index>
+  static constexpr std::size_t first_parameter = []<std::size_t... Before>(std::index_sequence<Before...>) {
+    return (std::size_t{0} + ... + Net<Before>::parameters.size());
+  }
+  (std::make_index_sequence<Index>{});
+  template <std::size_t Index>
+  static constexpr std::size_t first_state = []<std::size_t... Before>(std::index_sequence<Before...>) {
+    return (std::size_t{0} + ... + Net<Before>::state.size());
+  }
+  (std::make_index_sequence<Index>{});
+};
+
+/// The sum of `Count` tensors of one shape.
+template <std::size_t Count, class T>
+struct SumOf {
+  std::array<const T*, Count> from;
+  T* to;
+  DIST_HD void operator()(std::size_t i) const {
+    T sum = from[0][i];
+    for (std::size_t other = 1; other < Count; ++other) sum += from[other][i];
+    to[i] = sum;
+  }
+};
+
+/// The Operation of layers that bring branches together. `Join` is what they do with the outputs:
+///
+/// - `join<T, count>(queue, outputs, y)`, from the array of the branches' outputs;
+/// - `part<Index>(queue, dy, gradient)` writes the gradient of a branch's output.
+template <class Of, class Backend, class T, class Join>
+class BranchesOperation {
+  using State = typename Backend::State;
+  using Queue = typename Backend::Device::Queue;
+  using Where = typename Backend::Device::Place;
+  template <class Element>
+  using View = ViewOn<Backend, Element>;
+  template <class Element>
+  using Views = ParameterViewsOn<Backend, Element, Of::parameters.size()>;
+  using All = std::make_index_sequence<Of::count>;
+
+ public:
+  void forward(State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
+    forward_each(NoReplica{}, state, x, parameters, y, All{});
+  }
+  template <class Call>
+  void forward(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
+    forward_each(call, state, x, parameters, y, All{});
+  }
+
+  template <bool InputGradient>
+  void backward(State& state, View<const T>, const Views<const T>& parameters, View<const T>, View<T> dy,
+                const Views<T>& gradients, View<T> dx) {
+    backward_each<InputGradient>(NoReplica{}, state, parameters, dy, gradients, dx, All{});
+  }
+  template <bool InputGradient, class Replica>
+  void backward(const Replica& replica, State& state, View<const T>, const Views<const T>& parameters, View<const T>,
+                View<T> dy, const Views<T>& gradients, View<T> dx) {
+    backward_each<InputGradient>(replica, state, parameters, dy, gradients, dx, All{});
+  }
+
+ private:
+  template <std::size_t Index>
+  using Net = typename Of::template Net<Index>;
+
+  template <class Call, std::size_t... Index>
+  void forward_each(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y,
+                    std::index_sequence<Index...>) {
+    const Queue queue = queue_of<Backend>(state);
+    (forward_one<Index>(queue, call, state, x, parameters), ...);
+    Join::template join<T, Of::count>(queue, outputs_, y);
+  }
+  template <std::size_t Index, class Call>
+  void forward_one(const Queue& queue, const Call& call, State& state, View<const T> x,
+                   const Views<const T>& parameters) {
+    auto& chain = std::get<Index>(chains_);
+    const T* const first = data_of<Index>(parameters);
+    const auto outputs = [&] {
+      if constexpr (!Net<Index>::uses_replica) {
+        return chain.forward(queue, state, first, x, NoReplica{});
+      } else if constexpr (Net<Index>::state.size() == 0) {
+        return chain.forward(queue, state, first, x, call.pass());
+      } else {
+        return chain.forward(queue, state, first, x, call.pass(call.state[Of::template first_state<Index>].data()));
+      }
+    }();
+    outputs_[Index] = outputs.values;
+    output_gradients_[Index] = outputs.gradient;
+  }
+
+  template <bool InputGradient, class Replica, std::size_t... Index>
+  void backward_each(const Replica& replica, State& state, const Views<const T>& parameters, View<T> dy,
+                     const Views<T>& gradients, View<T> dx, std::index_sequence<Index...>) {
+    const Queue queue = queue_of<Backend>(state);
+    (Join::template part<Index>(queue, View<const T>{dy.data(), dy.shape()}, output_gradients_[Index]), ...);
+    (backward_one<Index, InputGradient>(queue, replica, state, parameters, gradients), ...);
+    if constexpr (InputGradient)
+      queue.for_each({0, dx.size()},
+                     SumOf<Of::count, T>{{std::get<Index>(chains_).input_gradient().data()...}, dx.data()});
+  }
+  template <std::size_t Index, bool InputGradient, class Replica>
+  void backward_one(const Queue& queue, const Replica& replica, State& state, const Views<const T>& parameters,
+                    const Views<T>& gradients) {
+    std::get<Index>(chains_).template backward<InputGradient>(queue, state, data_of<Index>(parameters),
+                                                              data_of<Index>(gradients), replica, IgnoreReady{});
+  }
+
+  /// Where the parameters of a branch start.
+  template <std::size_t Index, class Element>
+  [[nodiscard]] static Element* data_of([[maybe_unused]] const Views<Element>& all) {
+    if constexpr (Net<Index>::parameters.size() == 0) {
+      return nullptr;
+    } else {
+      return all[Of::template first_parameter<Index>].data();
+    }
+  }
+
+  template <std::size_t... Index>
+  static auto chains_of(std::index_sequence<Index...>) -> std::tuple<Chain<Net<Index>, Backend, T>...>;
+
+  decltype(chains_of(All{})) chains_;
+  std::array<View<const T>, Of::count> outputs_;
+  std::array<View<T>, Of::count> output_gradients_;
+};
+
+}  // namespace dist::nn::detail

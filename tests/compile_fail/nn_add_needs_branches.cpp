@@ -1,0 +1,16 @@
+// expect: nn::Add needs at least two branches
+#include <dist/nn/layers/add.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/sequential.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Layer = nn::Add<nn::Dense<4>, nn::Sequential<>>;
+#else
+using Layer = nn::Add<nn::Dense<4>>;
+#endif
+
+using Net = nn::Sequential<nn::Input<4>, Layer>;
+
+int main() { return Net::parameter_count > 0 ? 0 : 1; }

@@ -1,0 +1,16 @@
+// expect: nn::Concatenate puts outputs side by side along the last axis, and those of its branches differ
+#include <dist/nn/layers/concatenate.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/sequential.hpp>
+
+namespace nn = dist::nn;
+
+#ifdef CONTROL
+using Other = nn::Conv2D<2, 3, nn::Linear, 1, nn::Same>;
+#else
+using Other = nn::Conv2D<2, 3>;
+#endif
+
+using Net = nn::Sequential<nn::Input<8, 8, 2>, nn::Concatenate<nn::Conv2D<4, 1>, Other>>;
+
+int main() { return Net::parameter_count > 0 ? 0 : 1; }
