@@ -13,6 +13,7 @@
 #include <dist/nn/collective_gradients.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/initializer.hpp>
+#include <dist/nn/layer_random.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/average_pool2d.hpp>
@@ -21,6 +22,7 @@
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/layers/global_average_pool2d.hpp>
 #include <dist/nn/layers/global_max_pool2d.hpp>

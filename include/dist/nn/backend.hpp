@@ -36,6 +36,12 @@
 /// - `input_gradient(state, value, dy, dx)` overwrites dx, which may be dy; `value` is y where the function
 ///   HasGradientOfOutput, else x.
 ///
+/// Dropout<Numerator, Denominator, T>:
+/// - `forward(state, random, first, x, y)`: element i is dropped by number `first` + i of the RandomStream, Numerator of
+///   Denominator of all, and the others are divided by the share that is kept;
+/// - `forward(state, x, y)` drops none;
+/// - `input_gradient(state, dy, dx)` overwrites dx, as the last forward dropped.
+///
 /// Softmax<Classes, T>, along the last axis:
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, y, dy, dx)` overwrites dx.

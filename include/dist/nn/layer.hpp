@@ -20,11 +20,14 @@
 /// All tensors have the rows of the batch as outermost axis, at least one, and lie where the back end's do
 /// (`ViewOn<Backend, T>`). `state` is the back end's (backend.hpp).
 ///
-/// Two members are for the few layers that do more than compute row by row:
+/// Some members are for the few layers that do more than compute row by row:
 ///
 /// - `uses_replica`: true when the Operation communicates, or computes something else in training than in inference.
 ///   Its `forward` then gets a LayerCall before the other arguments, its `backward` the replica context. It is called
 ///   for a batch without rows too, because the other replicas may have some and wait for it in a collective.
+/// - `uses_global_rows`: true when a row's number in the global batch matters, as it does for random numbers that are the
+///   same at any number of replicas. Needs `uses_replica`; the LayerCall then has `first_row` in training, which costs the
+///   network one collective call for all such layers. Random numbers come from LayerRandom.
 /// - `state`: a std::array of StateSpec, for what the layer keeps from step to step but does not learn by gradients.
 ///   Needs `uses_replica`, as it comes with the LayerCall.
 ///
@@ -65,6 +68,7 @@ struct StateSpec {
   std::string_view name;  ///< "moving_mean"
   Shape shape;
   double initial = 0;
+  bool is_random = false;  ///< the seed of a LayerRandom instead, which follows from the network's
 };
 
 /// The parameters of one layer, their gradients or its state, as its Operation gets them.
@@ -86,20 +90,25 @@ struct LayerCall {
   static constexpr bool training = std::same_as<Mode, Training>;
   const Replica& replica;
   ParameterViews<S, Count, Where> state;
+  /// The rows of the global batch before this replica's, where a layer of the network uses_global_rows, in training.
+  std::size_t first_row = 0;
 
   /// The pass through layers inside of this one, whose state starts at `of_layers`.
-  [[nodiscard]] ForwardPass<Replica, Mode, S, Where> pass(S* of_layers = nullptr) const { return {replica, of_layers}; }
+  [[nodiscard]] ForwardPass<Replica, Mode, S, Where> pass(S* of_layers = nullptr) const {
+    return {replica, of_layers, first_row};
+  }
 };
 
 template <class Replica, ForwardMode Mode, class S, dist::Place Where>
 struct ForwardPass {
   const Replica& replica;
   S* state;
+  std::size_t first_row = 0;
 
   template <class Net, std::size_t Layer>
   [[nodiscard]] auto layer_call() const {
     const auto views = Net::template layer_state<Layer, Where>(state);
-    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>, Where>{replica, views};
+    return LayerCall<Replica, Mode, S, std::tuple_size_v<decltype(views)>, Where>{replica, views, first_row};
   }
 };
 
@@ -137,6 +146,11 @@ template <class L>
 concept SaysUsesReplica = requires {
   L::uses_replica;
 };
+template <class L>
+concept SaysUsesGlobalRows = requires {
+  L::uses_global_rows;
+};
+
 template <class L>
 concept HasState = requires {
   L::state;
@@ -186,6 +200,11 @@ template <class L>
 inline constexpr bool uses_replica = false;
 template <SaysUsesReplica L>
 inline constexpr bool uses_replica<L> = L::uses_replica;
+
+template <class L>
+inline constexpr bool uses_global_rows = false;
+template <SaysUsesGlobalRows L>
+inline constexpr bool uses_global_rows<L> = L::uses_global_rows;
 
 template <class L>
 [[nodiscard]] constexpr auto& state_of() {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>  // and with it the communicators
 #include <dist/context/strategy.hpp>
 #include <dist/core/aligned_buffer.hpp>
@@ -86,7 +87,7 @@ class Network {
       : parameters_(strategy.template variable<Element, OnWrite, None>(
             Shape{padded_count}, [&](TensorView<Element> all) { Net::initialize(all, seed); }, "parameters")),
         gradients_(strategy.template buffer<Element>(Shape{padded_count}, "gradients")),
-        state_(strategy),
+        state_(strategy, seed),
         slots_(strategy.num_local_replicas()) {
     static_assert(stores_gradients || ReplicasShareMemory<S>,
                   "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
@@ -203,17 +204,19 @@ class Network {
   ///
   /// `x` has any number of rows, even none, of the network's input shape; axes of extent 1 at the end may be there or
   /// not. It must stay as it is until `backward`, or until gradients are applied where they are not stored. A
-  /// collective call in training if a layer is synchronised, or keeps state where the replicas share one copy of each
-  /// variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
+  /// collective call in training if a layer is synchronised, drops elements (Dropout), or keeps state where the replicas
+  /// share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
   [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode = {}) {
     require_rows_of_input_shape(x.shape());
     const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr) workspace = std::make_unique<Workspace>(replica.queue());
+    [[maybe_unused]] std::size_t first_row = 0;
+    if constexpr (Net::uses_global_rows && std::same_as<Mode, Training>) first_row = rows_before(replica, x.rows());
     const auto compute = [&](const auto state) {
       using S = std::remove_pointer_t<decltype(state.data())>;
-      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data()});
+      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data(), first_row});
     };
     if constexpr (!Net::uses_replica) {
       return workspace->forward(parameters, x);
@@ -333,6 +336,15 @@ class Network {
     }
     Slot& slot = slots_[replica.local_index()];
     slot.has_computed = slot.has_gradients = true;
+  }
+
+  /// The rows of the global batch before this replica's. A collective call.
+  [[nodiscard]] static std::size_t rows_before(const InReplica auto& replica, std::size_t rows) {
+    PerReplica<std::size_t> all(replica.num_replicas_in_sync());
+    replica.collectives().exchange("rows of a batch", rows, std::span<std::size_t>{all.begin(), all.size()});
+    std::size_t before = 0;
+    for (std::size_t rank = 0; rank < replica.replica_id().index(); ++rank) before += all.begin()[rank];
+    return before;
   }
 
   static constexpr void require_stored_gradients() {

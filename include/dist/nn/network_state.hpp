@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -29,9 +30,10 @@ class NetworkState {
 
   /// Throws OutOfMemory.
   template <Strategy S>
-  explicit NetworkState(S& strategy)
+  explicit NetworkState(S& strategy, std::uint64_t seed = 0)
       : variable_(strategy.template variable<Element, OnRead, Mean>(
-            Shape{Net::padded_state_count}, [](TensorView<Element> all) { Net::initialize_state(all); }, "state")),
+            Shape{Net::padded_state_count}, [seed](TensorView<Element> all) { Net::initialize_state(all, seed); },
+            "state")),
         own_(strategy.template buffer<Element>(Shape{Net::padded_state_count}, "state of a step")) {}
 
   [[nodiscard]] Variable& variable() noexcept { return variable_; }
@@ -63,7 +65,7 @@ class NetworkState<Net, T, Device> {
   using ConstSpan = typename Device::template Span<const Element>;
 
   template <Strategy S>
-  explicit NetworkState(S&) {}
+  explicit NetworkState(S&, std::uint64_t = 0) {}
 
   [[nodiscard]] ConstSpan read(const InReplica auto&) const { return {}; }
   template <class Change>

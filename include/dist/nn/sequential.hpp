@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <dist/core/random.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layer_random.hpp>
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/layout.hpp>
 
@@ -110,18 +112,23 @@ struct Sequential {
   struct OfLayers {
     using Output = InputShape;
     static constexpr bool use_replica = false;
+    static constexpr bool use_global_rows = false;
   };
   template <class... Placed>
     requires(sizeof...(Placed) > 0)
   struct OfLayers<std::tuple<Placed...>> {
     using Output = typename std::tuple_element_t<sizeof...(Placed) - 1, std::tuple<Placed...>>::Output;
     static constexpr bool use_replica = (detail::uses_replica<Placed> || ...);
+    static constexpr bool use_global_rows = (detail::uses_global_rows<Placed> || ...);
     static_assert(
         detail::Layout<detail::Learned, std::tuple<Placed...>>::names_differ,
         "two layers of this network have one name: give each nn::Named a name of its own, which is no name of "
         "another layer");
     static_assert(((detail::uses_replica<Placed> || detail::state_of<Placed>().size() == 0) && ...),
                   "a layer with state needs uses_replica = true: its Operation gets the state with the LayerCall");
+    static_assert(((detail::uses_replica<Placed> || !detail::uses_global_rows<Placed>)&&...),
+                  "a layer with uses_global_rows needs uses_replica = true: its Operation gets first_row with the "
+                  "LayerCall");
   };
   using Learned = detail::Layout<detail::Learned, typename Places::Type>;
   using Kept = detail::Layout<detail::Kept, typename Places::Type>;
@@ -131,6 +138,9 @@ struct Sequential {
 
   /// Whether a layer communicates, or computes something else in training than in inference.
   static constexpr bool uses_replica = OfLayers<typename Places::Type>::use_replica;
+
+  /// Whether a layer asks for the rows before a replica's in the global batch.
+  static constexpr bool uses_global_rows = OfLayers<typename Places::Type>::use_global_rows;
 
   /// Where the parameters of a layer start in `parameters`; for `layer_count`, how many there are.
   static constexpr auto& first_parameter = Learned::first;
@@ -153,13 +163,22 @@ struct Sequential {
   }
   /// Gives the `padded_state_count` elements of `all` their first values.
   template <class T>
-  static void initialize_state(TensorView<T> all) {
-    for_each_layer([&]<std::size_t Index>() {
-      if constexpr (detail::HasState<Layer<Index>>)
-        for (std::size_t which = 0; which < Layer<Index>::state.size(); ++which)
-          for (T& element : layer_state<Index>(all.data())[which].elements())
-            element = static_cast<T>(Layer<Index>::state[which].initial);
-    });
+  static void initialize_state(TensorView<T> all, [[maybe_unused]] std::uint64_t seed = 0) {
+    std::size_t next = 0;
+    [[maybe_unused]] const auto initialize_leaf = [&](const auto& specs) {
+      for (const StateSpec& spec : specs) {
+        const TensorView<T> view{all.data() + state[next].offset, spec.shape};
+        if (spec.is_random) {
+          LayerRandom::initialize(view, RandomStream{seed, random_streams}.bits(next));
+        } else {
+          for (T& element : view.elements()) element = static_cast<T>(spec.initial);
+        }
+        ++next;
+      }
+    };
+    [&]<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
+      (initialize_leaf(detail::state_of<Leaves>()), ...);
+    }(std::type_identity<typename detail::AllLeaves<Placed>::Type>{});
   }
 
   /// The parameters of one layer, among `all` parameters of a network, which are in `Where`.
@@ -174,6 +193,10 @@ struct Sequential {
   }
 
  private:
+  // Streams of their own, so that weights share no numbers with a shuffle of the same seed.
+  static constexpr std::uint64_t weight_streams = std::uint64_t{0x77656967} << 32;
+  static constexpr std::uint64_t random_streams = std::uint64_t{0x72616e64} << 32;
+
   template <std::size_t Index>
   [[nodiscard]] static constexpr auto of_layer() {
     return std::make_index_sequence<Layer<Index>::parameters.size()>{};
@@ -181,10 +204,8 @@ struct Sequential {
   template <std::size_t Index, class T, std::size_t... Which>
   static void initialize_layer([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed,
                                std::index_sequence<Which...>) {
-    // Streams of their own, so that weights share no numbers with a shuffle of the same seed.
-    [[maybe_unused]] constexpr std::uint64_t streams = std::uint64_t{0x77656967} << 32;
     (Layer<Index>::template initialize<Which>(layer_parameters<Index>(all.data())[Which],
-                                              RandomStream{seed, streams + first_parameter[Index] + Which}),
+                                              RandomStream{seed, weight_streams + first_parameter[Index] + Which}),
      ...);
   }
 };

@@ -54,6 +54,8 @@ struct Branches {
   static constexpr bool is_view = false;
   static constexpr bool uses_replica = (Sequential<typename InputOf<In>::Type, Branch>::uses_replica || ...);
 
+  static constexpr bool uses_global_rows = (Sequential<typename InputOf<In>::Type, Branch>::uses_global_rows || ...);
+
   template <std::size_t Which, class T>
   static void initialize(TensorView<T> view, RandomStream stream) {
     constexpr std::size_t leaf = [] {

@@ -13,6 +13,7 @@
 #include <dist/nn/onednn/max_pool2d.hpp>
 #include <dist/nn/onednn/state.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
+#include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/softmax.hpp>
@@ -44,6 +45,8 @@ struct OneDnn {
   /// Memory is the limit, so plain loops are as fast.
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
+  template <std::size_t Numerator, std::size_t Denominator, class T>
+  using Dropout = reference::Dropout<Numerator, Denominator, T>;
   template <std::size_t Classes, class T>
   using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>

@@ -10,6 +10,7 @@
 #include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/conv2d.hpp>
 #include <dist/nn/reference/dense.hpp>
+#include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/elementwise.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
@@ -46,6 +47,8 @@ struct Reference {
   using GlobalMaxPool2D = reference::GlobalMaxPool2D<Image, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
+  template <std::size_t Numerator, std::size_t Denominator, class T>
+  using Dropout = reference::Dropout<Numerator, Denominator, T>;
   template <std::size_t Classes, class T>
   using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>

@@ -1,0 +1,33 @@
+#include <dist/nn/layer_random.hpp>
+
+#include <cstdint>
+
+#include <dist/core/tensor.hpp>
+
+#include <doctest/doctest.h>
+
+namespace nn = dist::nn;
+
+TEST_CASE("the numbers of a layer follow from its seed and the step") {
+  constexpr std::uint64_t seed = 0xfedc'ba98'7654'3210U;
+  dist::Tensor<float> state{nn::LayerRandom::state.shape};
+  nn::LayerRandom::initialize(state.view(), seed);
+  CHECK(nn::LayerRandom::next(state.view()).bits(7) == dist::RandomStream{seed, 0}.bits(7));
+  CHECK(nn::LayerRandom::next(state.view()).bits(7) == dist::RandomStream{seed, 1}.bits(7));
+  // What was saved goes on where it was.
+  dist::Tensor<double> restored{state.shape()};
+  for (std::size_t i = 0; i < state.size(); ++i) restored[i] = static_cast<double>(state[i]);
+  CHECK(nn::LayerRandom::next(restored.view()).bits(7) == dist::RandomStream{seed, 2}.bits(7));
+}
+
+TEST_CASE("steps are counted beyond what float counts, by numbers whose mean is exact") {
+  dist::Tensor<float> state{nn::LayerRandom::state.shape};
+  nn::LayerRandom::initialize(state.view(), 5);
+  state[4] = 0xffff;
+  state[5] = 0x0fff;
+  CHECK(nn::LayerRandom::next(state.view()).bits(1) == dist::RandomStream{5, 0x0fff'ffff}.bits(1));
+  CHECK(state[4] == 0);
+  CHECK(state[5] == 0x1000);
+  CHECK(nn::LayerRandom::next(state.view()).bits(1) == dist::RandomStream{5, 0x1000'0000}.bits(1));
+  CHECK(state[4] == 1);
+}
