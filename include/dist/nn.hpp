@@ -23,10 +23,13 @@
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/dropout.hpp>
+#include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/layers/global_average_pool2d.hpp>
 #include <dist/nn/layers/global_max_pool2d.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/input.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/relu.hpp>

@@ -45,6 +45,8 @@ CASES = {
     "silu": (keras.layers.Activation("silu"), (16,)),
     "gelu": (keras.layers.Activation(gelu), (16,)),
     "dense_gelu": (keras.layers.Dense(3, activation=gelu), (4,)),
+    "layer_normalization": (keras.layers.LayerNormalization(), (3, 5)),
+    "group_normalization": (keras.layers.GroupNormalization(2), (3, 2, 4)),
     "softmax": (keras.layers.Softmax(), (2, 5)),
 }
 

@@ -19,6 +19,8 @@
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/global_average_pool2d.hpp>
 #include <dist/nn/layers/global_max_pool2d.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
 
@@ -95,4 +97,13 @@ TEST_CASE("activations compute what Keras computes") {
   check<nn::Dense<3, nn::Gelu>, dist::StaticShape<4>>(keras::dense_gelu_y, keras::dense_gelu_dx,
                                                       {keras::dense_gelu_gradient_0, keras::dense_gelu_gradient_1});
   check<nn::Softmax, dist::StaticShape<2, 5>>(keras::softmax_y, keras::softmax_dx);
+}
+
+TEST_CASE("normalisation of rows computes what Keras computes") {
+  check<nn::LayerNormalization<>, dist::StaticShape<3, 5>>(
+      keras::layer_normalization_y, keras::layer_normalization_dx,
+      {keras::layer_normalization_gradient_0, keras::layer_normalization_gradient_1});
+  check<nn::GroupNormalization<2>, dist::StaticShape<3, 2, 4>>(
+      keras::group_normalization_y, keras::group_normalization_dx,
+      {keras::group_normalization_gradient_0, keras::group_normalization_gradient_1});
 }

@@ -36,6 +36,15 @@
 /// - `input_gradient(state, value, dy, dx)` overwrites dx, which may be dy; `value` is y where the function
 ///   HasGradientOfOutput, else x.
 ///
+/// GroupNormalization<Geometry, T>, of single rows, with a gamma and a beta for each channel:
+/// - `forward(state, x, gamma, beta, epsilon, y)`;
+/// - `backward(state, x, gamma, dy, epsilon, gamma_gradient, beta_gradient, dx)` overwrites the gradients, and dx where it
+///   has elements.
+///
+/// Embedding<Words, Width, T>, of ids that are numbers of type T:
+/// - `forward(state, ids, table, y)`;
+/// - `table_gradient(state, ids, dy, gradient)` overwrites the gradient.
+///
 /// Dropout<Numerator, Denominator, T>:
 /// - `forward(state, random, first, x, y)`: element i is dropped by number `first` + i of the RandomStream, Numerator of
 ///   Denominator of all, and the others are divided by the share that is kept;
@@ -104,6 +113,8 @@ struct LacksOperation {
   void forward(const auto&...) {}
   void input_gradient(const auto&...) {}
   void parameter_gradients(const auto&...) {}
+  void backward(const auto&...) {}
+  void table_gradient(const auto&...) {}
 };
 
 template <class B, class Asked>

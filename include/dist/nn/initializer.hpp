@@ -88,4 +88,12 @@ struct HeNormal {
   }
 };
 
+/// Uniform in [-0.05, 0.05): Keras' default for the tables of Embedding, whatever their size.
+struct SmallUniform {
+  template <class T>
+  static void fill(TensorView<T> view, Fans, RandomStream stream) {
+    detail::fill_uniform(view, 0.05, stream);
+  }
+};
+
 }  // namespace dist::nn

@@ -12,8 +12,10 @@
 #include <dist/nn/reference/dense.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/elementwise.hpp>
+#include <dist/nn/reference/embedding.hpp>
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
+#include <dist/nn/reference/group_normalization.hpp>
 #include <dist/nn/reference/max_pool2d.hpp>
 #include <dist/nn/reference/softmax.hpp>
 
@@ -49,6 +51,10 @@ struct Reference {
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = reference::Dropout<Numerator, Denominator, T>;
+  template <std::size_t Words, std::size_t Width, class T>
+  using Embedding = reference::Embedding<Words, Width, T>;
+  template <class Geometry, class T>
+  using GroupNormalization = reference::GroupNormalization<Geometry, T>;
   template <std::size_t Classes, class T>
   using Softmax = reference::Softmax<Classes, T>;
   template <class Function, class T>

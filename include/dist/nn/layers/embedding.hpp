@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/static_shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/initializer.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/layer_memory.hpp>
+
+namespace dist::nn {
+
+/// A vector of `Width` numbers for each of `Words` ids: rows of ids [length] become [length, width]. The ids are numbers of
+/// the network's type, which holds them exactly up to 2^24 in float; what follows the point is cut off, as in Keras.
+///
+/// The gradient of the table is dense: all rows of it are reduced over the replicas, those that no id of the batch names as
+/// zeros. Ids have no gradient: what comes before gets zeros. Throws InvalidArgument from `forward` for an id that the table
+/// does not have.
+template <std::size_t Words, std::size_t Width, class Initializer = SmallUniform>
+struct Embedding {
+  static_assert(Words > 0 && Width > 0, "nn::Embedding needs at least one word and a width of at least one number");
+
+  template <class In>
+  struct On {
+   private:
+    template <std::size_t... Axis>
+    static auto with_width(std::index_sequence<Axis...>) -> StaticShape<In::template extent<Axis>..., Width>;
+
+   public:
+    using Output = decltype(with_width(std::make_index_sequence<In::rank>{}));
+    static constexpr std::string_view name = "embedding";
+    static constexpr std::array parameters{ParameterSpec{"embeddings", Shape{Words, Width}}};
+    static constexpr bool is_view = false;
+
+    template <std::size_t, class T>
+    static void initialize(TensorView<T> view, RandomStream stream) {
+      Initializer::fill(view, Fans{Words, Width}, stream);
+    }
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template Embedding<Words, Width, T>;
+    };
+    template <class Backend, class T>
+    class Operation {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::Embedding: use another back end, such as "
+                    "nn::Reference or nn::OneDnn, or another layer");
+
+     public:
+      void forward(typename Backend::State& state, ViewOn<Backend, const T> ids,
+                   const ParameterViewsOn<Backend, const T, 1>& weights, ViewOn<Backend, T> y) {
+        kernel_.forward(state, ids, weights[0], y);
+      }
+      template <bool InputGradient>
+      void backward(typename Backend::State& state, ViewOn<Backend, const T> ids,
+                    const ParameterViewsOn<Backend, const T, 1>&, ViewOn<Backend, const T>, ViewOn<Backend, T> dy,
+                    const ParameterViewsOn<Backend, T, 1>& gradients, ViewOn<Backend, T> dx) {
+        kernel_.table_gradient(state, ids, dy, gradients[0]);
+        if constexpr (InputGradient) detail::queue_of<Backend>(state).fill(dx.elements(), T{0});
+      }
+
+     private:
+      detail::KernelFrom<Backend, Asked<T>> kernel_;
+    };
+  };
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/backend.hpp>
+#include <dist/nn/layer.hpp>
+#include <dist/nn/layers/group_normalization_operation.hpp>
+
+namespace dist::nn {
+
+/// What Keras' LayerNormalization takes as an argument. To change it, derive and name it again.
+struct LayerNormalizationOptions {
+  static constexpr double epsilon = 1e-3;  ///< added to the variance, above 0
+};
+
+/// Normalises each row, or each pixel of an image, over its channels, the last axis: Ba, Kiros, Hinton: "Layer
+/// normalization", 2016.
+///
+///   y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
+///
+/// Rows do not influence each other, so training and inference are the same, with any number of replicas.
+template <class Options = LayerNormalizationOptions>
+struct LayerNormalization {
+  static_assert(Options::epsilon > 0, "nn::LayerNormalization needs an epsilon above 0, as a variance may be 0");
+
+  template <class In>
+  struct On {
+    static_assert(In::rank > 0,
+                  "nn::LayerNormalization normalises along the last axis, and its input has no axis: put nn::Reshape "
+                  "before it");
+    using Geometry = detail::GroupGeometry<In, 1, false>;
+    using Output = In;
+    static constexpr std::string_view name = "layer_normalization";
+    static constexpr std::array parameters{ParameterSpec{"gamma", Shape{Geometry::channels}},
+                                           ParameterSpec{"beta", Shape{Geometry::channels}}};
+    static constexpr bool is_view = false;
+
+    template <std::size_t Which, class T>
+    static void initialize(TensorView<T> view, RandomStream) {
+      std::ranges::fill(view.elements(), Which == 0 ? T{1} : T{0});
+    }
+
+    template <class T>
+    struct Asked {
+      template <class Backend>
+      using From = typename Backend::template GroupNormalization<Geometry, T>;
+    };
+    template <class Backend, class T>
+    struct Operation : detail::GroupNormalizationOperation<Backend, detail::KernelFrom<Backend, Asked<T>>, Options, T> {
+      static_assert(detail::computes<Backend, Asked<T>>,
+                    "the back end of this network does not compute nn::LayerNormalization: use another back end, such "
+                    "as nn::Reference or nn::OneDnn, or another layer");
+    };
+  };
+};
+
+}  // namespace dist::nn
