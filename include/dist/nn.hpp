@@ -31,6 +31,7 @@
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/layers/reshape.hpp>

@@ -30,6 +30,21 @@ def gelu(x):
     return 0.5 * x * (1.0 + tf.math.erf(x / np.sqrt(2.0)))
 
 
+class SelfAttention(keras.layers.Layer):
+    """Of a key_dim that is a square: Keras rounds the root to float32."""
+
+    def __init__(self, causal, **options):
+        super().__init__()
+        self.causal = causal
+        self.attention = keras.layers.MultiHeadAttention(**options)
+
+    def build(self, shape):
+        self.attention.build(shape, shape)
+
+    def call(self, x):
+        return self.attention(x, x, use_causal_mask=self.causal)
+
+
 CASES = {
     "conv2d_strided": (keras.layers.Conv2D(3, 3, strides=2), (6, 5, 2)),
     "conv2d_same": (keras.layers.Conv2D(2, 3, strides=2, padding="same"), (6, 5, 2)),
@@ -45,6 +60,8 @@ CASES = {
     "silu": (keras.layers.Activation("silu"), (16,)),
     "gelu": (keras.layers.Activation(gelu), (16,)),
     "dense_gelu": (keras.layers.Dense(3, activation=gelu), (4,)),
+    "attention": (SelfAttention(False, num_heads=2, key_dim=4), (4, 5)),
+    "causal_attention": (SelfAttention(True, num_heads=1, key_dim=4), (3, 2)),
     "layer_normalization": (keras.layers.LayerNormalization(), (3, 5)),
     "group_normalization": (keras.layers.GroupNormalization(2), (3, 2, 4)),
     "softmax": (keras.layers.Softmax(), (2, 5)),

@@ -22,6 +22,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/softmax.hpp>
 
 #include <doctest/doctest.h>
@@ -106,4 +107,17 @@ TEST_CASE("normalisation of rows computes what Keras computes") {
   check<nn::GroupNormalization<2>, dist::StaticShape<3, 2, 4>>(
       keras::group_normalization_y, keras::group_normalization_dx,
       {keras::group_normalization_gradient_0, keras::group_normalization_gradient_1});
+}
+
+TEST_CASE("attention computes what Keras computes") {
+  check<nn::MultiHeadAttention<2, 4>, dist::StaticShape<4, 5>>(
+      keras::attention_y, keras::attention_dx,
+      {keras::attention_gradient_0, keras::attention_gradient_1, keras::attention_gradient_2,
+       keras::attention_gradient_3, keras::attention_gradient_4, keras::attention_gradient_5,
+       keras::attention_gradient_6, keras::attention_gradient_7});
+  check<nn::MultiHeadAttention<1, 4, nn::AttendToPast>, dist::StaticShape<3, 2>>(
+      keras::causal_attention_y, keras::causal_attention_dx,
+      {keras::causal_attention_gradient_0, keras::causal_attention_gradient_1, keras::causal_attention_gradient_2,
+       keras::causal_attention_gradient_3, keras::causal_attention_gradient_4, keras::causal_attention_gradient_5,
+       keras::causal_attention_gradient_6, keras::causal_attention_gradient_7});
 }

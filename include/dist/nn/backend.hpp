@@ -41,6 +41,12 @@
 /// - `backward(state, x, gamma, dy, epsilon, gamma_gradient, beta_gradient, dx)` overwrites the gradients, and dx where it
 ///   has elements.
 ///
+/// Attention<Geometry, T>, of queries, keys and values [rows * length, heads * width] and weights [rows, heads, length,
+/// length]:
+/// - `forward(state, queries, keys, values, weights, outputs)` writes the weights and the outputs;
+/// - `input_gradients(state, queries, keys, values, weights, output_gradients, query_gradients, key_gradients,
+///   value_gradients)` overwrites the last three.
+///
 /// Embedding<Words, Width, T>, of ids that are numbers of type T:
 /// - `forward(state, ids, table, y)`;
 /// - `table_gradient(state, ids, dy, gradient)` overwrites the gradient.
@@ -115,6 +121,7 @@ struct LacksOperation {
   void parameter_gradients(const auto&...) {}
   void backward(const auto&...) {}
   void table_gradient(const auto&...) {}
+  void input_gradients(const auto&...) {}
 };
 
 template <class B, class Asked>

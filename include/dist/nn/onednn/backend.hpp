@@ -12,6 +12,7 @@
 #include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/max_pool2d.hpp>
 #include <dist/nn/onednn/state.hpp>
+#include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/dropout.hpp>
 #include <dist/nn/reference/embedding.hpp>
@@ -49,6 +50,8 @@ struct OneDnn {
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = reference::Dropout<Numerator, Denominator, T>;
+  template <class Geometry, class T>
+  using Attention = reference::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = reference::Embedding<Words, Width, T>;
   template <class Geometry, class T>

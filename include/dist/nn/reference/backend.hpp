@@ -6,6 +6,7 @@
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/average_pool2d.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
 #include <dist/nn/reference/conv2d.hpp>
@@ -51,6 +52,8 @@ struct Reference {
   using BatchNormalization = reference::BatchNormalization<Channels, T>;
   template <std::size_t Numerator, std::size_t Denominator, class T>
   using Dropout = reference::Dropout<Numerator, Denominator, T>;
+  template <class Geometry, class T>
+  using Attention = reference::Attention<Geometry, T>;
   template <std::size_t Words, std::size_t Width, class T>
   using Embedding = reference::Embedding<Words, Width, T>;
   template <class Geometry, class T>

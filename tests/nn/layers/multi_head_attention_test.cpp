@@ -1,0 +1,84 @@
+#include <dist/nn/layers/multi_head_attention.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/layers/add.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
+#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/onednn/backend.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nn/place_layer.hpp"
+#include "nn/run_network.hpp"
+#include "support/allocations.hpp"
+
+namespace nn = dist::nn;
+using List = std::vector<double>;
+
+TEST_CASE("MultiHeadAttention: of equal keys the mean of the values, or the mean of those so far") {
+  using In = dist::StaticShape<3, 1>;
+  // No query, no key: all weights are equal. The value is 2 x + 1, the output 10 times that.
+  const std::vector<List> parameters{{0}, {0}, {0}, {0}, {2}, {1}, {10}, {0}};
+  dist_test::PlacedLayer<nn::MultiHeadAttention<1, 1>, In> all;
+  CHECK(all.forward({1, 2, 6}, parameters) == List{70, 70, 70});
+  dist_test::PlacedLayer<nn::MultiHeadAttention<1, 1, nn::AttendToPast>, In> past;
+  const List y = past.forward({1, 2, 6}, parameters);
+  CHECK(y[0] == 30);
+  CHECK(y[1] == 40);
+  CHECK(y[2] == doctest::Approx(70));
+}
+
+TEST_CASE("MultiHeadAttention: shapes, parameters and fans as Keras has them") {
+  using Placed = nn::MultiHeadAttention<2, 3>::On<dist::StaticShape<5, 4>>;
+  CHECK(std::is_same_v<Placed::Output, dist::StaticShape<5, 4>>);
+  CHECK(Placed::name == "multi_head_attention");
+  CHECK(Placed::parameters[2].name == "key/kernel");
+  CHECK(Placed::parameters[2].shape == dist::Shape{4, 2, 3});
+  CHECK(Placed::parameters[6].shape == dist::Shape{2, 3, 4});
+  List kernel(24);
+  List expected(24);
+  const dist::Shape shape{4, 2, 3};
+  Placed::initialize<2>(dist::TensorView<double>{kernel.data(), shape}, dist::RandomStream{1});
+  nn::GlorotUniform::fill(dist::TensorView<double>{expected.data(), shape}, nn::Fans{4 * 2, 4 * 3},
+                          dist::RandomStream{1});
+  CHECK(kernel == expected);
+}
+
+TEST_CASE("MultiHeadAttention: gradients agree with central differences, and oneDNN with the plain loops") {
+  using Block = nn::Sequential<nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3>>>,
+                               nn::MultiHeadAttention<1, 2, nn::AttendToPast>>;
+  using Net = nn::Sequential<nn::Input<3>, nn::Dense<12>, nn::Reshape<3, 4>, Block, nn::Flatten, nn::Dense<2>>;
+  for (const std::size_t rows : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    CAPTURE(rows);
+    dist_test::check_gradients<Net, nn::Reference>(rows);
+  }
+  dist_test::check_against<Net, nn::OneDnn, nn::Reference>({3, 1, 0, 4});
+}
+
+TEST_CASE("MultiHeadAttention: a steady step allocates nothing") {
+  using Net = nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 3>>;
+  nn::Workspace<Net, nn::Reference, float> workspace;
+  const auto parameters = dist_test::converted<float>(dist_test::numbers(Net::padded_count, 1));
+  std::vector<float> gradients(Net::padded_count);
+  const dist::Tensor<float> x{dist::Shape{4, 3, 4}};
+  const auto step = [&](std::size_t rows) {
+    const std::size_t before = allocations;
+    const auto y = workspace.forward(parameters, x.view().rows(0, rows));
+    for (float& element : y.gradient.elements()) element = 1;
+    workspace.backward(parameters, gradients);
+    return allocations - before;
+  };
+  CHECK(step(4) > 0);
+  CHECK(step(2) == 0);
+  CHECK(step(4) == 0);
+}
