@@ -56,6 +56,8 @@ class CheckpointManager {
   CheckpointManager(const CheckpointManager&) = delete;
   CheckpointManager& operator=(const CheckpointManager&) = delete;
 
+  [[nodiscard]] S& strategy() const noexcept { return checkpoint_.strategy(); }
+
   /// Saves the next checkpoint, and returns its path when it is complete and older ones are removed. Throws as
   /// Checkpoint::save does.
   std::string save() {

@@ -33,6 +33,7 @@
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/deferred_tally.hpp>
+#include <dist/nn/describe_layers.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
@@ -92,6 +93,10 @@ class Model {
 
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
   [[nodiscard]] Network& network() const noexcept { return network_; }
+  /// A table of the network's layers (nn::summary), where they are known.
+  [[nodiscard]] std::string summary() const requires KnowsLayers<Network> {
+    return nn::summary(describe_layers<typename Network::Architecture>());
+  }
   [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
   /// Whether this process is the one that shows and writes what there is once.
   [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
@@ -164,7 +169,7 @@ class Model {
     Callbacks given{*this, callbacks...};
     TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
     class_weight_ = std::move(options.class_weight);
-    stops_ = false;
+    stops_ = stops_here_ = false;
     begins_at_ = {options.initial_epoch, 0};
     watching.template call<hooks::on_train_begin>();
     const FitPosition begin = begins_at_;
@@ -185,6 +190,7 @@ class Model {
       }
       const std::size_t end = train_epoch(*pass, batch, first, wanted, options.steps_per_execution, watching);
       if (index == begin.epoch && first == 0) require_batches(end);
+      if (stops_here_) break;
       const bool ran_dry = options.steps_per_epoch && end < *options.steps_per_epoch && !stops_;
       if (ran_dry) {
         warn_of_end_of_data(index * *options.steps_per_epoch + end, options);
@@ -201,7 +207,7 @@ class Model {
       watching.template call<hooks::on_epoch_end>(Epoch{index, options.epochs, steps}, logs);
       stops_ = any_worker(stops_);
     }
-    optimizer_.finalize(strategy_.scope());
+    if (!stops_here_) optimizer_.finalize(strategy_.scope());
     watching.template call<hooks::on_train_end>(logs);
     class_weight_.clear();
     return history;
@@ -210,6 +216,9 @@ class Model {
   /// Ends the fit, for callbacks: after the epoch that goes on where there are several processes, which all stop there,
   /// else after the batch.
   void stop_training() noexcept { stops_ = true; }
+  /// Ends the fit after the batch, in the middle of its epoch, which has no logs then: for what all processes know. They
+  /// call it after the same batch.
+  void stop_training_here() noexcept { stops_ = stops_here_ = true; }
   /// Makes a fit go on in epoch `epoch`, after its first `step` global batches, for callbacks that restore what was
   /// trained before: in `on_train_begin`.
   void begin_at(std::size_t epoch, std::size_t step = 0) noexcept { begins_at_ = {epoch, step}; }
@@ -442,7 +451,7 @@ class Model {
       if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, current_logs());
       told = step;
     };
-    for (; (!wanted || step < *wanted) && !(stops_ && is_alone()) && pass.next(batch);) {
+    for (; (!wanted || step < *wanted) && !(stops_ && (stops_here_ || is_alone())) && pass.next(batch);) {
       if (step == told) watching.template call<hooks::on_train_batch_begin>(step);
       strategy_.run([this](auto& replica, const auto& part) { this->train(replica, part); }, batch);
       ++step;
@@ -648,7 +657,8 @@ class Model {
   std::size_t epochs_trained_ = 0;
   std::vector<float> class_weight_;     // of the fit that goes on
   std::vector<Tensor<float>> weights_;  // of the rows of each replica of this process
-  bool stops_ = false;
+  bool stops_ = false;                  // training, after this epoch
+  bool stops_here_ = false;             // after this batch, in all processes
   FitPosition begins_at_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/checkpoint_manager.hpp>
+#include <dist/checkpoint/preemption_handler.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/every_batches.hpp>
@@ -19,6 +20,9 @@ namespace dist::nn::callbacks {
 struct BackupAndRestoreOptions {
   /// After every so many batches instead of after each epoch.
   std::optional<std::size_t> save_freq = std::nullopt;
+  /// Whether the fit is backed up, and ended after the batch, when some process is told to end (SIGTERM): see
+  /// `is_preempted`.
+  bool save_before_preemption = false;
   /// Whether backups are removed when the fit has come to its end.
   bool delete_checkpoint = true;
 };
@@ -34,24 +38,35 @@ class BackupAndRestore {
 
   /// Throws FileError where another program has the folder, and where it has backups of which none is whole.
   void on_train_begin(auto& model) {
+    is_preempted_ = false;
     auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, *this);
-    if (backups->manager.restore_latest()) model.begin_at(epoch_, step_);
+    if (options_.save_before_preemption) backups->preemption.emplace(backups->manager);
+    const bool has_backup = backups->preemption ? backups->preemption->restored().has_value()
+                                                : backups->manager.restore_latest().has_value();
+    if (has_backup) model.begin_at(epoch_, step_);
     backups_ = std::move(backups);
   }
+  /// Whether the last fit was ended because a process was told to end. The program then returns 42, so that who started it
+  /// starts it again.
+  [[nodiscard]] bool is_preempted() const noexcept { return is_preempted_; }
   void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }
   void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
   void on_train_batch_end(auto& model, std::size_t step, CurrentLogs) {
-    if (!every_.end(step)) return;
+    auto& backups = backups_of(model);
     step_ = step + 1;
-    manager_of(model).save();
+    is_preempted_ = backups.preemption && backups.preemption->save_if_preempted();
+    if (is_preempted_)
+      model.stop_training_here();
+    else if (every_.end(step))
+      backups.manager.save();
   }
   void on_epoch_end(auto& model, const Epoch& epoch, const Logs&) {
     epoch_ = epoch.index + 1;
     step_ = 0;
-    if (!every_) manager_of(model).save();
+    if (!every_) backups_of(model).manager.save();
   }
   void on_train_end(auto& model, const Logs&) {
-    if (options_.delete_checkpoint) manager_of(model).remove_all();
+    if (options_.delete_checkpoint && !is_preempted_) backups_of(model).manager.remove_all();
     backups_.reset();
   }
 
@@ -65,15 +80,17 @@ class BackupAndRestore {
     }
     Checkpoint<S> checkpoint;
     CheckpointManager<S> manager;
+    std::optional<PreemptionHandler<S>> preemption;
   };
   template <class Model>
-  auto& manager_of(Model&) {
-    return static_cast<Backups<Model>*>(backups_.get())->manager;
+  Backups<Model>& backups_of(Model&) {
+    return *static_cast<Backups<Model>*>(backups_.get());
   }
 
   std::string folder_;
   BackupAndRestoreOptions options_;
   detail::EveryBatches every_;
+  bool is_preempted_ = false;
   std::shared_ptr<void> backups_;  // of the model that is trained
   std::uint64_t epoch_ = 0;        // where the fit goes on
   std::uint64_t step_ = 0;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <dist/core/error.hpp>
+
+namespace dist::detail {
+
+/// While it lives, a signal sets a flag instead of doing what it did before, which it does again afterwards. One at a time
+/// in a process.
+class SignalFlag {
+ public:
+  /// Throws InvalidArgument where there is one already, or the system does not let the signal be handled.
+  explicit SignalFlag(int signal) : signal_(signal) {
+    if (exists.exchange(true))
+      throw InvalidArgument("A second PreemptionHandler was made", "the first one still waits for its signal",
+                            "Use one for the whole program");
+    is_set.store(false);
+    struct sigaction handle {};
+    handle.sa_handler = [](int) { is_set.store(true, std::memory_order_relaxed); };
+    handle.sa_flags = SA_RESTART;
+    sigemptyset(&handle.sa_mask);
+    if (sigaction(signal_, &handle, &before_) != 0) {
+      exists.store(false);
+      throw InvalidArgument(text("Signal ", signal, " cannot be handled"), std::strerror(errno),
+                            "Give one that a program may handle, such as SIGTERM");
+    }
+  }
+  SignalFlag(const SignalFlag&) = delete;
+  SignalFlag& operator=(const SignalFlag&) = delete;
+  ~SignalFlag() {
+    sigaction(signal_, &before_, nullptr);
+    exists.store(false);
+  }
+
+  /// Whether the signal has come.
+  [[nodiscard]] static bool came() noexcept { return is_set.load(std::memory_order_relaxed); }
+
+ private:
+  static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set atomics without locks alone");
+  static inline constinit std::atomic<bool> is_set{false};
+  static inline constinit std::atomic<bool> exists{false};
+
+  int signal_;
+  struct sigaction before_ {};
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/core/text.hpp>
+#include <dist/core/track.hpp>
+#include <dist/nn/describe_layers.hpp>
+#include <dist/summary/graph.hpp>
+#include <dist/summary/writer.hpp>
+#include <dist/train/callbacks.hpp>
+#include <dist/train/callbacks/every_batches.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn::callbacks {
+
+struct TensorBoardOptions {
+  /// After every so many epochs, histograms of all that the network has learnt; 0: never.
+  std::size_t histogram_freq = 0;
+  /// Whether the network's layers are written as a graph, where they are known.
+  bool write_graph = true;
+  /// After every so many training batches, the logs of that time as "batch_<name>". None: after epochs only.
+  std::optional<std::size_t> update_freq = std::nullopt;
+};
+
+/// Writes what TensorBoard shows, under Keras' tags (spec Q22), to "<folder>/train" and "<folder>/validation": after each
+/// epoch "epoch_<name>" of the logs and "epoch_learning_rate", after each evaluation "evaluation_<name>_vs_iterations" by
+/// the steps of the optimizer, and what its options ask for besides. The chief writes.
+class TensorBoard {
+ public:
+  explicit TensorBoard(std::string folder, TensorBoardOptions options = {})
+      : folder_(std::move(folder)), options_(options), every_(options.update_freq, "TensorBoardOptions.update_freq") {}
+
+  /// Throws FileError where the folder cannot be written, as the next hooks do.
+  void on_train_begin(auto& model) {
+    is_chief_ = model.is_chief();
+    in_fit_ = true;
+    if (!is_chief_) return;
+    train_.emplace(folder_ + "/train");
+    if constexpr (KnowsLayers<std::remove_cvref_t<decltype(model.network())>>)
+      if (options_.write_graph)
+        train_->graph(
+            nodes_of(describe_layers<typename std::remove_cvref_t<decltype(model.network())>::Architecture>()));
+  }
+  void on_train_batch_begin(std::size_t step) noexcept {
+    every_.begin(step);
+    first_ = step;
+  }
+  void on_train_batch_end(std::size_t step, CurrentLogs logs) {
+    batches_ += step + 1 - first_;
+    if (!every_.end(step) || !is_chief_) return;
+    for (const Logs::Entry& entry : logs())
+      train_->scalar("batch_" + entry.name, entry.value, static_cast<std::int64_t>(batches_));
+  }
+  void on_epoch_end(auto& model, const Epoch& epoch, const Logs& logs) {
+    const auto step = static_cast<std::int64_t>(epoch.index);
+    if (is_chief_) {
+      constexpr std::string_view of_validation = "val_";
+      for (const Logs::Entry& entry : logs)
+        if (const std::string_view name = entry.name; name.starts_with(of_validation))
+          validation().scalar(text("epoch_", name.substr(of_validation.size())), entry.value, step);
+        else
+          train_->scalar(text("epoch_", name), entry.value, step);
+      train_->scalar("epoch_learning_rate", static_cast<double>(model.optimizer().learning_rate()), step);
+    }
+    if (options_.histogram_freq > 0 && epoch.index % options_.histogram_freq == 0) write_histograms(model, step);
+    if (is_chief_) flush();
+  }
+  void on_train_end(const Logs&) {
+    train_.reset();
+    validation_.reset();
+    in_fit_ = false;
+  }
+
+  void on_test_end(auto& model, std::size_t, const Logs& logs) {
+    if (!model.is_chief()) return;
+    const std::int64_t iterations = model.optimizer().iterations(model.strategy().scope());
+    for (const Logs::Entry& entry : logs)
+      validation().scalar(text("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
+    validation().flush();
+    if (!in_fit_) validation_.reset();
+  }
+
+ private:
+  /// All processes read the weights, which may take all of them.
+  void write_histograms(auto& model, std::int64_t step) {
+    const auto scope = model.strategy().scope();
+    walk(model.network(), [&](std::string_view name, auto& leaf) {
+      const auto whole = leaf.whole(scope);
+      if (is_chief_) train_->histogram(name, whole, step);
+    });
+  }
+  [[nodiscard]] static std::vector<summary::Node> nodes_of(const std::vector<LayerDescription>& layers) {
+    std::vector<summary::Node> nodes{{.name = "input", .op = "Placeholder"}};
+    for (const LayerDescription& layer : layers) {
+      summary::Node node{.name = layer.name, .op = layer.kind, .inputs = layer.inputs, .shape = {-1}};
+      if (node.inputs.empty()) node.inputs.push_back("input");
+      for (const std::size_t extent : layer.output) node.shape.push_back(static_cast<std::int64_t>(extent));
+      node.attributes.emplace_back("parameters", text(layer.parameters + layer.kept));
+      nodes.push_back(std::move(node));
+    }
+    return nodes;
+  }
+  summary::Writer& validation() {
+    if (!validation_) validation_.emplace(folder_ + "/validation");
+    return *validation_;
+  }
+  void flush() {
+    train_->flush();
+    if (validation_) validation_->flush();
+  }
+
+  std::string folder_;
+  TensorBoardOptions options_;
+  detail::EveryBatches every_;
+  std::optional<summary::Writer> train_;
+  std::optional<summary::Writer> validation_;
+  bool is_chief_ = false;
+  bool in_fit_ = false;
+  std::size_t batches_ = 0;  // of all fits
+  std::size_t first_ = 0;    // of the group that goes on
+};
+
+}  // namespace dist::nn::callbacks
