@@ -11,21 +11,6 @@
 #include "check.hpp"
 #include "quick.hpp"
 
-namespace {
-
-// [schedule]
-/// The learning rate falls as training goes on, as in the guide. Whatever has such hooks can watch a fit.
-template <class Optimizer>
-struct Schedule {
-  Optimizer& optimizer;
-  void on_epoch_begin(const dist::nn::Epoch& epoch) { optimizer.set_learning_rate(epoch.index < 3 ? 1e-3f : 1e-4f); }
-};
-template <class Optimizer>
-Schedule(Optimizer&) -> Schedule<Optimizer>;
-// [/schedule]
-
-}  // namespace
-
 int main() try {
   namespace nn = dist::nn;
   namespace data = dist::data;
@@ -43,7 +28,8 @@ int main() try {
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
 
   std::printf("%s; layers by %s\n", strategy.describe().c_str(), Backend::name.data());
-  auto history = model.fit(train, {.epochs = epochs}, Schedule{model.optimizer()});
+  const auto schedule = [](std::size_t epoch) { return epoch < 3 ? 1e-3F : 1e-4F; };
+  auto history = model.fit(train, {.epochs = epochs}, nn::callbacks::LearningRateScheduler{schedule});
   auto result = model.evaluate(test, {.verbose = 0});
   std::printf("test accuracy: %.4f\n", result["accuracy"]);
   // [/fit]

@@ -1,5 +1,5 @@
-/// Training by one call: Model with fit and evaluate, its history and its progress bar. With <dist/nn.hpp>, to make
-/// it of.
+/// Training by one call: Model with fit, evaluate and predict, its history, its progress bar, and callbacks. With
+/// <dist/nn.hpp>, to make it of.
 #pragma once
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
@@ -7,6 +7,12 @@
 #include <dist/core/error.hpp>  // what callers catch
 #include <dist/nn.hpp>
 #include <dist/train/callbacks.hpp>
+#include <dist/train/callbacks/csv_logger.hpp>
+#include <dist/train/callbacks/early_stopping.hpp>
+#include <dist/train/callbacks/lambda.hpp>
+#include <dist/train/callbacks/learning_rate_scheduler.hpp>
+#include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
+#include <dist/train/callbacks/terminate_on_nan.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
 #include <dist/train/model.hpp>

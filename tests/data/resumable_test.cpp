@@ -29,6 +29,7 @@
 #include <dist/data/rebatch.hpp>
 #include <dist/data/resize_images.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
 
 #include <doctest/doctest.h>
@@ -170,6 +171,8 @@ TEST_CASE("so are the images of folders and of CIFAR, with what random numbers m
 
 TEST_CASE("so are maps, batches and other batches of them, the last one too") {
   check(data::range(11) | data::map([](std::int64_t number) { return 10 * number; }));
+  check(data::range(11) | data::take(4));
+  check(data::range(3) | data::take(4));
   for (const auto remainder : {data::Remainder::keep, data::Remainder::drop}) {
     check(data::range(23) | data::batch(4, remainder));
     check(data::range(23) | data::batch(4) | data::rebatch(5, remainder));

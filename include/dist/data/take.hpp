@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 
@@ -17,7 +19,7 @@ class TakeDataset : public StepDataset<TakeDataset<D>, D> {
   class Iterator {
    public:
     Iterator(const TakeDataset& dataset, std::uint64_t epoch)
-        : upstream_(dataset.dataset_.iterate(epoch)), left_(dataset.count_) {}
+        : upstream_(dataset.dataset_.iterate(epoch)), count_(dataset.count_), left_(dataset.count_) {}
 
     bool next(ElementOf<D>& element) {
       if (left_ == 0 || !upstream_.next(element)) return false;
@@ -25,8 +27,15 @@ class TakeDataset : public StepDataset<TakeDataset<D>, D> {
       return true;
     }
 
+    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return count_ - left_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      left_ = count_ - static_cast<std::size_t>(std::min<std::uint64_t>(position, count_));
+      upstream_.seek(count_ - left_);
+    }
+
    private:
     IteratorOf<D> upstream_;
+    std::size_t count_;
     std::size_t left_;
   };
 

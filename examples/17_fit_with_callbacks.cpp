@@ -1,0 +1,108 @@
+// Model.fit as the guide's tutorial uses it: a schedule, TensorBoard, checkpoints and a callback of one's own; then the newest
+// checkpoint is restored, and the trained network loaded with a strategy and without one.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/data.hpp>
+#include <dist/data/fashion_mnist.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+#include <dist/train.hpp>
+#include <dist/train/callbacks/model_checkpoint.hpp>
+#include <dist/train/callbacks/tensor_board.hpp>
+
+#include "backend.hpp"
+#include "check.hpp"
+#include "quick.hpp"
+
+namespace {
+
+namespace nn = dist::nn;
+namespace data = dist::data;
+
+using Net = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::MaxPool2D<2>, nn::Flatten,
+                           nn::Dense<64, nn::Relu>, nn::Dense<10>>;
+
+// [callback]
+/// A callback is any class with one of the hooks; each may take the model.
+struct PrintLearningRate {
+  void on_epoch_end(auto& model, const nn::Epoch& epoch, const nn::Logs&) {
+    std::printf("Learning rate for epoch %zu is %g\n", epoch.index + 1,
+                static_cast<double>(model.optimizer().learning_rate()));
+  }
+};
+// [/callback]
+
+auto examples(data::Split split) { return data::fashion_mnist(split) | data::take(quick() ? 2'000 : 60'000); }
+
+/// What a network that was saved makes of the test images under another strategy.
+template <class S>
+nn::Logs evaluate_saved(S& strategy, const std::string& path, const auto& test) {
+  nn::Network<Net, Backend> net{strategy};
+  dist::Checkpoint saved{strategy};
+  saved.add("network", net).restore(path);
+  nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
+  return model.evaluate(test, {.verbose = 0});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::string folder = argc > 1 ? argv[1] : (std::filesystem::temp_directory_path() / "dist-example-17").string();
+  std::filesystem::remove_all(folder);
+
+  // [fit]
+  dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
+  const std::size_t batch = 64 * strategy.num_replicas_in_sync();
+  auto train = examples(data::Split::train) | data::shuffle(10'000, /*seed=*/1) | data::batch(batch);
+  auto test = examples(data::Split::test) | data::batch(batch);
+
+  nn::Network<Net, Backend> net{strategy};
+  nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
+  std::printf("%s", model.summary().c_str());
+
+  model.fit(train, {.epochs = quick() ? 2U : 12U}, nn::callbacks::TensorBoard{folder + "/logs"},
+            nn::callbacks::ModelCheckpoint{folder + "/training/ckpt_{epoch}"},
+            nn::callbacks::LearningRateScheduler{[](std::size_t epoch) {
+              return epoch < 3 ? 1e-3F : epoch < 7 ? 1e-4F : 1e-5F;
+            }},
+            PrintLearningRate{});
+  // [/fit]
+  const nn::Logs trained = model.evaluate(test, {.verbose = 0});
+
+  // [restore]
+  nn::Network<Net, Backend> other_net{strategy, /*seed=*/2};
+  nn::Model other{strategy, other_net, nn::Adam{}, nn::SparseCategoricalCrossentropy{},
+                  nn::SparseCategoricalAccuracy{}};
+  dist::Checkpoint checkpoint{strategy};
+  checkpoint.add("model", other).restore(*dist::latest_checkpoint(folder + "/training"));
+  const nn::Logs restored = other.evaluate(test, {.verbose = 0});
+  // [/restore]
+  std::printf("test loss %.4f, accuracy %.4f; restored: %.4f, %.4f\n", trained["loss"], trained["accuracy"],
+              restored["loss"], restored["accuracy"]);
+
+  dist::Checkpoint exported{strategy};
+  exported.add("network", net).save(folder + "/network");
+  dist::Mirrored<dist::SharedMemoryAllReduce> same{strategy.num_replicas_in_sync()};
+  dist::Default none;
+  const nn::Logs with_strategy = evaluate_saved(same, folder + "/network", test);
+  const nn::Logs without = evaluate_saved(none, folder + "/network", test);
+  std::printf("loaded with a strategy: %.4f, %.4f; without: %.4f, %.4f\n", with_strategy["loss"],
+              with_strategy["accuracy"], without["loss"], without["accuracy"]);
+  std::printf("tensorboard --logdir %s/logs shows the curves\n", folder.c_str());
+
+  const auto shown = [](double value) { return dist::text(static_cast<std::int64_t>(value * 1e4 + 0.5)); };
+  check(restored["loss"] == trained["loss"] && restored["accuracy"] == trained["accuracy"],
+        "the restored model evaluates to the same bits");
+  check(with_strategy["loss"] == trained["loss"], "so does the saved network, with as many replicas");
+  check(shown(without["loss"]) == shown(trained["loss"]) && without["accuracy"] == trained["accuracy"],
+        "and without a strategy to every digit that is shown");
+  check(trained["accuracy"] >= (quick() ? 0.60 : 0.90), "the network classifies the test images");
+  if (quick()) std::filesystem::remove_all(folder);
+} catch (const dist::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
