@@ -55,3 +55,23 @@ TEST_CASE("any length, in one piece or in two") {
     CHECK(crc32c(whole.subspan(length / 3), crc32c(whole.first(length / 3))) == slow_crc32c(part));
   }
 }
+
+TEST_CASE("tables and the processor's instruction agree, on short and long inputs, in one piece or in two") {
+  using namespace dist::io::detail;
+  Bytes content(20'000);
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * i * 31 + i / 7);
+  const std::span<const std::byte> whole{content};
+  for (const std::size_t length : {1U, 7U, 8U, 3071U, 3072U, 3073U, 3079U, 6144U, 9217U, 20'000U}) {
+    const auto part = whole.first(length);
+    const std::uint32_t expected = slow_crc32c({part.begin(), part.end()});
+    CHECK(crc32c(part) == expected);
+    CHECK(~crc32c_by_table(part, ~0U) == expected);
+    CHECK(crc32c(part.subspan(length / 3), crc32c(part.first(length / 3))) == expected);
+#ifdef DIST_HAS_CRC32C_INSTRUCTION
+    if (has_crc32c_instruction()) {
+      CHECK(~crc32c_by_instruction(part, ~0U) == expected);
+      CHECK(~crc32c_by_instruction(part.subspan(1), crc32c_by_table(part.first(1), ~0U)) == expected);
+    }
+#endif
+  }
+}
