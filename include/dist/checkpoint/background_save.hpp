@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/kept_function.hpp>
+#include <dist/core/say.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/device/service_thread.hpp>
 #include <dist/device/wait.hpp>
@@ -29,6 +31,9 @@ struct SavePlace {
   std::uint64_t id = 0;
   std::uint64_t serial = 0;
   std::chrono::nanoseconds timeout{};  ///< the longest that the first process waits for the files of the others
+
+  /// A file that the first process makes before the others begin: who does not see it has another folder of that name.
+  [[nodiscard]] std::string begun_path() const { return text(folder, "/", shard_prefix(id), "begun"); }
 };
 
 /// One process's part of a save, in a thread of its own. Each writes its file of tensors; the first one waits for all of
@@ -45,18 +50,23 @@ class BackgroundSave {
   BackgroundSave& operator=(const BackgroundSave&) = delete;
   ~BackgroundSave() {
     if (thread_.joinable()) thread_.join();
+    if (failure_ && !is_told_) tell();
   }
 
   [[nodiscard]] const std::string& folder() const noexcept { return place_.folder; }
   [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Whether somebody has waited for it, and knows how it ended.
-  [[nodiscard]] bool was_waited_for() const noexcept { return waited_for_; }
+  /// Waits until this process has written its file; what kept it from that, `wait` throws.
+  void wait_for_file() const noexcept { has_file_.wait(false, std::memory_order_acquire); }
   /// Waits for this process's part, and throws what kept it from being written.
   void wait() {
-    waited_for_ = true;
     if (thread_.joinable()) thread_.join();
+    is_told_ = true;
     if (failure_) std::rethrow_exception(failure_);
   }
+  /// Whether it is known already that this process's part failed.
+  [[nodiscard]] bool is_failed() const noexcept { return is_done() && failure_; }
+  /// Waits for no other process any longer: one of them is known to have failed.
+  void cancel() noexcept { is_cancelled_.store(true, std::memory_order_relaxed); }
 
  private:
   [[nodiscard]] std::string path_of(std::size_t rank) const {
@@ -66,16 +76,22 @@ class BackgroundSave {
   [[nodiscard]] std::string failed_path(std::size_t rank) const { return text(path_of(rank), ".failed"); }
 
   void write() noexcept {
+    ::setpriority(PRIO_PROCESS, 0, niceness);  // of this thread alone
     try {
-      io::make_folders(place_.folder);
       sync_folder(folder_of(place_.folder));
       write_shard(path_of(snapshot_.rank()), snapshot_);
+      say_that_file_is_there();
       if (snapshot_.rank() == 0) complete();
     } catch (...) {
       failure_ = std::current_exception();
       give_up();
     }
     done_.store(true, std::memory_order_release);
+    say_that_file_is_there();
+  }
+  void say_that_file_is_there() noexcept {
+    has_file_.store(true, std::memory_order_release);
+    has_file_.notify_all();
   }
 
   void complete() {
@@ -89,6 +105,7 @@ class BackgroundSave {
     io::AtomicFile file{manifest_path(place_.folder)};
     file.append(std::as_bytes(std::span<const char>{all.data(), all.size()}));
     file.commit();
+    is_complete_ = true;
     remove_older_files(place_.folder, manifest);
     if (then_) then_();
   }
@@ -97,6 +114,9 @@ class BackgroundSave {
       if (::access(failed_path(rank).c_str(), F_OK) == 0)
         throw FileError(place_.folder, "is a checkpoint that was not completed",
                         text("process ", rank, " could not write its part"), "See what that process says");
+      if (is_cancelled_.load(std::memory_order_relaxed))
+        throw FileError(place_.folder, "is a checkpoint that was not completed", "another process failed",
+                        "See what that process says");
       if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
         throw FileError(place_.folder, "is a checkpoint that was not completed",
                         text("process ", rank, " had not written its part after ",
@@ -105,20 +125,41 @@ class BackgroundSave {
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
   }
+  /// Takes away what this process has written of a checkpoint that will not be one.
   void give_up() noexcept {
+    if (is_complete_) return;
     try {
-      if (snapshot_.rank() > 0) io::WritableFile{failed_path(snapshot_.rank())}.close();
-      if (snapshot_.rank() == 0 && !is_checkpoint(place_.folder)) ::rmdir(place_.folder.c_str());  // where it is empty
+      ::unlink(path_of(snapshot_.rank()).c_str());
+      if (snapshot_.rank() > 0) {
+        io::WritableFile{failed_path(snapshot_.rank())}.close();
+      } else {
+        ::unlink(place_.begun_path().c_str());
+        ::rmdir(place_.folder.c_str());  // where it is empty
+      }
     } catch (...) {
-      // The first process waits until its deadline.
+      // The first process hears of it when it waits, or at its deadline.
     }
   }
+  void tell() const noexcept {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const std::exception& error) {
+      say(text("the checkpoint ", place_.folder, " was not saved, and nobody waited to hear of it: ", error.what()));
+    } catch (...) {
+      say(text("the checkpoint ", place_.folder, " was not saved"));
+    }
+  }
+
+  static constexpr int niceness = 10;  // a tenth of the time of a processor for which replicas compete
 
   SavePlace place_;
   Snapshot snapshot_;
   KeptFunction<void> then_;
   std::exception_ptr failure_;
-  bool waited_for_ = false;
+  bool is_told_ = false;
+  bool is_complete_ = false;  // of the writing thread
+  std::atomic<bool> has_file_{false};
+  std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

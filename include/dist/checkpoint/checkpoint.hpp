@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/folder.hpp>
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/comm/communication_options.hpp>
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
@@ -28,6 +31,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/track.hpp>
+#include <dist/io/writable_file.hpp>
 
 namespace dist {
 
@@ -43,9 +47,10 @@ template <class Leaf, class Scope>
 concept WholeLeaf = requires(Leaf& leaf, const Scope& scope) {
   leaf.whole(scope);
 };
+/// One that says itself which shapes it takes, by throwing ShapeMismatch for others. Others take their shape() alone.
 template <class Leaf>
-concept ShapedLeaf = requires(Leaf& leaf) {
-  leaf.shape();
+concept ChecksShape = requires(Leaf& leaf, const Shape& shape) {
+  leaf.require_restorable(shape);
 };
 
 /// The tensor's element type that a leaf is saved as.
@@ -61,9 +66,11 @@ struct NamedPart {
 };
 
 template <class Leaf>
-consteval bool require_leaf() {
-  static_assert(std::is_arithmetic_v<Leaf>,
-                "what a checkpoint keeps has track(visit), or whole(scope) and restore(scope, values), or is a number");
+consteval bool require_number() {
+  static_assert(
+      std::is_arithmetic_v<Leaf>,
+      "what a checkpoint keeps has track(visit), or shape(), whole(scope) and restore(scope, values), or is a "
+      "number");
   return std::is_arithmetic_v<Leaf>;
 }
 
@@ -95,10 +102,20 @@ class Checkpoint {
     /// Waits until the checkpoint is complete; a collective call of the processes. Throws what kept it from being so in
     /// this process, and PeerError for what did in another one.
     void wait() const {
-      detail::together(*strategy_, [&] {
-        work_->wait();
+      const CommunicationOptions waiting{.timeout = timeout_};
+      detail::together(*strategy_, waiting, [&](const auto& workers) {
         int processes = 1;
-        strategy_->workers().all_reduce(sum, std::span<int>{&processes, 1});
+        try {
+          // All know that all have written their files, or which process is gone, before the first one looks for them.
+          work_->wait_for_file();
+          if (work_->is_failed()) work_->wait();
+          workers.all_reduce(sum, std::span<int>{&processes, 1});
+          work_->wait();
+          workers.all_reduce(sum, std::span<int>{&processes, 1});
+        } catch (...) {
+          work_->cancel();
+          throw;
+        }
       });
     }
     /// Whether this process's part is written; in the first process, whether the checkpoint is complete.
@@ -107,10 +124,12 @@ class Checkpoint {
 
    private:
     friend Checkpoint;
-    Saving(S& strategy, std::shared_ptr<detail::BackgroundSave> work) : strategy_(&strategy), work_(std::move(work)) {}
+    Saving(S& strategy, std::shared_ptr<detail::BackgroundSave> work, std::chrono::nanoseconds timeout)
+        : strategy_(&strategy), work_(std::move(work)), timeout_(timeout) {}
 
     S* strategy_;
     std::shared_ptr<detail::BackgroundSave> work_;
+    std::chrono::nanoseconds timeout_;
   };
 
   explicit Checkpoint(S& strategy, const CheckpointOptions& options = {}) : strategy_(strategy), options_(options) {}
@@ -128,8 +147,11 @@ class Checkpoint {
       if (each.name == name)
         throw InvalidArgument(text("Two parts of a checkpoint are named ", quoted(name)),
                               "one would take the place of the other", "Give one of them another name");
-    if (name.empty())
-      throw InvalidArgument("A part of a checkpoint has no name", "it is empty", "Give it one, such as \"model\"");
+    if (name.empty() || name.find('/') != std::string::npos)
+      throw InvalidArgument(
+          "A part of a checkpoint has a name that none can have",
+          text(name.empty() ? "it is empty" : "a '/' stands between the names of parts in parts", ": ", quoted(name)),
+          "Give it one without '/', such as \"model\"");
     parts_.push_back({std::move(name), &part, &save_part<Part>, &check_part<Part>, &restore_part<Part>});
     if (pending_ && pending_->has(parts_.back().name)) restore_parts({&parts_.back(), 1});
     return *this;
@@ -143,21 +165,16 @@ class Checkpoint {
   /// save at a time: a next one waits for this one first, and throws what kept it from being written. `then` is called in
   /// the first process, when the checkpoint is complete, by the thread that wrote it.
   [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
-    wait();
-    saving_ = detail::together(strategy_, [&] {
+    if (saving_) std::exchange(saving_, std::nullopt)->wait();
+    auto work = detail::together(strategy_, [&] {
       detail::Snapshot snapshot{rank(), processes()};
       auto scope = strategy_.scope();
       for (const Named& part : parts_) part.save(part, scope, snapshot);
-      return std::make_shared<detail::BackgroundSave>(next_place(path), std::move(snapshot), std::move(then));
+      return std::make_shared<detail::BackgroundSave>(next_place(detail::without_slashes(path)), std::move(snapshot),
+                                                      std::move(then));
     });
-    return Saving{strategy_, saving_};
-  }
-
-  /// Waits until nothing is written any more. Throws what kept the last save from being written, unless its handle was
-  /// waited for.
-  void wait() {
-    const auto last = std::exchange(saving_, nullptr);
-    if (last && !last->was_waited_for()) Saving{strategy_, last}.wait();
+    saving_.emplace(Saving{strategy_, std::move(work), options_.timeout});
+    return *saving_;
   }
 
   /// Gives all parts what they had when the checkpoint in the folder `path` was saved, under whatever strategy, number of
@@ -213,7 +230,7 @@ class Checkpoint {
     walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
       if constexpr (detail::WholeLeaf<Leaf, Scope>)
         snapshot.put(key, leaf.whole(scope));
-      else if constexpr (detail::require_leaf<Leaf>())
+      else if constexpr (detail::require_number<Leaf>())
         snapshot.put_number(key, leaf);
     });
   }
@@ -230,10 +247,17 @@ class Checkpoint {
                               text("it is ", to_string(shape), ", and ", to_string(saved->shape), " was saved"),
                               "Restore it into what it was saved from");
       };
-      if constexpr (detail::ShapedLeaf<Leaf>)
-        require_shape(leaf.shape());
-      else if constexpr (!detail::WholeLeaf<Leaf, Scope>)
+      if constexpr (detail::WholeLeaf<Leaf, Scope>) {
+        if constexpr (detail::ChecksShape<Leaf>)
+          leaf.require_restorable(saved->shape);
+        else
+          require_shape(leaf.shape());
+        using T = detail::LeafElement<Leaf, Scope>;
+        if (saved->type != io::element_type<T>) static_cast<void>(reader.read<T>(key));  // every number fits
+      } else if constexpr (detail::require_number<Leaf>()) {
         require_shape(Shape{});
+        static_cast<void>(reader.read<Leaf>(key));
+      }
     });
   }
   template <class Part>
@@ -243,7 +267,7 @@ class Checkpoint {
       if constexpr (detail::WholeLeaf<Leaf, Scope>) {
         const auto values = reader.read<detail::LeafElement<Leaf, Scope>>(key);
         leaf.restore(scope, values.view());
-      } else if constexpr (detail::require_leaf<Leaf>()) {
+      } else if constexpr (detail::require_number<Leaf>()) {
         leaf = reader.read<Leaf>(key)[0];
       }
       taken.emplace_back(key);
@@ -252,12 +276,13 @@ class Checkpoint {
 
   /// All bytes are looked at before the first part changes.
   void restore_parts(std::span<const Named> parts) {
-    detail::together(strategy_, [&] {
+    const CommunicationOptions waiting{.timeout = options_.timeout};
+    detail::together(strategy_, waiting, [&](const auto& workers) {
       const detail::CheckpointReader& reader = *pending_->reader;
       for (const Named& part : parts) part.check(part, reader);
       reader.verify();
       int processes = 1;
-      strategy_.workers().all_reduce(sum, std::span<int>{&processes, 1});  // nobody begins before all have looked
+      workers.all_reduce(sum, std::span<int>{&processes, 1});  // nobody begins before all have looked
     });
     std::vector<std::string> taken;
     detail::together(strategy_, [&] {
@@ -275,14 +300,24 @@ class Checkpoint {
   /// The number of a save, which the first process draws, and the next serial number in the folder.
   [[nodiscard]] detail::SavePlace next_place(const std::string& path) const {
     std::uint64_t numbers[2] = {};
+    detail::SavePlace place{.folder = path, .timeout = options_.timeout};
     if (rank() == 0) {
+      io::make_folders(path);
       std::random_device random;
       numbers[0] = std::uint64_t{random()} << 30 ^ random();  // positive as a signed number, too
       const auto others = detail::checkpoints_in(detail::folder_of(path));
       numbers[1] = others.empty() ? 1 : others.back().serial + 1;
+      place.id = numbers[0];
+      if (processes() > 1) io::WritableFile{place.begun_path()}.close();
     }
     strategy_.workers().broadcast(0, std::span<std::uint64_t>{numbers});
-    return {path, numbers[0], numbers[1], options_.timeout};
+    place.id = numbers[0];
+    place.serial = numbers[1];
+    if (processes() > 1 && ::access(place.begun_path().c_str(), F_OK) != 0)
+      throw FileError(path, "is another folder than that of the first process",
+                      text("process ", rank(), " does not see there what the first process has just made"),
+                      "Give a folder that all processes share");
+    return place;
   }
   /// All processes have opened the same checkpoint.
   void require_same(std::uint64_t id) const {
@@ -297,7 +332,7 @@ class Checkpoint {
   S& strategy_;
   CheckpointOptions options_;
   std::vector<Named> parts_;
-  std::shared_ptr<detail::BackgroundSave> saving_;
+  std::optional<Saving> saving_;
   std::optional<Pending> pending_;
 };
 

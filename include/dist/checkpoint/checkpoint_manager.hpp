@@ -75,11 +75,12 @@ class CheckpointManager {
   /// with a line on stderr that says why, and the one before is restored. Throws FileError where all were damaged, and as
   /// Checkpoint::restore does for one that is whole and does not fit.
   std::optional<std::string> restore_latest() {
-    const std::vector<std::uint64_t> all = series_->numbers();
     std::optional<std::string> why;
     for (std::size_t older = 0;; ++older) {
-      const std::uint64_t number =
-          in_first([&] { return older < all.size() ? all[all.size() - 1 - older] : std::uint64_t{0}; });
+      const std::uint64_t number = in_first([&] {
+        const std::vector<std::uint64_t> all = series_->numbers();
+        return older < all.size() ? all[all.size() - 1 - older] : std::uint64_t{0};
+      });
       if (number == 0) break;
       std::unique_ptr<detail::CheckpointReader> reader;
       std::string failure;

@@ -52,8 +52,13 @@ struct CheckpointSeries {
     std::sort(all.begin(), all.end());
     return all;
   }
+  /// Removes what is too old, and what saves before the newest have left that did not complete.
   void remove_old() const {
     const std::vector<std::uint64_t> all = numbers();
+    for (const std::string& name : names_in(folder))
+      if (const auto number = number_of(name);
+          number && !all.empty() && *number < all.back() && !is_checkpoint(path_of(*number)))
+        remove_checkpoint(path_of(*number));
     if (options.max_to_keep == 0 || all.size() <= options.max_to_keep) return;
     for (std::size_t i = 0; i + options.max_to_keep < all.size(); ++i)
       if (options.keep_every == 0 || all[i] % options.keep_every != 0) detail::remove_checkpoint(path_of(all[i]));

@@ -40,11 +40,6 @@ namespace detail {
   return names;
 }
 
-/// Whether a checkpoint was saved there: it has a manifest, which comes last.
-[[nodiscard]] inline bool is_checkpoint(const std::string& folder) {
-  return ::access(manifest_path(folder).c_str(), F_OK) == 0;
-}
-
 /// Removes a checkpoint, or what a save that was not completed has left: its manifest first, so that nobody takes the rest
 /// for one. What cannot be removed stays.
 inline void remove_checkpoint(const std::string& folder) {
@@ -63,7 +58,12 @@ inline void remove_older_files(const std::string& folder, const Manifest& manife
   }
 }
 
-/// The folder in which a path's last part lies: "." where it has one part.
+/// The path without '/' at its end.
+[[nodiscard]] inline std::string without_slashes(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return std::string{path};
+}
+/// The folder in which the last part of a path lies that has no '/' at its end: "." where it has one part.
 [[nodiscard]] inline std::string folder_of(std::string_view path) {
   const std::size_t end = path.find_last_of('/');
   if (end == std::string_view::npos) return ".";

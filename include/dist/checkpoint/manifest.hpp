@@ -1,6 +1,8 @@
 /// What makes a folder a checkpoint: a file that is written last, and says which files of tensors belong to it.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/crc32c.hpp>
 #include <dist/io/json.hpp>
@@ -36,6 +39,10 @@ struct Manifest {
 };
 
 [[nodiscard]] inline std::string manifest_path(const std::string& folder) { return text(folder, "/", manifest_name); }
+/// Whether a checkpoint was saved there: it has a manifest, which comes last.
+[[nodiscard]] inline bool is_checkpoint(const std::string& folder) {
+  return ::access(manifest_path(folder).c_str(), F_OK) == 0;
+}
 
 /// A checksum as eight hexadecimal digits.
 [[nodiscard]] inline std::string hexadecimal(std::uint32_t number) {
@@ -72,6 +79,8 @@ struct Manifest {
 /// Reads what `written` wrote. Bytes of strangers do no harm.
 class ManifestReader {
  public:
+  static constexpr std::size_t max_bytes = std::size_t{64} << 20;  // about half a million files
+
   /// `path` is that of the file, for errors.
   explicit ManifestReader(std::string_view path) : path_(path) {}
 
@@ -99,8 +108,6 @@ class ManifestReader {
   }
 
  private:
-  static constexpr std::size_t max_bytes = std::size_t{64} << 20;  // about half a million files
-
   [[noreturn]] void refuse(std::string_view why) const {
     throw FileError(path_, "is no sound manifest of a checkpoint", why,
                     "Restore another checkpoint: this one was damaged, or its copy is not complete");
@@ -120,9 +127,10 @@ class ManifestReader {
     if (file.name.empty() || file.name[0] == '.' || file.name.find('/') != std::string::npos)
       refuse(text("it names a file that is not in its folder: ", quoted(file.name)));
     const std::string_view checksum = string_of(json, "header_crc32c");
+    if (checksum.size() != 8) refuse("a checksum has not eight digits");
     for (const char digit : checksum) {
       const std::size_t value = std::string_view{"0123456789abcdef"}.find(digit);
-      if (checksum.size() != 8 || value == std::string_view::npos) refuse("a checksum has not eight digits");
+      if (value == std::string_view::npos) refuse("a checksum has something other than hexadecimal digits");
       file.header_checksum = file.header_checksum << 4 | static_cast<std::uint32_t>(value);
     }
     return file;
@@ -133,8 +141,12 @@ class ManifestReader {
 
 /// The manifest in the checkpoint `folder`. Throws FileError, also where there is none.
 [[nodiscard]] inline Manifest read_manifest(const std::string& folder) {
+  if (!is_checkpoint(folder))
+    throw FileError(
+        folder, "is no checkpoint", text("it has no ", manifest_name),
+        "Give the path that Checkpoint::save was given; latest_checkpoint finds the newest one in a folder");
   const io::RandomAccessFile file{manifest_path(folder)};
-  std::string all(static_cast<std::size_t>(file.size()), '\0');
+  std::string all(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), ManifestReader::max_bytes + 1)), '\0');
   all.resize(file.read_at(0, std::as_writable_bytes(std::span<char>{all.data(), all.size()})));
   return ManifestReader{file.name()}.read(all);
 }

@@ -12,6 +12,7 @@
 
 #include <dist/checkpoint/manifest.hpp>
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/crc32c.hpp>
 #include <dist/io/little_endian.hpp>
@@ -21,14 +22,18 @@
 
 namespace dist::detail {
 
+/// What the names of all files of the save `id` begin with.
+[[nodiscard]] inline std::string shard_prefix(std::uint64_t id) {
+  return text("data-", hexadecimal(static_cast<std::uint32_t>(id >> 32)), hexadecimal(static_cast<std::uint32_t>(id)),
+              "-");
+}
 /// "data-1b2c3d-00001-of-00004.safetensors", of the save `id`.
 [[nodiscard]] inline std::string shard_name(std::uint64_t id, std::size_t rank, std::size_t processes) {
   const auto five_digits = [](std::size_t number) {
     const std::string digits = text(number);
     return std::string(5 - std::min<std::size_t>(digits.size(), 5), '0') + digits;
   };
-  return text("data-", hexadecimal(static_cast<std::uint32_t>(id >> 32)), hexadecimal(static_cast<std::uint32_t>(id)),
-              "-", five_digits(rank), "-of-", five_digits(processes), ".safetensors");
+  return text(shard_prefix(id), five_digits(rank), "-of-", five_digits(processes), ".safetensors");
 }
 /// Under which the header of a file has the checksum of a tensor.
 [[nodiscard]] inline std::string checksum_key(std::string_view tensor) { return text("crc32c ", tensor); }
@@ -52,7 +57,8 @@ inline void write_shard(const std::string& path, const Snapshot& snapshot) {
   std::byte length[8] = {};
   std::uint32_t checksum = io::crc32c({length, file.read_at(0, length)});
   const auto header_bytes = io::load_little_endian<std::uint64_t>(length);
-  std::vector<std::byte> header(static_cast<std::size_t>(std::min(header_bytes, file.size())));
+  std::vector<std::byte> header(
+      static_cast<std::size_t>(std::min({header_bytes, file.size(), std::uint64_t{io::safetensors_max_header_bytes}})));
   checksum = io::crc32c({header.data(), file.read_at(sizeof length, header)}, checksum);
   return {.name = std::move(name), .bytes = file.size(), .header_checksum = checksum};
 }

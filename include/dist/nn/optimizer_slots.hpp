@@ -119,6 +119,7 @@ class OptimizerSlots {
     const OptimizerSlots* slots;
     const Slot* slot;
 
+    [[nodiscard]] const Shape& shape() const noexcept { return slot->shape(); }
     [[nodiscard]] Tensor<T> whole(const InCrossReplica auto& scope) const { return slots->whole(scope, *slot); }
     void restore(const InCrossReplica auto& scope, TensorView<const T> values) const {
       slots->restore(scope, *slot, values);

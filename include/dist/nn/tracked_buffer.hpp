@@ -21,6 +21,8 @@ class TrackedBuffer {
 
   explicit TrackedBuffer(const Buffer& buffer) : buffer_(&buffer) {}
 
+  [[nodiscard]] const Shape& shape() const noexcept { return buffer_->shape(); }
+
   /// See DistributedVariable::whole.
   [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
     auto& strategy = scope.strategy();

@@ -139,14 +139,18 @@ class Generator {
     for (std::size_t i = 0; i < absent_.size(); ++i) put(rows.view().row(replicas + i).elements(), absent_[i]);
     return rows;
   }
+  /// Throws ShapeMismatch for a shape that `restore` does not take.
+  void require_restorable(const Shape& shape) const {
+    if (shape.rank() != 2 || shape[0] == 0 || shape[1] != words_of_state)
+      throw ShapeMismatch(text("These are no states of generator '", state_.name(), "'"),
+                          text("their shape is ", to_string(shape)),
+                          "Give what whole returned, a row of 3 numbers for each replica");
+  }
   /// Its inverse, under any number of replicas: those that the rows do not know begin streams of their own, with replica
   /// 0's seed, and the rows of replicas that there are not are kept for a next `whole`. Throws ShapeMismatch for rows of
   /// something else.
   void restore(const InCrossReplica auto& context, TensorView<const std::uint64_t> rows) {
-    if (rows.shape().rank() != 2 || rows.shape()[0] == 0 || rows.shape()[1] != words_of_state)
-      throw ShapeMismatch(text("These are no states of generator '", state_.name(), "'"),
-                          text("their shape is ", to_string(rows.shape())),
-                          "Give what whole returned, a row of 3 numbers for each replica");
+    require_restorable(rows.shape());
     const auto row = [&](std::size_t replica) {
       const auto words = rows.row(replica).elements();
       return GeneratorState{.seed = words[0], .stream = words[1], .drawn = words[2]};

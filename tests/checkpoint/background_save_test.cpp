@@ -1,0 +1,134 @@
+#include <dist/checkpoint/background_save.hpp>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/checkpoint/checkpoint_reader.hpp>
+
+#include <doctest/doctest.h>
+#include <support/stderr_of.hpp>
+#include <support/system_files.hpp>
+#include <support/what_throws.hpp>
+
+using dist::detail::BackgroundSave;
+using dist::detail::SavePlace;
+using dist::detail::Snapshot;
+using support::what_throws;
+using Names = std::vector<std::string>;
+
+namespace {
+
+Snapshot numbers(std::size_t rank, std::size_t processes) {
+  Snapshot snapshot{rank, processes};
+  for (int i = 0; i < 4; ++i) {
+    dist::Tensor<int> values{{100}};
+    for (std::size_t k = 0; k < 100; ++k) values[k] = i;
+    snapshot.put("t" + std::to_string(i), std::move(values));
+  }
+  return snapshot;
+}
+SavePlace at(const SystemFiles& folder, const std::string& name, std::uint64_t id = 1,
+             std::chrono::nanoseconds timeout = std::chrono::seconds{20}) {
+  folder.write(name + "/other", "");
+  return {.folder = folder.path(name), .id = id, .serial = 3, .timeout = timeout};
+}
+std::string saving(BackgroundSave& save) {
+  return what_throws<dist::FileError>([&] { save.wait(); });
+}
+
+}  // namespace
+
+TEST_CASE("a save is complete when it was waited for, and calls back once") {
+  const SystemFiles folder;
+  std::atomic<int> calls{0};
+  BackgroundSave save{at(folder, "one"), numbers(0, 1), [&] {
+                        CHECK(dist::detail::is_checkpoint(folder.path("one")));
+                        ++calls;
+                      }};
+  save.wait_for_file();
+  save.wait();
+  save.wait();
+  CHECK(save.is_done());
+  CHECK(!save.is_failed());
+  CHECK(calls == 1);
+  CHECK(save.folder() == folder.path("one"));
+  const dist::detail::CheckpointReader reader{folder.path("one")};
+  reader.verify();
+  CHECK(reader.manifest().serial == 3);
+  CHECK(reader.read<int>("t3")[7] == 3);
+}
+
+TEST_CASE("the first process waits for the files of the others, in whatever order they come") {
+  const SystemFiles folder;
+  std::vector<std::unique_ptr<BackgroundSave>> saves;
+  for (const std::size_t rank : {2U, 0U, 1U}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    CHECK(!dist::detail::is_checkpoint(folder.path("one")));
+    saves.push_back(
+        std::make_unique<BackgroundSave>(at(folder, "one"), numbers(rank, 3), dist::detail::KeptFunction<void>{}));
+  }
+  for (const auto& save : saves) save->wait();
+  const dist::detail::CheckpointReader reader{folder.path("one")};
+  reader.verify();
+  CHECK(reader.keys() == Names{"t0", "t1", "t2", "t3"});
+  CHECK(reader.manifest().files.size() == 3);
+}
+
+TEST_CASE(
+    "a process that fails is heard of, one that is late is not waited for longer, nor one that is known to be gone") {
+  const SystemFiles folder;
+  BackgroundSave first{at(folder, "one"), numbers(0, 2), {}};
+  folder.write("one/" + dist::detail::shard_name(1, 1, 2) + ".failed", "");
+  CHECK(saving(first).find("is a checkpoint that was not completed (process 1 could not write its part). See what that "
+                           "process says.") != std::string::npos);
+  CHECK(first.is_failed());
+  BackgroundSave late{at(folder, "two", 2, std::chrono::milliseconds{30}), numbers(0, 2), {}};
+  CHECK(
+      saving(late).find("(process 1 had not written its part after 0.03 s). Give a folder that all processes share") !=
+      std::string::npos);
+  BackgroundSave cancelled{at(folder, "three", 3), numbers(0, 2), {}};
+  cancelled.wait_for_file();
+  CHECK(!cancelled.is_done());
+  cancelled.cancel();
+  CHECK(saving(cancelled).find("(another process failed)") != std::string::npos);
+  // What they had written does not keep the disk full.
+  for (const char* name : {"two", "three"}) CHECK(dist::detail::names_in(folder.path(name)) == Names{"other"});
+}
+
+TEST_CASE("a process that cannot write its file leaves word for the first one") {
+  const SystemFiles folder;
+  const std::string name = dist::detail::shard_name(1, 1, 2);
+  std::filesystem::create_directories(folder.path("one/" + name));
+  BackgroundSave second{at(folder, "one"), numbers(1, 2), {}};
+  CHECK(saving(second).find(name) != std::string::npos);
+  CHECK(second.is_failed());
+  CHECK(::access(folder.path("one/" + name + ".failed").c_str(), F_OK) == 0);
+}
+
+TEST_CASE("a failure that nobody waits for is told on stderr") {
+  const SystemFiles folder;
+  const testing::Ending ending = testing::stderr_of([&] {
+    BackgroundSave lost{SavePlace{.folder = folder.path("gone"), .id = 1, .serial = 1}, numbers(0, 1), {}};
+  });
+  CHECK(ending.says("dist: the checkpoint " + folder.path("gone") +
+                    " was not saved, and nobody waited to hear of it: File '" + folder.path("gone/data-")));
+}
+
+TEST_CASE("the thread that writes yields to those that compute") {
+  const SystemFiles folder;
+  std::atomic<int> niceness{0};
+  BackgroundSave save{at(folder, "one"), numbers(0, 1), [&] { niceness = getpriority(PRIO_PROCESS, 0); }};
+  save.wait();
+  const int own = getpriority(PRIO_PROCESS, 0);
+  CHECK(niceness == (own > 10 ? own : 10));
+}

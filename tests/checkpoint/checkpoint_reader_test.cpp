@@ -1,0 +1,136 @@
+#include <dist/checkpoint/checkpoint_reader.hpp>
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <support/system_files.hpp>
+#include <support/what_throws.hpp>
+
+#include "saved_folder.hpp"
+
+using checkpoint_tests::complete;
+using checkpoint_tests::write_checkpoint;
+using dist::detail::CheckpointReader;
+using support::what_throws;
+
+namespace {
+
+/// What a reader says that opens the checkpoint and looks at all of it.
+std::string refused(const std::string& path) {
+  return what_throws<dist::FileError>([&] { CheckpointReader{path}.verify(); });
+}
+bool says(const std::string& said, const std::string& part) {
+  CAPTURE(said);
+  const bool found = said.find(part) != std::string::npos;
+  CHECK_MESSAGE(found, part);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
+  const SystemFiles folder;
+  for (const std::size_t processes : {1U, 2U, 5U}) {
+    const std::string name = std::to_string(processes);
+    write_checkpoint(folder, name, processes, 40 + processes);
+    const CheckpointReader reader{folder.path(name)};
+    CHECK(reader.folder() == folder.path(name));
+    CHECK(reader.manifest().serial == 40 + processes);
+    CHECK(reader.keys() == std::vector<std::string>{"a", "b", "c"});
+    REQUIRE(reader.find("a") != nullptr);
+    CHECK(reader.find("a")->shape == dist::Shape{10, 100});
+    CHECK(reader.find("aa") == nullptr);
+    CHECK(reader.find("") == nullptr);
+    reader.verify();
+    const auto a = reader.read<float>("a");
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == static_cast<float>(i) / 8);
+    CHECK(reader.read<double>("c")[0] == 2.5);
+    // Other types, where the numbers fit.
+    CHECK(reader.read<double>("a")[999] == 999.0 / 8);
+    CHECK(reader.read<std::int64_t>("b")[2] == 200);
+    CHECK(says(what_throws<dist::FileError>([&] { static_cast<void>(reader.read<std::int8_t>("b")); }), "200"));
+    CHECK(what_throws<dist::FileError>([&] { static_cast<void>(reader.read<float>("d")); }) ==
+          "File '" + folder.path(name) +
+              "' is a checkpoint without 'd' (it holds 'a', 'b', 'c'). Restore it into what it was saved from.");
+  }
+}
+
+TEST_CASE("files that lack, that have another length, that are others' or no files at all are named") {
+  const SystemFiles folder;
+  const std::vector<std::string> files = write_checkpoint(folder, "one");
+  write_checkpoint(folder, "two", 2, 2);
+  const std::string first = "one/" + files[0];
+  const std::string content = folder.read(first);
+  const std::string named = "File '" + folder.path(first) + "'";
+  for (const std::size_t length : {std::size_t{0}, std::size_t{7}, content.size() / 2, content.size() - 1}) {
+    folder.write(first, content.substr(0, length));
+    says(refused(folder.path("one")), named + " is not what the checkpoint was saved with (it has " +
+                                          std::to_string(length) + " bytes, and " + std::to_string(content.size()) +
+                                          " were written). Restore another checkpoint");
+  }
+  REQUIRE(unlink(folder.path(first).c_str()) == 0);
+  says(refused(folder.path("one")), named + " cannot be opened (No such file");
+  // The other file of the same checkpoint in its place.
+  folder.write(first, folder.read("one/" + files[1]));
+  says(refused(folder.path("one")), named);
+  REQUIRE(unlink(folder.path(first).c_str()) == 0);
+  REQUIRE(symlink("/dev/null", folder.path(first).c_str()) == 0);
+  says(refused(folder.path("one")), named);
+  REQUIRE(unlink(folder.path(first).c_str()) == 0);
+  folder.write(first, content);
+  CHECK(refused(folder.path("one")) == "nothing was thrown");
+  // A checkpoint may be copied as links.
+  const std::string elsewhere = folder.path("elsewhere");
+  REQUIRE(rename(folder.path(first).c_str(), elsewhere.c_str()) == 0);
+  REQUIRE(symlink(elsewhere.c_str(), folder.path(first).c_str()) == 0);
+  CHECK(refused(folder.path("one")) == "nothing was thrown");
+}
+
+TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
+  const SystemFiles folder;
+  const std::vector<std::string> files = write_checkpoint(folder, "one", 1);
+  folder.write("one/again.safetensors", folder.read("one/" + files[0]));
+  complete(folder, "one", {files[0], "again.safetensors"});
+  says(refused(folder.path("one")), "/manifest.json' names two files that both have a tensor ('a')");
+  dist::io::SafetensorsWriter bare{folder.path("one/bare.safetensors"), {{"d", dist::io::ElementType::f32, {2}}}};
+  const float numbers[2] = {1, 2};
+  bare.append(std::span<const float>{numbers});
+  bare.commit();
+  complete(folder, "one", {"bare.safetensors"});
+  says(refused(folder.path("one")), "/bare.safetensors' is not what the checkpoint was saved with (the bytes of 'd'");
+}
+
+TEST_CASE("no byte that was changed is accepted, and the error names its file (F16)") {
+  const SystemFiles folder;
+  const std::vector<std::string> shards = write_checkpoint(folder, "one");
+  std::vector<std::string> files{"manifest.json"};
+  files.insert(files.end(), shards.begin(), shards.end());
+  std::uint64_t random = 1;
+  const auto draw = [&](std::size_t below) {
+    random = random * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    return static_cast<std::size_t>(random >> 33) % below;
+  };
+  std::size_t accepted = 0;
+  std::size_t unnamed = 0;
+  for (std::size_t corruption = 0; corruption < 600; ++corruption) {
+    const std::string file = "one/" + files[corruption % files.size()];
+    const std::string content = folder.read(file);
+    std::string changed = content;
+    // Half of them in the header of the file.
+    const std::size_t place = draw(corruption % 2 == 0 ? std::min<std::size_t>(content.size(), 400) : content.size());
+    changed[place] = static_cast<char>(static_cast<unsigned char>(changed[place]) ^ (1 + draw(255)));
+    folder.write(file, changed);
+    const std::string said = refused(folder.path("one"));
+    accepted += said == "nothing was thrown";
+    unnamed += said.find("File '" + folder.path(file) + "'") == std::string::npos;
+    folder.write(file, content);
+  }
+  CHECK(accepted == 0);
+  CHECK(unnamed == 0);
+  CHECK(refused(folder.path("one")) == "nothing was thrown");
+}

@@ -1,0 +1,103 @@
+#include <dist/checkpoint/folder.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <support/processes.hpp>
+#include <support/system_files.hpp>
+#include <support/what_throws.hpp>
+
+#include "saved_folder.hpp"
+
+using checkpoint_tests::write_checkpoint;
+using support::what_throws;
+using Names = std::vector<std::string>;
+
+TEST_CASE("the names in a folder") {
+  const SystemFiles folder;
+  folder.write("b", "");
+  folder.write("a", "");
+  folder.write(".lock", "");
+  CHECK(dist::detail::names_in(folder.root()) == Names{".lock", "a", "b"});
+  CHECK(dist::detail::names_in(folder.path("gone")).empty());
+  CHECK(what_throws<dist::FileError>([&] { static_cast<void>(dist::detail::names_in(folder.path("a"))); }) ==
+        "File '" + folder.path("a") +
+            "' cannot be read as a folder (Not a directory). Give a folder that may be read.");
+}
+
+TEST_CASE("paths") {
+  using dist::detail::folder_of;
+  using dist::detail::without_slashes;
+  CHECK(folder_of("a") == ".");
+  CHECK(folder_of("a/b") == "a");
+  CHECK(folder_of("/a") == "/");
+  CHECK(folder_of("/a/b/c") == "/a/b");
+  CHECK(without_slashes("a/b//") == "a/b");
+  CHECK(without_slashes("a") == "a");
+  CHECK(without_slashes("/") == "/");
+  CHECK(without_slashes("").empty());
+}
+
+TEST_CASE("a checkpoint is removed with what a save has left there, and other files stay") {
+  const SystemFiles folder;
+  write_checkpoint(folder, "one");
+  REQUIRE(unlink(folder.path("one/here").c_str()) == 0);
+  folder.write("one/data-77-00000-of-00001.safetensors.partial-1-0", "left");
+  folder.write("one/manifest.json.partial-1-0", "left");
+  dist::detail::remove_checkpoint(folder.path("one"));
+  CHECK(folder.names().empty());
+  write_checkpoint(folder, "two");
+  dist::detail::remove_checkpoint(folder.path("two"));
+  CHECK(dist::detail::names_in(folder.path("two")) == Names{"here"});
+  dist::detail::remove_checkpoint(folder.path("gone"));
+}
+
+TEST_CASE("the files of saves before are removed, and those of the manifest stay") {
+  const SystemFiles folder;
+  const Names files = write_checkpoint(folder, "one");
+  folder.write("one/data-0000000000000099-00000-of-00001.safetensors", "old");
+  folder.write("one/data-0000000000000099-begun", "");
+  dist::detail::remove_older_files(folder.path("one"), dist::detail::read_manifest(folder.path("one")));
+  CHECK(dist::detail::names_in(folder.path("one")) == Names{files[0], files[1], "here", "manifest.json"});
+}
+
+TEST_CASE("the newest checkpoint is the one of the largest serial number, whatever its name") {
+  const SystemFiles folder;
+  CHECK(dist::latest_checkpoint(folder.path("gone")) == std::nullopt);
+  CHECK(dist::latest_checkpoint(folder.root()) == std::nullopt);
+  write_checkpoint(folder, "z", 1, 1);
+  write_checkpoint(folder, "best", 1, 12);
+  write_checkpoint(folder, "k", 1, 9);
+  folder.write("file", "");
+  folder.write("begun/data-1-00000-of-00001.safetensors", "not complete");
+  CHECK(dist::latest_checkpoint(folder.root()) == folder.path("best"));
+  CHECK(dist::detail::checkpoints_in(folder.root()).size() == 3);
+  folder.write("best/manifest.json", "damaged");
+  CHECK(dist::latest_checkpoint(folder.root()) == folder.path("k"));
+}
+
+TEST_CASE("one at a time has a folder, in all programs") {
+  const SystemFiles folder;
+  const auto refused = [&] {
+    return what_throws<dist::FileError>([&] { const dist::detail::FolderLock second{folder.root()}; });
+  };
+  {
+    const dist::detail::FolderLock lock{folder.root()};
+    CHECK(refused() == "File '" + folder.root() +
+                           "' is a folder to which somebody else writes checkpoints (another manager in this program, "
+                           "or another program, holds its lock). Give each model a folder of its own, or end the other "
+                           "program.");
+    support::Processes other{1, [&](std::size_t) { return refused() == "nothing was thrown" ? 1 : 0; }};
+    CHECK(other.wait()[0] == 0);
+  }
+  CHECK(refused() == "nothing was thrown");
+  CHECK(what_throws<dist::FileError>([&] {
+          const dist::detail::FolderLock lock{folder.path("gone")};
+        }).starts_with("File '" + folder.path("gone/.lock") + "' cannot be made (No such file or directory)"));
+}
