@@ -63,6 +63,7 @@ TEST_CASE("the files of saves before are removed, and those of the manifest stay
   const Names files = write_checkpoint(folder, "one");
   folder.write("one/data-0000000000000099-00000-of-00001.safetensors", "old");
   folder.write("one/data-0000000000000099-begun", "");
+  folder.write("one/manifest.json.partial-1-0", "left");
   dist::detail::remove_older_files(folder.path("one"), dist::detail::read_manifest(folder.path("one")));
   CHECK(dist::detail::names_in(folder.path("one")) == Names{files[0], files[1], "here", "manifest.json"});
 }

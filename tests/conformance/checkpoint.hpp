@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -54,38 +53,32 @@ class AllKinds {
  public:
   AllKinds(S& strategy, const dist::Shape& shape) {
     for_each_kind([&]<class T, class Sync, class Agg>() {
-      std::get<Holder<T, Sync, Agg>>(all_).variable =
-          std::make_unique<Variable<T, Sync, Agg>>(strategy.template variable<T, Sync, Agg>(shape));
+      using Variable = decltype(strategy.template variable<T, Sync, Agg>(shape));
+      all_.push_back(std::make_shared<Variable>(strategy.template variable<T, Sync, Agg>(shape)));
     });
   }
   /// Calls `see(variable)` for each.
   template <class See>
   void each(See&& see) {
-    for_each_kind([&]<class T, class Sync, class Agg>() { see(*std::get<Holder<T, Sync, Agg>>(all_).variable); });
+    visit_each([&]<class T, class Sync, class Agg>(auto& variable) { see(variable); });
   }
   void track(auto& visit) {
-    for_each_kind([&]<class T, class Sync, class Agg>() {
-      visit(dist::text(dist::dtype_name<T>, "/", Sync::name, "/", Agg::name),
-            *std::get<Holder<T, Sync, Agg>>(all_).variable);
+    visit_each([&]<class T, class Sync, class Agg>(auto& variable) {
+      visit(dist::text(dist::dtype_name<T>, "/", Sync::name, "/", Agg::name), variable);
     });
   }
 
  private:
-  template <class T, class Sync, class Agg>
-  using Variable = decltype(std::declval<S&>().template variable<T, Sync, Agg>(dist::Shape{}));
-  template <class T, class Sync, class Agg>
-  struct Holder {
-    std::unique_ptr<Variable<T, Sync, Agg>> variable;
-  };
-  template <class T>
-  using OfType = std::tuple<Holder<T, dist::OnWrite, dist::None>, Holder<T, dist::OnWrite, dist::OnlyFirstReplica>,
-                            Holder<T, dist::OnRead, dist::None>, Holder<T, dist::OnRead, dist::OnlyFirstReplica>,
-                            Holder<T, dist::OnShard, dist::None>, Holder<T, dist::OnWrite, dist::Sum>,
-                            Holder<T, dist::OnRead, dist::Sum>, Holder<T, dist::OnWrite, dist::Mean>,
-                            Holder<T, dist::OnRead, dist::Mean>>;
-  decltype(std::tuple_cat(std::declval<OfType<float>>(), std::declval<OfType<std::int8_t>>(),
-                          std::declval<OfType<bool>>(), std::declval<OfType<double>>(),
-                          std::declval<OfType<dist::BFloat16>>(), std::declval<OfType<std::int64_t>>())) all_;
+  template <class See>
+  void visit_each(See&& see) {
+    std::size_t next = 0;
+    for_each_kind([&]<class T, class Sync, class Agg>() {
+      using Variable = decltype(std::declval<S&>().template variable<T, Sync, Agg>(dist::Shape{}));
+      see.template operator()<T, Sync, Agg>(*static_cast<Variable*>(all_[next++].get()));
+    });
+  }
+
+  std::vector<std::shared_ptr<void>> all_;  // in the order of for_each_kind
 };
 
 /// What a program keeps besides its model.

@@ -50,7 +50,7 @@ class BackgroundSave {
   BackgroundSave& operator=(const BackgroundSave&) = delete;
   ~BackgroundSave() {
     if (thread_.joinable()) thread_.join();
-    if (failure_ && !is_told_) tell();
+    if (failure_ && !is_awaited_) tell();
   }
 
   [[nodiscard]] const std::string& folder() const noexcept { return place_.folder; }
@@ -60,9 +60,12 @@ class BackgroundSave {
   /// Waits for this process's part, and throws what kept it from being written.
   void wait() {
     if (thread_.joinable()) thread_.join();
-    is_told_ = true;
+    is_awaited_ = true;
     if (failure_) std::rethrow_exception(failure_);
   }
+  /// Whether the program has waited, and so knows what became of it.
+  [[nodiscard]] bool is_awaited() const noexcept { return is_awaited_; }
+  void set_awaited() noexcept { is_awaited_ = true; }
   /// Whether it is known already that this process's part failed.
   [[nodiscard]] bool is_failed() const noexcept { return is_done() && failure_; }
   /// Waits for no other process any longer: one of them is known to have failed.
@@ -156,7 +159,7 @@ class BackgroundSave {
   Snapshot snapshot_;
   KeptFunction<void> then_;
   std::exception_ptr failure_;
-  bool is_told_ = false;
+  bool is_awaited_ = false;
   bool is_complete_ = false;  // of the writing thread
   std::atomic<bool> has_file_{false};
   std::atomic<bool> is_cancelled_{false};

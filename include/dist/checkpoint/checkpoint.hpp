@@ -102,6 +102,7 @@ class Checkpoint {
     /// Waits until the checkpoint is complete; a collective call of the processes. Throws what kept it from being so in
     /// this process, and PeerError for what did in another one.
     void wait() const {
+      work_->set_awaited();  // in all processes, whatever becomes of it
       const CommunicationOptions waiting{.timeout = timeout_};
       detail::together(*strategy_, waiting, [&](const auto& workers) {
         int processes = 1;
@@ -162,10 +163,12 @@ class Checkpoint {
   void save(const std::string& path) { start_save(path).wait(); }
 
   /// Takes all parts as they are now, and writes them in the background, while the program goes on and changes them. One
-  /// save at a time: a next one waits for this one first, and throws what kept it from being written. `then` is called in
+  /// save at a time: a next one waits for this one first, and throws what kept it from being written, unless the program
+  /// has waited for it. `then` is called in
   /// the first process, when the checkpoint is complete, by the thread that wrote it.
   [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
-    if (saving_) std::exchange(saving_, std::nullopt)->wait();
+    if (saving_ && !saving_->work_->is_awaited()) saving_->wait();
+    saving_.reset();
     auto work = detail::together(strategy_, [&] {
       detail::Snapshot snapshot{rank(), processes()};
       auto scope = strategy_.scope();
@@ -184,14 +187,12 @@ class Checkpoint {
   ///
   /// Throws FileError where the checkpoint is not whole, and for a part that is not in it, and ShapeMismatch for one of
   /// another shape: before it changes any part.
-  void restore(const std::string& path) { restore(std::make_unique<detail::CheckpointReader>(path)); }
+  void restore(const std::string& path) {
+    restore_from([&] { return std::make_unique<detail::CheckpointReader>(path); });
+  }
   /// The same, of a checkpoint that was opened already.
   void restore(std::unique_ptr<detail::CheckpointReader> reader) {
-    detail::together(strategy_, [&] {
-      require_same(reader->manifest().id);
-      pending_.emplace(std::move(reader));
-    });
-    restore_parts(parts_);
+    restore_from([&] { return std::move(reader); });
   }
 
   /// What the checkpoint that was restored last has, and no part has taken.
@@ -274,6 +275,16 @@ class Checkpoint {
     });
   }
 
+  /// Restores what `open()` returns, in all processes or in none.
+  template <class Open>
+  void restore_from(const Open& open) {
+    detail::together(strategy_, [&] {
+      auto reader = open();
+      require_same(reader->manifest().id);
+      pending_.emplace(std::move(reader));
+    });
+    restore_parts(parts_);
+  }
   /// All bytes are looked at before the first part changes.
   void restore_parts(std::span<const Named> parts) {
     const CommunicationOptions waiting{.timeout = options_.timeout};
@@ -317,15 +328,17 @@ class Checkpoint {
       throw FileError(path, "is another folder than that of the first process",
                       text("process ", rank(), " does not see there what the first process has just made"),
                       "Give a folder that all processes share");
+    int sharing = 1;
+    strategy_.workers().all_reduce(sum, std::span<int>{&sharing, 1});  // none goes on where another one cannot
     return place;
   }
   /// All processes have opened the same checkpoint.
   void require_same(std::uint64_t id) const {
-    std::uint64_t of_first = id;
-    strategy_.workers().broadcast(0, std::span<std::uint64_t>{&of_first, 1});
-    if (of_first != id)
+    std::uint64_t largest[2] = {id, ~id};
+    strategy_.workers().all_reduce(max, std::span<std::uint64_t>{largest});
+    if (largest[0] != ~largest[1])
       throw WrongStrategy("Processes restore different checkpoints",
-                          text("process ", rank(), " has another one than the first process"),
+                          text("process ", rank(), " has the one of save ", id, ", and others have another one"),
                           "Let all of them restore the same path, in a folder that they share");
   }
 

@@ -49,11 +49,13 @@ inline void remove_checkpoint(const std::string& folder) {
   ::rmdir(folder.c_str());
 }
 
-/// Removes the files of saves before the one that the manifest is of.
+/// Removes the files of saves before the one that the manifest is of, and of those that were never completed.
 inline void remove_older_files(const std::string& folder, const Manifest& manifest) {
   for (const std::string& name : names_in(folder)) {
     const auto is_named = [&](const ShardFile& file) { return file.name == name; };
-    if (name.starts_with("data-") && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
+    const bool is_of_save =
+        name.starts_with("data-") || (name.starts_with(manifest_name) && name.size() > manifest_name.size());
+    if (is_of_save && std::none_of(manifest.files.begin(), manifest.files.end(), is_named))
       ::unlink(text(folder, "/", name).c_str());
   }
 }

@@ -1,0 +1,147 @@
+// Processes that are killed in the middle of saves (F15): what is restored is the old or the new, and never older than what
+// was acknowledged.
+#include <dist/checkpoint/checkpoint_manager.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include <dist/strategy/default.hpp>
+
+#include <doctest/doctest.h>
+#include <support/processes.hpp>
+#include <support/system_files.hpp>
+
+namespace {
+
+constexpr int kills = 100;  // in each test
+constexpr std::size_t elements = 20'000;
+
+/// Numbers that are all the number of the step.
+struct Training {
+  dist::Default strategy;
+  dist::DistributedVariable<double, dist::OnWrite, dist::None, dist::Cpu> weights =
+      strategy.variable<double>({elements});
+  std::int64_t step = 0;
+  dist::Checkpoint<dist::Default> checkpoint{strategy};
+
+  Training() { checkpoint.add("weights", weights).add("step", step); }
+
+  void advance() {
+    ++step;
+    weights.assign(strategy.scope(), static_cast<double>(step));
+  }
+};
+
+/// The step of a checkpoint, all of which is looked at; -1 where its numbers are of several steps.
+std::int64_t step_of(const std::string& path) {
+  const dist::detail::CheckpointReader reader{path};
+  reader.verify();
+  const std::int64_t step = reader.read<std::int64_t>("step")[0];
+  const auto weights = reader.read<double>("weights");
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (weights[i] != static_cast<double>(step)) return -1;
+  return step;
+}
+
+/// Starts processes that go on where the last one was killed: `body(acknowledge)`, which saves for ever and calls back with
+/// the step that it begins with, and after each save. `newest()` is what there is, all of which has been looked at.
+template <class Body, class Newest>
+void kill_saves(const Body& body, const Newest& newest) {
+  std::int64_t known = newest();
+  std::size_t in_between = 0;
+  for (int kill_number = 0; kill_number < kills; ++kill_number) {
+    std::array<int, 2> ends{};
+    std::int64_t acknowledged = -1;
+    REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+    {
+      support::Processes child{1, [&](std::size_t) {
+                                 body([&](std::int64_t step) {
+                                   if (write(ends[1], &step, sizeof step) != sizeof step) _exit(3);
+                                 });
+                                 return 0;
+                               }};
+      close(ends[1]);
+      REQUIRE(read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);  // it is about to save
+      std::this_thread::sleep_for(std::chrono::microseconds{kill_number * 7919 % 30'000});
+      kill(child[0], SIGKILL);
+      CHECK(child.wait()[0] == 128 + SIGKILL);
+    }
+    CHECK(acknowledged == known);
+    for (std::int64_t step = 0; read(ends[0], &step, sizeof step) == sizeof step;) acknowledged = step;
+    close(ends[0]);
+    known = newest();
+    REQUIRE(known >= acknowledged);
+    REQUIRE(known <= acknowledged + 1);
+    if (known > acknowledged) ++in_between;
+  }
+  MESSAGE(known << " saves; " << in_between << " of " << kills
+                << " were killed between the new checkpoint and its acknowledgement");
+}
+
+}  // namespace
+
+TEST_CASE("saves over an older checkpoint, killed at any moment, leave the old one or the new one") {
+  const SystemFiles folder;
+  const std::string path = folder.path("saved");
+  {
+    Training training;
+    training.checkpoint.save(path);
+  }
+  kill_saves(
+      [&](const auto& acknowledge) {
+        Training training;
+        training.checkpoint.restore(path);
+        acknowledge(training.step);
+        for (;;) {
+          training.advance();
+          training.checkpoint.save(path);
+          acknowledge(training.step);
+        }
+      },
+      [&] {
+        const std::int64_t step = step_of(path);
+        REQUIRE(step >= 0);
+        return step;
+      });
+  // One that completes takes away what all of them left.
+  Training training;
+  training.checkpoint.save(path);
+  CHECK(dist::detail::names_in(path).size() == 2);
+}
+
+TEST_CASE("saves of a manager, killed at any moment, lose nothing that was acknowledged") {
+  const SystemFiles folder;
+  kill_saves(
+      [&](const auto& acknowledge) {
+        Training training;
+        dist::CheckpointManager manager{training.checkpoint, folder.root(), {.max_to_keep = 2}};
+        manager.restore_latest();
+        acknowledge(training.step);
+        for (;;) {
+          training.advance();
+          manager.save();
+          acknowledge(training.step);
+        }
+      },
+      [&] {
+        std::int64_t newest = 0;
+        for (const auto& checkpoint : dist::detail::checkpoints_in(folder.root())) {
+          const std::int64_t step = step_of(checkpoint.path);
+          REQUIRE(step > newest);  // all that are there are whole, and in their order
+          newest = step;
+        }
+        return newest;
+      });
+  Training training;
+  dist::CheckpointManager manager{training.checkpoint, folder.root(), {.max_to_keep = 2}};
+  manager.save();
+  CHECK(dist::detail::names_in(folder.root()).size() == 3);  // the lock, and two checkpoints
+}

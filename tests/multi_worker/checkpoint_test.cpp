@@ -1,0 +1,306 @@
+// Checkpoints of several workers: a file from each, restored by others.
+// ranks: 1 2 3 4
+#include <dist/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <dist/checkpoint/checkpoint_manager.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/variable/generator.hpp>
+
+#include <support/saved.hpp>
+#include <support/system_files.hpp>
+
+#include "of_workers.hpp"
+
+namespace nn = dist::nn;
+using dist::Checkpoint;
+using dist::CheckpointManager;
+using Workers = dist::MultiWorker<dist::RingAllReduce>;
+using namespace of_workers;
+
+namespace {
+
+/// A folder that all workers have, removed when all are done with it.
+class SharedFolder {
+ public:
+  SharedFolder() {
+    if (my_rank() == 0) files_.emplace();
+    root_ = my_rank() == 0 ? files_->root() : "";
+    std::size_t length = root_.size();
+    MPI_Bcast(&length, sizeof length, MPI_BYTE, 0, MPI_COMM_WORLD);
+    root_.resize(length);
+    MPI_Bcast(root_.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
+  }
+  ~SharedFolder() { meet(); }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+
+  [[nodiscard]] std::string path(const std::string& name) const { return root_ + "/" + name; }
+  [[nodiscard]] const std::string& root() const { return root_; }
+
+ private:
+  std::optional<SystemFiles> files_;
+  std::string root_;
+};
+
+/// What outlives a run here: of each kind something that workers keep in different ways.
+template <class S>
+struct Parts {
+  using Net = nn::Sequential<nn::Input<4>, nn::Dense<30, nn::Relu>, nn::Dense<3>>;
+
+  Parts(S& strategy, std::uint64_t seed)
+      : net(strategy, seed),
+        optimizer(strategy, net, nn::Adam{}),
+        random(strategy, seed),
+        total(strategy.template variable<double, dist::OnRead, dist::Sum>({3})),
+        mean(strategy.template variable<double, dist::OnRead, dist::Mean>({3})) {}
+
+  void track(auto& visit) {
+    visit("net", net);
+    visit("optimizer", optimizer);
+    visit("total", total);
+    visit("mean", mean);
+    visit("epoch", epoch);
+  }
+
+  nn::Network<Net, nn::Reference, double> net;
+  nn::Optimizer<S, decltype(net), nn::Adam> optimizer;
+  dist::Generator<S> random;
+  decltype(std::declval<S&>().template variable<double, dist::OnRead, dist::Sum>(dist::Shape{})) total;
+  decltype(std::declval<S&>().template variable<double, dist::OnRead, dist::Mean>(dist::Shape{})) mean;
+  std::int64_t epoch = 0;
+};
+
+/// Gives every replica something of its own, and the optimizer slots.
+template <class S>
+void train(S& strategy, Parts<S>& parts) {
+  strategy.run([&](auto& replica) {
+    const auto id = static_cast<double>(replica.replica_id().index());
+    parts.total.assign(replica, id);
+    parts.mean.assign(replica, id);
+    for (std::uint64_t draw = 0; draw <= replica.replica_id().index(); ++draw)
+      static_cast<void>(parts.random.uniform(replica));
+    auto gradients = parts.net.gradients().component(replica);
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = id + static_cast<double>(i % 7);
+    parts.optimizer.apply_gradients(replica);
+  });
+  parts.epoch = 5 + static_cast<std::int64_t>(my_rank());  // of which the first worker's counts
+}
+
+template <class S>
+void save(S& strategy, Parts<S>& parts, const std::string& path) {
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("parts", parts).add("random", parts.random).save(path);
+}
+
+/// Restores it and compares all with what `saved` had.
+template <class S>
+void check_restored(S& strategy, const std::string& path, const support::Saved& saved, double total) {
+  Parts<S> parts{strategy, 9};
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("parts", parts).add("random", parts.random).restore(path);
+  CHECK(checkpoint.unrestored().empty());
+  CHECK(parts.epoch == 5);
+  parts.epoch += static_cast<std::int64_t>(my_rank());
+  const support::Saved again{strategy, parts};
+  for (const std::string& key : saved.keys()) CHECK_MESSAGE(again.same(saved, key), key);
+  CHECK(parts.total.read(strategy.scope())[2] == total);
+}
+
+rlimit limit_of_files(rlim_t bytes) {
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit less{bytes, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &less);
+  return before;
+}
+
+}  // namespace
+
+TEST_CASE("each worker writes a file, and any number of workers and replicas restores them") {
+  const SharedFolder folder;
+  Workers all{{.replicas = 2}};
+  Parts<Workers> parts{all, 1};
+  train(all, parts);
+  save(all, parts, folder.path("saved"));
+  const support::Saved saved{all, parts};
+  const double last = static_cast<double>(all.num_replicas_in_sync() - 1);
+  const double total = last * (last + 1) / 2;
+  const dist::detail::CheckpointReader reader{folder.path("saved")};
+  REQUIRE(reader.manifest().files.size() == ranks());
+  // None writes everything: the largest tensors are 120 elements and 90 elements, of eight bytes each.
+  std::uint64_t most = 0;
+  std::uint64_t sum = 0;
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    const dist::io::Safetensors file{folder.path("saved/" + reader.manifest().files[rank].name)};
+    std::uint64_t bytes = 0;
+    for (const auto& entry : file.entries()) bytes += entry.bytes;
+    most = std::max(most, bytes);
+    sum += bytes;
+  }
+  CHECK(most <= sum / ranks() + 8 * 120);
+
+  check_restored(all, folder.path("saved"), saved, total);
+  Workers fewer{{.replicas = 1}};
+  check_restored(fewer, folder.path("saved"), saved, total);
+  {
+    // Parts of the workers by themselves: one, and the rest.
+    Workers part = all.split(my_rank() == 0 ? 0 : 1, my_rank());
+    check_restored(part, folder.path("saved"), saved, total);
+  }
+  dist::Mirrored<dist::SharedMemoryAllReduce> mirrored{3};
+  check_restored(mirrored, folder.path("saved"), saved, total);
+  meet();
+  {
+    // The other way: one process saves, all restore.
+    if (my_rank() == 0) {
+      dist::Default alone;
+      Parts<dist::Default> of_one{alone, 9};
+      Checkpoint checkpoint{alone};
+      checkpoint.add("parts", of_one).add("random", of_one.random).restore(folder.path("saved"));
+      save(alone, of_one, folder.path("again"));
+    }
+    meet();
+    check_restored(all, folder.path("again"), saved, total);
+    CHECK(dist::detail::CheckpointReader{folder.path("again")}.manifest().files.size() == 1);
+  }
+}
+
+TEST_CASE("in the background, what workers had at start_save") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  auto weights = strategy.variable<float>({500'000}, 1.0f);
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("weights", weights);
+  const auto first = checkpoint.start_save(folder.path("a"));
+  weights.assign(strategy.scope(), 2.0f);
+  static_cast<void>(checkpoint.start_save(folder.path("b")));
+  CHECK(first.is_done());
+  first.wait();
+  static_cast<void>(checkpoint.start_save(folder.path("c")));
+  checkpoint.restore(folder.path("a"));
+  CHECK(weights.read(strategy.scope())[499'999] == 1.0f);
+  checkpoint.restore(folder.path("b"));
+  CHECK(weights.read(strategy.scope())[0] == 2.0f);
+  CHECK(dist::detail::CheckpointReader{folder.path("b")}.manifest().serial == 2);
+}
+
+TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint stays") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  // As many tensors of a size as there are workers, so that each has to write one.
+  std::vector<std::unique_ptr<decltype(strategy.variable<float>({1}))>> weights;
+  Checkpoint checkpoint{strategy};
+  for (std::size_t i = 0; i < ranks(); ++i) {
+    weights.push_back(
+        std::make_unique<decltype(strategy.variable<float>({1}))>(strategy.variable<float>({100'000}, 1.0f)));
+    checkpoint.add(dist::text("weights_", i), *weights.back());
+  }
+  checkpoint.save(folder.path("a"));
+  for (auto& each : weights) each->assign(strategy.scope(), 2.0f);
+  for (const bool waits : {true, false}) {
+    meet();
+    const rlimit before = limit_of_files(is_last() ? 40'000 : RLIM_INFINITY);
+    const auto start = std::chrono::steady_clock::now();
+    const std::string said = failure([&] {
+      const auto saving = checkpoint.start_save(folder.path("a"));
+      if (waits)
+        saving.wait();
+      else
+        static_cast<void>(checkpoint.start_save(folder.path("b")));  // which waits for the one before
+    });
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{10});
+    setrlimit(RLIMIT_FSIZE, &before);
+    if (is_last())
+      CHECK(has(said, "cannot be written (File too large"));
+    else
+      CHECK((said.find("File too large") != std::string::npos || has(said, "was not completed")));
+    checkpoint.restore(folder.path("a"));
+    for (auto& each : weights) {
+      CHECK(each->read(strategy.scope())[99'999] == 1.0f);
+      each->assign(strategy.scope(), 2.0f);
+    }
+  }
+  checkpoint.save(folder.path("a"));
+  checkpoint.restore(folder.path("a"));
+  CHECK(weights.back()->read(strategy.scope())[0] == 2.0f);
+  meet();
+  CHECK(dist::detail::names_in(folder.path("a")).size() == ranks() + 1);  // of all the saves before nothing is left
+}
+
+TEST_CASE("workers with folders of their own are told to share one") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  int number = 1;
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("number", number);
+  const std::string own = folder.path(dist::text("of_", my_rank()));
+  std::filesystem::create_directory(own);
+  const std::string said = failure([&] { checkpoint.save(own); });
+  if (ranks() == 1)
+    CHECK(said == "nothing was thrown");
+  else if (my_rank() > 0)
+    CHECK(has(said, dist::text("File '", own, "' is another folder than that of the first process (process ", my_rank(),
+                               " does not see there what the first process has just made). Give a folder that all "
+                               "processes share.")));
+  else
+    CHECK(has(said, "is another folder than that of the first process"));
+  CHECK(dist::detail::is_checkpoint(own) == (ranks() == 1));
+  // Nor are different checkpoints restored as if they were one.
+  {
+    Workers alone = strategy.split(my_rank(), 0);
+    Checkpoint mine{alone};
+    mine.add("number", number).save(own);
+  }
+  meet();
+  const std::string restored = failure([&] { checkpoint.restore(own); });
+  CHECK((ranks() == 1 ? restored == "nothing was thrown" : has(restored, "Processes restore different checkpoints")));
+  checkpoint.save(folder.path("shared"));
+  checkpoint.restore(folder.path("shared"));
+}
+
+TEST_CASE("a manager of several workers") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  std::int64_t step = 0;
+  auto weights = strategy.variable<float>({1000}, 1.0f);
+  auto more = strategy.variable<float>({1000}, 1.0f);
+  Checkpoint checkpoint{strategy};
+  checkpoint.add("step", step).add("weights", weights).add("more", more);
+  CheckpointManager manager{checkpoint, folder.path("all"), {.max_to_keep = 2}};
+  CHECK(manager.restore_latest() == std::nullopt);
+  for (step = 1; step <= 3; ++step) CHECK(manager.save() == folder.path(dist::text("all/ckpt-", step)));
+  meet();
+  CHECK(manager.checkpoints().size() == 2);
+  CHECK(has(failure([&] {
+              CheckpointManager{checkpoint, folder.path("all")};
+            }),
+            "is a folder to which somebody else writes checkpoints"));
+  meet();
+  if (my_rank() == 0) {
+    const dist::detail::Manifest manifest = dist::detail::read_manifest(folder.path("all/ckpt-3"));
+    std::filesystem::resize_file(folder.path("all/ckpt-3/" + manifest.files.back().name), 100);
+  }
+  meet();
+  CHECK(manager.restore_latest() == folder.path("all/ckpt-2"));
+  CHECK(step == 2);
+  CHECK(manager.save() == folder.path("all/ckpt-4"));
+}
