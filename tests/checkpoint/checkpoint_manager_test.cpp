@@ -45,7 +45,7 @@ void damage(const SystemFiles& folder, const std::string& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is restored") {
+TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is restored (spec N18)") {
   const SystemFiles folder;
   Training training;
   CheckpointManager manager{training.checkpoint, folder.path("all/of/them"), {.max_to_keep = 2, .keep_every = 3}};
@@ -122,7 +122,7 @@ TEST_CASE("a folder has one manager") {
         }).starts_with("File '" + folder.path("file/a") + "'"));
 }
 
-TEST_CASE("a newest one that was damaged is left out loudly, and the one before is restored (F16)") {
+TEST_CASE("a newest one that was damaged is left out loudly, and the one before is restored") {
   const SystemFiles folder;
   Training training;
   CheckpointManager manager{training.checkpoint, folder.root()};

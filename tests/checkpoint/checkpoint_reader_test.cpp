@@ -105,7 +105,7 @@ TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
   says(refused(folder.path("one")), "/bare.safetensors' is not what the checkpoint was saved with (the bytes of 'd'");
 }
 
-TEST_CASE("no byte that was changed is accepted, and the error names its file (F16)") {
+TEST_CASE("no byte that was changed is accepted, and the error names its file") {
   const SystemFiles folder;
   const std::vector<std::string> shards = write_checkpoint(folder, "one");
   std::vector<std::string> files{"manifest.json"};

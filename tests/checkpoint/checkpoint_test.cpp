@@ -232,7 +232,7 @@ TEST_CASE("names of parts are unique, and have no '/'") {
         "'a/b'). Give it one without '/', such as \"model\".");
 }
 
-TEST_CASE("what is saved in the background is what was there at start_save") {
+TEST_CASE("what is saved in the background is what was there at start_save (spec N16)") {
   const SystemFiles folder;
   Mirrored strategy{2};
   auto weights = strategy.variable<float>({2'000'000}, 1.0f);

@@ -1,4 +1,4 @@
-// Processes that are killed in the middle of saves (F15): what is restored is the old or the new, and never older than what
+// Processes that are killed in the middle of saves: what is restored is the old or the new, and never older than what
 // was acknowledged.
 #include <dist/checkpoint/checkpoint_manager.hpp>
 

@@ -51,7 +51,7 @@ TEST_CASE("every tensor is written by one process, and none writes much more tha
       CHECK(snapshot.processes() == processes);
     }
     CHECK(writers.size() == 61);
-    for (const auto& [key, count] : writers) CHECK_MESSAGE(count == 1, key);
+    for (const auto& writer : writers) CHECK_MESSAGE(writer.second == 1, writer.first);
     for (const std::size_t one : bytes)
       for (const std::size_t other : bytes) CHECK(one <= other + 8 * 7 + sizeof(int));
   }

@@ -135,7 +135,7 @@ rlimit limit_of_files(rlim_t bytes) {
 
 }  // namespace
 
-TEST_CASE("each worker writes a file, and any number of workers and replicas restores them") {
+TEST_CASE("each worker writes a file, and any number of workers and replicas restores them (spec N08)") {
   const SharedFolder folder;
   Workers all{{.replicas = 2}};
   Parts<Workers> parts{all, 1};

@@ -163,12 +163,10 @@ class Checkpoint {
   void save(const std::string& path) { start_save(path).wait(); }
 
   /// Takes all parts as they are now, and writes them in the background, while the program goes on and changes them. One
-  /// save at a time: a next one waits for this one first, and throws what kept it from being written, unless the program
-  /// has waited for it. `then` is called in
-  /// the first process, when the checkpoint is complete, by the thread that wrote it.
+  /// save at a time: a next one waits for this one first (`wait`). `then` is called in the first process, when the
+  /// checkpoint is complete, by the thread that wrote it.
   [[nodiscard]] Saving start_save(const std::string& path, detail::KeptFunction<void> then = {}) {
-    if (saving_ && !saving_->work_->is_awaited()) saving_->wait();
-    saving_.reset();
+    wait();
     auto work = detail::together(strategy_, [&] {
       detail::Snapshot snapshot{rank(), processes()};
       auto scope = strategy_.scope();
@@ -178,6 +176,13 @@ class Checkpoint {
     });
     saving_.emplace(Saving{strategy_, std::move(work), options_.timeout});
     return *saving_;
+  }
+
+  /// Waits until nothing is written any more. Throws what kept the last save from being written, unless the program has
+  /// waited for it.
+  void wait() {
+    const std::optional<Saving> last = std::exchange(saving_, std::nullopt);
+    if (last && !last->work_->is_awaited()) last->wait();
   }
 
   /// Gives all parts what they had when the checkpoint in the folder `path` was saved, under whatever strategy, number of

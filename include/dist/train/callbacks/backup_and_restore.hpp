@@ -76,7 +76,7 @@ class BackupAndRestore {
     using S = std::remove_reference_t<decltype(std::declval<Model&>().strategy())>;
     Backups(Model& model, BackupAndRestore& callback)
         : checkpoint(model.strategy()), manager(checkpoint, callback.folder_, {.max_to_keep = 2}) {
-      checkpoint.add("model", model).add("fit/epoch", callback.epoch_).add("fit/step", callback.step_);
+      checkpoint.add("model", model).add("epoch", callback.epoch_).add("step", callback.step_);
     }
     Checkpoint<S> checkpoint;
     CheckpointManager<S> manager;
