@@ -56,7 +56,8 @@ std::vector<double> measured(S& strategy, const M& measure) {
     return buffer;
   };
   const auto outputs = make(
-      dist::Shape{rows, classes}, 0.0F, [](std::size_t i) { return static_cast<double>(i * 13 % 31) / 32; }, "outputs");
+      dist::Shape{rows, classes}, 0.0F, [](std::size_t i) { return static_cast<double>(i * i * 5 % 37) / 40; },
+      "outputs");
   const auto targets = make(
       std::integral<Target> ? dist::Shape{rows} : dist::Shape{rows, classes}, Target{},
       [](std::size_t i) { return static_cast<double>(std::integral<Target> ? i % classes : i * 5 % 3 % 2); },
