@@ -39,7 +39,8 @@ struct KlDivergence {
  private:
   template <class T>
   [[nodiscard]] static DIST_HD T clipped(T p) {
-    return p < detail::probability_epsilon<T> ? detail::probability_epsilon<T> : p > T{1} ? T{1} : p;
+    const T least = detail::probability_epsilon<T>;
+    return p < least ? least : p > T{1} ? T{1} : p;
   }
 };
 

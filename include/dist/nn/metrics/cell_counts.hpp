@@ -30,6 +30,12 @@ concept CountsCells = requires(const M measure, TensorView<const double> counts)
 
 namespace detail {
 
+/// Not a lambda, as nvcc takes those of host functions for the host's alone.
+struct AddToCell {
+  double* counts;
+  double weight;
+  DIST_HD void operator()(std::size_t cell) const { counts[cell] += weight; }
+};
 struct AddNowhere {
   DIST_HD void operator()(std::size_t) const {}
 };
@@ -81,7 +87,7 @@ void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts count
         targets.row_size(),    values.rows(), weight,         counts.data()};
     if constexpr (are_on_host<Outputs, Targets>)
       for (std::size_t row = 0; row < values.rows(); ++row)
-        into_cell.for_each_cell(row, [&](std::size_t cell) { counts[cell] += static_cast<double>(weight(row)); });
+        into_cell.for_each_cell(row, AddToCell{counts.data(), static_cast<double>(weight(row))});
     else
       queue.for_each({0, counts.size()}, into_cell);
   }
