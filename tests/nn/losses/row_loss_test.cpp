@@ -87,7 +87,8 @@ TEST_CASE("targets are of the outputs' shape, unless the loss says otherwise") {
   const dist::Tensor<float> rows{dist::Shape{2, 3}};
   dist::Tensor<int> given{dist::Shape{2, 3}};
   CHECK_NOTHROW(nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)));
-  CHECK_THROWS_AS(nn::detail::check_rows(OfSpans{}, OfSpans::name, nn::values_of(rows), nn::values_of(given)), dist::InvalidArgument);
+  CHECK_THROWS_AS(nn::detail::check_rows(OfSpans{}, OfSpans::name, nn::values_of(rows), nn::values_of(given)),
+                  dist::InvalidArgument);
   given.resize(dist::Shape{2, 2});
   CHECK_THROWS_WITH_AS(
       nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)),
