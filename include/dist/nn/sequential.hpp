@@ -20,6 +20,12 @@ struct Sequential;
 
 namespace detail {
 
+/// Layers that stand in the place of what has them, such as a Sequential.
+template <class L>
+concept HasParts = requires {
+  typename L::Parts;
+};
+
 template <class T>
 inline constexpr bool is_input = false;
 template <std::size_t... Extents>
@@ -51,8 +57,12 @@ struct Place<In, First, Rest...> {
   using Placed = typename First::template On<In>;
   using Type = typename Prepend<Placed, typename Place<typename Placed::Output, Rest...>::Type>::Type;
 };
-template <class In, class... Inner, class... Rest>
-struct Place<In, Sequential<Inner...>, Rest...> : Place<In, Inner..., Rest...> {};
+template <class In, class Parts, class... Rest>
+struct PlaceParts;
+template <class In, class... Part, class... Rest>
+struct PlaceParts<In, std::tuple<Part...>, Rest...> : Place<In, Part..., Rest...> {};
+template <class In, HasParts First, class... Rest>
+struct Place<In, First, Rest...> : PlaceParts<In, typename First::Parts, Rest...> {};
 
 template <class... Layers>
 struct PlaceAll {
@@ -88,6 +98,7 @@ struct Sequential {
   }
 
  public:
+  using Parts = std::tuple<Layers...>;
   /// The layers in their places, as a std::tuple.
   using Placed = typename Places::Type;
   static constexpr std::size_t layer_count = of_network(detail::Layout<detail::Learned, typename Places::Type>::layers);

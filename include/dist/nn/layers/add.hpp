@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -17,9 +16,9 @@ namespace detail {
 struct SumOfBranches {
   template <class T, std::size_t Count>
   static void join(const auto& queue, const auto& outputs, auto y) {
-    std::array<const T*, Count> from{};
-    for (std::size_t branch = 0; branch < Count; ++branch) from[branch] = outputs[branch].data();
-    queue.for_each({0, y.size()}, SumOf<Count, T>{from, y.data()});
+    SumOf<Count, T> sum{{}, y.data()};
+    for (std::size_t branch = 0; branch < Count; ++branch) sum.from[branch] = outputs[branch].data();
+    queue.for_each({0, y.size()}, sum);
   }
   template <std::size_t>
   static void part(const auto& queue, auto dy, auto gradient) {

@@ -82,7 +82,7 @@ struct Branches {
 /// The sum of `Count` tensors of one shape.
 template <std::size_t Count, class T>
 struct SumOf {
-  std::array<const T*, Count> from;
+  const T* from[Count];  // bodies that run on devices have no std::array
   T* to;
   DIST_HD void operator()(std::size_t i) const {
     T sum = from[0][i];

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 
 #include <dist/nn/layer.hpp>
 #include <dist/nn/sequential.hpp>
@@ -22,14 +21,19 @@ struct LayerName {
   }
   [[nodiscard]] constexpr std::string_view view() const { return {text, Size - 1}; }
 };
+/// The text as a type: nvcc's front end finds no specialisations by values of classes.
+template <LayerName Name>
+struct TextOf {
+  static constexpr std::string_view value = Name.view();
+};
 
 /// "scope/name".
-template <LayerName Scope, class L>
+template <class Scope, class L>
 struct ScopedName {
   static constexpr auto characters = [] {
-    std::array<char, Scope.view().size() + 1 + L::name.size()> all{};
+    std::array<char, Scope::value.size() + 1 + L::name.size()> all{};
     std::size_t next = 0;
-    for (const char character : Scope.view()) all[next++] = character;
+    for (const char character : Scope::value) all[next++] = character;
     all[next++] = '/';
     for (const char character : L::name) all[next++] = character;
     return all;
@@ -38,46 +42,58 @@ struct ScopedName {
 };
 
 /// A placed layer under a name, and one in a scope.
-template <LayerName Name, class L>
+template <class Name, class L>
 struct PlacedNamed : L {
-  static constexpr std::string_view name = Name.view();
+  static constexpr std::string_view name = Name::value;
   static constexpr bool is_named = true;
 };
-template <LayerName Scope, class L>
+template <class Scope, class L>
 struct PlacedScoped : L {
   static constexpr std::string_view name = ScopedName<Scope, L>::value;
 };
 
 /// The same of a layer of layers, whose leaves are in the scope.
-template <LayerName Scope, class Leaves>
+template <class Scope, class Leaves>
 struct ScopedLeaves;
-template <LayerName Scope, class... Leaf>
+template <class Scope, class... Leaf>
 struct ScopedLeaves<Scope, std::tuple<Leaf...>> {
   using Type = std::tuple<PlacedScoped<Scope, Leaf>...>;
 };
-template <LayerName Name, HasLeaves L>
+template <class Name, HasLeaves L>
 struct PlacedNamed<Name, L> : L {
-  static constexpr std::string_view name = Name.view();
+  static constexpr std::string_view name = Name::value;
   using Leaves = typename ScopedLeaves<Name, typename L::Leaves>::Type;
 };
-template <LayerName Scope, HasLeaves L>
+template <class Scope, HasLeaves L>
 struct PlacedScoped<Scope, L> : L {
   using Leaves = typename ScopedLeaves<Scope, typename L::Leaves>::Type;
 };
 
-/// A layer in scopes, the outermost first.
-template <class L, LayerName... Scopes>
-struct Scoped;
-template <class L>
-struct Scoped<L> {
+/// A layer in a scope; of a Sequential, its layers are.
+template <class Scope, class L>
+struct Scoped {
   template <class In>
-  using On = typename L::template On<In>;
+  using On = PlacedScoped<Scope, typename L::template On<In>>;
 };
-template <class L, LayerName Outermost, LayerName... Scopes>
-struct Scoped<L, Outermost, Scopes...> {
+template <class Scope, class Parts>
+struct ScopedParts;
+template <class Scope, class... Part>
+struct ScopedParts<Scope, std::tuple<Part...>> {
+  using Type = std::tuple<Scoped<Scope, Part>...>;
+};
+template <class Scope, HasParts L>
+struct Scoped<Scope, L> {
+  using Parts = typename ScopedParts<Scope, typename L::Parts>::Type;
+};
+
+/// A layer under a name, which for a Sequential is a scope.
+template <class Name, class L>
+struct NamedLayer {
   template <class In>
-  using On = PlacedScoped<Outermost, typename Scoped<L, Scopes...>::template On<In>>;
+  using On = PlacedNamed<Name, typename L::template On<In>>;
 };
+template <class Name, HasParts L>
+struct NamedLayer<Name, L> : Scoped<Name, L> {};
 
 }  // namespace detail
 
@@ -86,27 +102,8 @@ struct Scoped<L, Outermost, Scopes...> {
 /// by themselves: "stem/conv2d/kernel", "stem/conv2d_1/kernel". So a layer that is put in elsewhere renames nothing that
 /// was saved. Two layers of one name do not compile; scopes of one name are one scope.
 template <detail::LayerName Name, class L>
-struct Named {
-  static_assert(!Name.view().empty(), "nn::Named needs a name of at least one character");
-
-  template <class In>
-  using On = detail::PlacedNamed<Name, typename L::template On<In>>;
-};
-template <detail::LayerName Name, class... Layers>
-struct Named<Name, Sequential<Layers...>> {};
-
-namespace detail {
-
-template <class In, LayerName Name, class... Inner, class... Rest>
-struct Place<In, Named<Name, Sequential<Inner...>>, Rest...> : Place<In, Scoped<Inner, Name>..., Rest...> {
+struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {
   static_assert(!Name.view().empty(), "nn::Named needs a name of at least one character");
 };
-template <class In, LayerName... Scopes, class... Inner, class... Rest>
-struct Place<In, Scoped<Sequential<Inner...>, Scopes...>, Rest...> : Place<In, Scoped<Inner, Scopes...>..., Rest...> {};
-template <class In, LayerName... Scopes, LayerName Name, class... Inner, class... Rest>
-struct Place<In, Scoped<Named<Name, Sequential<Inner...>>, Scopes...>, Rest...>
-    : Place<In, Scoped<Inner, Scopes..., Name>..., Rest...> {};
-
-}  // namespace detail
 
 }  // namespace dist::nn
