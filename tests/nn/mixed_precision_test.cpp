@@ -2,15 +2,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <dist/core/bfloat16.hpp>
 #include <dist/core/float16.hpp>
+#include <dist/nn/activations/gelu.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
@@ -31,6 +37,19 @@ namespace {
 
 template <class Half>
 using Mixed = nn::MixedPrecision<nn::Reference, Half>;
+
+/// A back end that has products only.
+struct Products {
+  static constexpr std::string_view name = "products";
+  using Device = dist::Cpu;
+  using State = nn::Reference::State;
+  template <class T>
+  static constexpr bool supports = true;
+  template <class Geometry, class T>
+  using Dense = nn::Reference::Dense<Geometry, T>;
+  template <class Geometry, class T>
+  using Conv2D = nn::Reference::Conv2D<Geometry, T>;
+};
 
 using Cnn = nn::Sequential<nn::Input<6, 6, 1>, nn::Conv2D<4, 3, nn::Relu>, nn::BatchNormalization<>, nn::MaxPool2D<2>,
                            nn::Flatten, nn::Dense<3>>;
@@ -84,6 +103,24 @@ TEST_CASE("factors are rounded to 16 bits, and nothing else is (spec P22)") {
   // Float16 has 11 bits, enough for these.
   nn::Workspace<Net, Mixed<dist::Float16>, float> exact;
   CHECK(dist_test::pass(exact, parameters, batch).outputs[0] == 257.0 * 259 + 257 + 257);
+}
+
+TEST_CASE("layers without products are those of the back end, and what it lacks is lacking") {
+  using Net =
+      nn::Sequential<nn::Input<6, 6, 1>, nn::Concatenate<nn::Conv2D<4, 3, nn::Gelu, 1, nn::Same>, nn::Sequential<>>,
+                     nn::LayerNormalization<>, nn::GlobalAveragePool2D, nn::Dense<3>, nn::Softmax>;
+  const auto parameters = dist_test::numbers(Net::padded_count, 1);
+  const auto batch = dist_test::numbers(2 * 36, 2);
+  nn::Workspace<Net, Mixed<dist::Float16>, float> rounded;
+  nn::Workspace<Net, nn::Reference, float> exact;
+  const auto pass = dist_test::pass(rounded, parameters, batch);
+  const auto expected = dist_test::pass(exact, parameters, batch);
+  CHECK(dist_test::difference(pass.outputs, expected.outputs) < 2e-3);
+  CHECK(dist_test::difference(pass.gradients, expected.gradients) < 2e-3);
+
+  using Asked = nn::Softmax::On<dist::StaticShape<3>>::Asked<float>;
+  CHECK(nn::detail::computes<Mixed<dist::Float16>, Asked>);
+  CHECK_FALSE(nn::detail::computes<nn::MixedPrecision<Products, dist::Float16>, Asked>);
 }
 
 TEST_CASE("networks train with 16-bit factors as with float ones") {

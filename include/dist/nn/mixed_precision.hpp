@@ -3,7 +3,6 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <string_view>
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
@@ -49,7 +48,7 @@ class RoundedProduct {
 
 /// A back end whose dense layers and convolutions multiply 16-bit numbers, BFloat16 or Float16 (spec P22). Inputs, kernels and
 /// gradients are rounded for the products, which `Backend` adds up in the network's own type; parameters, activations and
-/// all that is not a product stay in that.
+/// all that is not a product stay in that, and are what `Backend` has.
 ///
 ///     using Backend = dist::nn::MixedPrecision<dist::nn::OneDnn, dist::BFloat16>;
 ///
@@ -57,18 +56,14 @@ class RoundedProduct {
 /// CuDnn multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
 /// up in float. Other back ends give the numbers of 16-bit units, not their speed.
 template <class BackendType, class Half>
-struct MixedPrecision {
+struct MixedPrecision : BackendType {
   static_assert(Backend<BackendType>, "nn::MixedPrecision takes a back end, such as nn::OneDnn");
   static_assert(sizeof(Half) == 2, "nn::MixedPrecision rounds to dist::BFloat16 or dist::Float16");
-  static constexpr std::string_view name = BackendType::name;
   using Device = typename BackendType::Device;
   static constexpr bool rounds_factors = true;
   /// Memory as the back end has it, where that is not the host's.
   template <class T>
   using Memory = detail::LayerMemory<BackendType, T>;
-
-  template <class T>
-  static constexpr bool supports = BackendType::template supports<T>;
 
   class State : public BackendType::State {
    public:
@@ -112,12 +107,6 @@ struct MixedPrecision {
   using Dense = detail::RoundedProduct<MixedPrecision, typename BackendType::template Dense<Geometry, T>, T>;
   template <class Geometry, class T>
   using Conv2D = detail::RoundedProduct<MixedPrecision, typename BackendType::template Conv2D<Geometry, T>, T>;
-  template <class Geometry, class T>
-  using MaxPool2D = typename BackendType::template MaxPool2D<Geometry, T>;
-  template <std::size_t Channels, class T>
-  using BatchNormalization = typename BackendType::template BatchNormalization<Channels, T>;
-  template <class Function, class T>
-  using Elementwise = typename BackendType::template Elementwise<Function, T>;
 };
 
 }  // namespace dist::nn
