@@ -1,4 +1,5 @@
-"""Writes keras_fixtures.hpp: what layers of Keras compute in float64 on TensorFlow, for keras_test.cpp.
+"""Writes keras_fixtures.hpp: what layers of Keras compute in float64 on TensorFlow, for keras_test.cpp, and how networks
+of them train, for keras_training_test.cpp.
 
     python3 -m venv keras && keras/bin/pip install tensorflow-cpu
     keras/bin/python tests/nn/keras_fixtures.py
@@ -91,10 +92,101 @@ def lines(name, layer, shape, rows=2):
     return [f"inline const std::vector<double> {name}_{part}{{{numbers(values)}}};" for part, values in parts.items()]
 
 
+def convolution(filters, window, stride=1):
+    return keras.layers.Conv2D(filters, window, strides=stride, padding="same")
+
+
+def normalized(*parts):
+    return [*parts, keras.layers.BatchNormalization()]
+
+
+def block(filters, stride, shortcut):
+    body = normalized(convolution(filters, 3, stride)) + [keras.layers.ReLU()] + normalized(convolution(filters, 3))
+    return [(body, shortcut), keras.layers.ReLU()]
+
+
+# A list is layers one after another, a tuple is branches whose sum is taken.
+NETWORKS = {
+    "cnn": (
+        [
+            keras.layers.Conv2D(8, 3, activation="relu"),
+            keras.layers.Flatten(),
+            keras.layers.Dense(16, activation="relu"),
+            keras.layers.Dense(10),
+        ],
+        (12, 12, 1),
+    ),
+    "residual_network": (
+        [
+            *normalized(convolution(4, 7, 2)),
+            keras.layers.ReLU(),
+            keras.layers.MaxPooling2D(3, 2, padding="same"),
+            *block(4, 1, []),
+            *block(8, 2, normalized(convolution(8, 1, 2))),
+            *block(16, 2, normalized(convolution(16, 1, 2))),
+            *block(32, 2, normalized(convolution(32, 1, 2))),
+            keras.layers.GlobalAveragePooling2D(),
+            keras.layers.Dense(10),
+        ],
+        (32, 32, 3),
+    ),
+}
+
+
+def scattered(count, which):
+    """Numbers from -1 to 1 in steps of 2^-11, scattered by the last step of MurmurHash3; as `fractions` elsewhere."""
+    h = np.arange(count, dtype=np.uint32) + np.uint32(which * 1000003 % 2**32)
+    h = (h ^ (h >> 16)) * np.uint32(0x85EBCA6B)
+    h = (h ^ (h >> 13)) * np.uint32(0xC2B2AE35)
+    h = h ^ (h >> 16)
+    return ((h >> 20).astype(np.float64) - 2048.0) / 2048.0
+
+
+def layers_of(part):
+    if isinstance(part, (list, tuple)):
+        return [layer for inner in part for layer in layers_of(inner)]
+    return [part]
+
+
+def computed(part, x):
+    if isinstance(part, list):
+        for inner in part:
+            x = computed(inner, x)
+        return x
+    if isinstance(part, tuple):
+        return sum(computed(branch, x) for branch in part)
+    return part(x, training=True) if isinstance(part, keras.layers.BatchNormalization) else part(x)
+
+
+def losses(network, shape, rows=8, steps=50):
+    """Of steps by Adam with the float32 numbers that nn::Adam has, on one batch."""
+    x = tf.constant(scattered(rows * np.prod(shape), 0).reshape(rows, *shape))
+    labels = tf.constant(np.arange(rows) * 3 % 10)
+    computed(network, x)
+    weights = [weight for layer in layers_of(network) for weight in layer.trainable_weights]
+    for which, weight in enumerate(weights):
+        if weight.path.endswith("kernel"):
+            fan_in = np.prod(weight.shape[:-1])
+            scale = 2.0 ** np.floor(np.log2(np.sqrt(6.0 / fan_in)))
+            weight.assign(scattered(np.prod(weight.shape), 1 + which).reshape(weight.shape) * scale)
+    single = lambda value: float(np.float32(value))
+    optimizer = keras.optimizers.Adam(single(1e-3), single(0.9), single(0.999), single(1e-7))
+    values = []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            logits = computed(network, x)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        optimizer.apply(tape.gradient(loss, [weight.value for weight in weights]), weights)
+        values.append(loss)
+    return values
+
+
 def main():
     text = ["// Written by keras_fixtures.py.", "#pragma once", "", "#include <vector>", "", "namespace keras {", ""]
     for name, (layer, shape) in CASES.items():
         text += lines(name, layer, shape)
+    for name, (network, shape) in NETWORKS.items():
+        text.append(f"inline const std::vector<double> {name}_losses{{{numbers(losses(network, shape))}}};")
     text += ["", "}  // namespace keras", ""]
     (pathlib.Path(__file__).parent / "keras_fixtures.hpp").write_text("\n".join(text))
 
