@@ -38,8 +38,8 @@
 ///
 /// GroupNormalization<Geometry, T>, of single rows, with a gamma and a beta for each channel:
 /// - `forward(state, x, gamma, beta, epsilon, y)`;
-/// - `backward(state, x, gamma, dy, epsilon, gamma_gradient, beta_gradient, dx)` overwrites the gradients, and dx where it
-///   has elements.
+/// - `backward(state, x, gamma, dy, gamma_gradient, beta_gradient, dx)`, after a `forward` with this x, overwrites the
+///   gradients, and dx where it has elements.
 ///
 /// Attention<Geometry, T>, of queries, keys and values [rows * length, heads * width] and weights [rows, heads, length,
 /// length]:

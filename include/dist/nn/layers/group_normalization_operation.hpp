@@ -20,7 +20,7 @@ class GroupNormalizationOperation {
   void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
                 const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T>,
                 ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
-    kernel_.backward(state, x, parameters[0], dy, Options::epsilon, gradients[0], gradients[1],
+    kernel_.backward(state, x, parameters[0], dy, gradients[0], gradients[1],
                      InputGradient ? dx : ViewOn<Backend, T>{});
   }
 

@@ -11,6 +11,7 @@
 #include <dist/nn/onednn/dense.hpp>
 #include <dist/nn/onednn/elementwise.hpp>
 #include <dist/nn/onednn/max_pool2d.hpp>
+#include <dist/nn/onednn/softmax.hpp>
 #include <dist/nn/onednn/state.hpp>
 #include <dist/nn/reference/attention.hpp>
 #include <dist/nn/reference/batch_normalization.hpp>
@@ -19,7 +20,6 @@
 #include <dist/nn/reference/global_average_pool2d.hpp>
 #include <dist/nn/reference/global_max_pool2d.hpp>
 #include <dist/nn/reference/group_normalization.hpp>
-#include <dist/nn/reference/softmax.hpp>
 
 namespace dist::nn {
 
@@ -57,7 +57,7 @@ struct OneDnn {
   template <class Geometry, class T>
   using GroupNormalization = reference::GroupNormalization<Geometry, T>;
   template <std::size_t Classes, class T>
-  using Softmax = reference::Softmax<Classes, T>;
+  using Softmax = onednn::Softmax<Classes, T>;
   template <class Function, class T>
   using Elementwise = onednn::Elementwise<Function, T>;
 };

@@ -156,6 +156,17 @@ struct Convolution {
 #endif
 }
 
+/// exp(x) over its sum along the last axis of the matrix `values`.
+[[nodiscard]] inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine,
+                                                                   const Descriptor& values) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, dnnl::algorithm::softmax_accurate, values, values, 1, attributes()};
+#else
+  return {dnnl::softmax_forward::desc{kind, values, 1}, attributes(), engine};
+#endif
+}
+
 /// The function on all elements of `values`, and its gradient.
 template <class Function>
 [[nodiscard]] dnnl::eltwise_forward::primitive_desc forward(const dnnl::engine& engine, const Descriptor& values,

@@ -21,12 +21,18 @@ class Dropout {
   void forward(State&, const RandomStream& random, std::uint64_t first, TensorView<const T> x, TensorView<T> y) {
     if (kept_.size() < x.size()) kept_ = AlignedBuffer<unsigned char>(x.size());
     drops_ = true;
-    for (std::size_t i = 0; i < x.size();) {
-      // One draw of 64 bits serves the two elements of an even and an odd number.
-      const std::uint64_t bits = random.bits((first + i) / 2);
-      if ((first + i) % 2 == 0) set(i++, bits);
-      if (i < x.size()) set(i++, bits >> 32);
+    // One draw of 64 bits serves the two elements of an even and an odd number.
+    const std::size_t odd = first % 2 == 1 && x.size() > 0 ? 1 : 0;
+    if (odd == 1) set(0, random.bits(first / 2) >> 32);
+    const std::uint64_t first_pair = (first + odd) / 2;
+    const std::size_t pairs = (x.size() - odd) / 2;
+    DIST_INDEPENDENT_LOOP
+    for (std::size_t pair = 0; pair < pairs; ++pair) {
+      const std::uint64_t bits = random.bits(first_pair + pair);
+      set(odd + 2 * pair, bits);
+      set(odd + 2 * pair + 1, bits >> 32);
     }
+    if (odd + 2 * pairs < x.size()) set(x.size() - 1, random.bits(first_pair + pairs));
     scale_kept(x.data(), y.data(), x.size());
   }
   /// Without dropping anything.

@@ -1,79 +1,93 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
+#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist::nn::reference {
 
 /// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with the statistics of each group of channels over all pixels
-/// of one image, and a gamma and a beta for each channel. Statistics are in double whatever the elements are, as a
-/// difference of large numbers would lose digits. Bound by memory, so other CPU back ends use it too.
+/// of one image, and a gamma and a beta for each channel. Keeps the statistics from `forward` to `backward`.
+///
+/// Sums are in double whatever the elements are, as in BatchNormalization, over 16 partial sums so that a compiler may use
+/// vector registers. Bound by memory, so other CPU back ends use it too.
 ///
 /// `Geometry` has `pixels`, `channels`, `groups`; with one pixel and one group this is layer normalisation.
 template <class Geometry, class T>
 class GroupNormalization {
+  using Compute = Accumulator<T>;
   static constexpr std::size_t pixels = Geometry::pixels;
   static constexpr std::size_t channels = Geometry::channels;
-  static constexpr std::size_t width = channels / Geometry::groups;
+  static constexpr std::size_t groups = Geometry::groups;
+  static constexpr std::size_t width = channels / groups;
   static constexpr double share = 1.0 / static_cast<double>(pixels * width);
 
  public:
   template <class State>
   void forward(State&, TensorView<const T> x, TensorView<const T> gamma, TensorView<const T> beta, double epsilon,
                TensorView<T> y) {
-    for_each_group(x, epsilon, [&](std::size_t first, std::size_t channel, double mean, double inverse_deviation) {
-      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-        const T* const from = x.data() + first + pixel * channels;
-        T* const to = y.data() + first + pixel * channels;
-        DIST_INDEPENDENT_LOOP
-        for (std::size_t c = 0; c < width; ++c) {
-          const double normalized = (static_cast<double>(from[c]) - mean) * inverse_deviation;
-          to[c] = static_cast<T>(normalized * static_cast<double>(gamma.data()[channel + c]) +
-                                 static_cast<double>(beta.data()[channel + c]));
-        }
-      }
+    const std::size_t count = 2 * groups_of(x);
+    if (statistics_.size() < count) statistics_ = AlignedBuffer<double>(count);
+    for_each_group(x, [&](std::size_t first, std::size_t channel, double& mean, double& inverse_deviation) {
+      const T* const from = x.data() + first;
+      mean = share * sum_over([from](std::size_t i, std::size_t) { return static_cast<double>(from[i]); });
+      // Of the differences from the mean, which loses no digits.
+      const double squares = sum_over([from, mean](std::size_t i, std::size_t) {
+        const double difference = static_cast<double>(from[i]) - mean;
+        return difference * difference;
+      });
+      inverse_deviation = 1 / std::sqrt(squares * share + epsilon);
+      const Compute center = static_cast<Compute>(mean);
+      const Compute factor = static_cast<Compute>(inverse_deviation);
+      const T* const scale = gamma.data() + channel;
+      const T* const shift = beta.data() + channel;
+      T* const to = y.data() + first;
+      for_each([=](std::size_t i, std::size_t c) {
+        const Compute normalized = (static_cast<Compute>(from[i]) - center) * factor;
+        to[i] = static_cast<T>(normalized * static_cast<Compute>(scale[c]) + static_cast<Compute>(shift[c]));
+      });
     });
   }
 
   /// With n = dy * gamma over a group: dx = (n - mean(n) - normalised * mean(n * normalised)) / deviation. Overwrites the
-  /// gradients of gamma and beta, and dx where it has elements.
+  /// gradients of gamma and beta, and dx where it has elements. After a `forward` with this x.
   template <class State>
-  void backward(State&, TensorView<const T> x, TensorView<const T> gamma, TensorView<const T> dy, double epsilon,
+  void backward(State&, TensorView<const T> x, TensorView<const T> gamma, TensorView<const T> dy,
                 TensorView<T> gamma_gradient, TensorView<T> beta_gradient, TensorView<T> dx) {
     double of_gamma[channels] = {};
     double of_beta[channels] = {};
-    for_each_group(x, epsilon, [&](std::size_t first, std::size_t channel, double mean, double inverse_deviation) {
-      double sum = 0;
-      double sum_of_products = 0;
-      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-        const T* const from = x.data() + first + pixel * channels;
-        const T* const slope = dy.data() + first + pixel * channels;
-        for (std::size_t c = 0; c < width; ++c) {
-          const double normalized = (static_cast<double>(from[c]) - mean) * inverse_deviation;
-          const double gradient = static_cast<double>(slope[c]);
-          of_gamma[channel + c] += gradient * normalized;
-          of_beta[channel + c] += gradient;
-          const double before = gradient * static_cast<double>(gamma.data()[channel + c]);
-          sum += before;
-          sum_of_products += before * normalized;
-        }
-      }
+    for_each_group(x, [&](std::size_t first, std::size_t channel, double mean, double inverse_deviation) {
+      const T* const from = x.data() + first;
+      const T* const slope = dy.data() + first;
+      const T* const scale = gamma.data() + channel;
+      double* const to_gamma = of_gamma + channel;
+      double* const to_beta = of_beta + channel;
+      for_each([=](std::size_t i, std::size_t c) {
+        const double gradient = static_cast<double>(slope[i]);
+        to_gamma[c] += gradient * ((static_cast<double>(from[i]) - mean) * inverse_deviation);
+        to_beta[c] += gradient;
+      });
       if (dx.data() == nullptr) return;
-      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-        const T* const from = x.data() + first + pixel * channels;
-        const T* const slope = dy.data() + first + pixel * channels;
-        T* const to = dx.data() + first + pixel * channels;
-        DIST_INDEPENDENT_LOOP
-        for (std::size_t c = 0; c < width; ++c) {
-          const double normalized = (static_cast<double>(from[c]) - mean) * inverse_deviation;
-          const double before = static_cast<double>(slope[c]) * static_cast<double>(gamma.data()[channel + c]);
-          to[c] = static_cast<T>((before - share * (sum + normalized * sum_of_products)) * inverse_deviation);
-        }
-      }
+      const double sum = sum_over(
+          [=](std::size_t i, std::size_t c) { return static_cast<double>(slope[i]) * static_cast<double>(scale[c]); });
+      const double sum_of_products = inverse_deviation * sum_over([=](std::size_t i, std::size_t c) {
+                                       return static_cast<double>(slope[i]) * static_cast<double>(scale[c]) *
+                                              (static_cast<double>(from[i]) - mean);
+                                     });
+      const Compute center = static_cast<Compute>(mean);
+      const Compute factor = static_cast<Compute>(inverse_deviation);
+      const Compute constant = static_cast<Compute>(share * sum);
+      const Compute of_normalized = static_cast<Compute>(share * sum_of_products);
+      T* const to = dx.data() + first;
+      for_each([=](std::size_t i, std::size_t c) {
+        const Compute normalized = (static_cast<Compute>(from[i]) - center) * factor;
+        const Compute before = static_cast<Compute>(slope[i]) * static_cast<Compute>(scale[c]);
+        to[i] = static_cast<T>((before - constant - normalized * of_normalized) * factor);
+      });
     });
     for (std::size_t c = 0; c < channels; ++c) {
       gamma_gradient.data()[c] = static_cast<T>(of_gamma[c]);
@@ -82,27 +96,45 @@ class GroupNormalization {
   }
 
  private:
-  /// Calls `visit(first, channel, mean, inverse_deviation)` with where the group starts in its image, its first channel
-  /// and its statistics. The variance is that of the differences from the mean, which loses no digits.
+  [[nodiscard]] static std::size_t groups_of(TensorView<const T> x) { return x.size() / (pixels * width); }
+
+  /// Calls `visit(first, channel, mean, inverse_deviation)` with where a group starts, its first channel, and the place of
+  /// its statistics.
   template <class Visit>
-  static void for_each_group(TensorView<const T> x, double epsilon, Visit&& visit) {
-    const std::size_t images = x.size() / (pixels * channels);
-    for (std::size_t image = 0; image < images; ++image)
-      for (std::size_t channel = 0; channel < channels; channel += width) {
-        const std::size_t first = image * pixels * channels + channel;
-        double sum = 0;
-        for_each_element(x.data() + first, [&](double value) { sum += value; });
-        const double mean = sum * share;
-        double squares = 0;
-        for_each_element(x.data() + first, [&](double value) { squares += (value - mean) * (value - mean); });
-        visit(first, channel, mean, 1 / std::sqrt(squares * share + epsilon));
-      }
+  void for_each_group(TensorView<const T> x, Visit&& visit) {
+    const std::size_t count = groups_of(x);
+    for (std::size_t group = 0; group < count; ++group) {
+      const std::size_t channel = group % groups * width;
+      visit(group / groups * pixels * channels + channel, channel, statistics_.data()[2 * group],
+            statistics_.data()[2 * group + 1]);
+    }
   }
+
+  /// Calls `visit(i, c)` for all elements of a group: their places from where it starts, and their channels in it.
   template <class Visit>
-  static void for_each_element(const T* from, Visit&& visit) {
-    for (std::size_t pixel = 0; pixel < pixels; ++pixel)
-      for (std::size_t c = 0; c < width; ++c) visit(static_cast<double>(from[pixel * channels + c]));
+  static void for_each(const Visit& visit) {
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      DIST_INDEPENDENT_LOOP
+      for (std::size_t c = 0; c < width; ++c) visit(pixel * channels + c, c);
+    }
   }
+  /// The sum of `value(i, c)` over the same.
+  template <class Value>
+  [[nodiscard]] static double sum_over(const Value& value) {
+    constexpr std::size_t lanes = 16;
+    double partial[lanes] = {};
+    double sum = 0;
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      std::size_t c = 0;
+      for (; c + lanes <= width; c += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] += value(pixel * channels + c + lane, c + lane);
+      for (; c < width; ++c) sum += value(pixel * channels + c, c);
+    }
+    for (const double lane : partial) sum += lane;
+    return sum;
+  }
+
+  AlignedBuffer<double> statistics_;  // mean and inverse deviation of each group
 };
 
 }  // namespace dist::nn::reference

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <dist/core/tensor.hpp>
+#include <dist/core/text.hpp>
+#include <dist/nn/onednn/descriptors.hpp>
+#include <dist/nn/onednn/primitive.hpp>
+#include <dist/nn/plans.hpp>
+#include <dist/nn/reference/softmax.hpp>
+
+namespace dist::nn::onednn {
+
+/// The exponentials by oneDNN, of which the compiler's are scalar; the gradient, which has none, by plain loops.
+template <std::size_t Classes, class T>
+class Softmax : public reference::Softmax<Classes, T> {
+ public:
+  void forward(State& state, TensorView<const T> x, TensorView<T> y) {
+    const std::size_t rows = x.size() / Classes;
+    Primitive& primitive = forward_.for_rows(rows, [&] {
+      return translated(label, [&] {
+        using Dim = dnnl::memory::dim;
+        const Descriptor values = tensor({Dim(rows), Dim(Classes)}, Tag::ab);
+        const auto descriptor = softmax(state.engine(), values);
+        return Primitive{label,
+                         state,
+                         descriptor,
+                         dnnl::softmax_forward{descriptor},
+                         {{DNNL_ARG_SRC, values}, {DNNL_ARG_DST, values}}};
+      });
+    });
+    primitive.execute(state, {x.data(), y.data()});
+  }
+
+ private:
+  [[nodiscard]] static std::string describe() { return text("rows of ", Classes, " classes"); }
+  static constexpr Label label{"the softmax of nn::Softmax", &describe};
+
+  Plans<Primitive> forward_;
+};
+
+}  // namespace dist::nn::onednn
