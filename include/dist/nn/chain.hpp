@@ -294,10 +294,14 @@ class Chain {
   /// Where the parameters of a layer lie among those of all.
   template <std::size_t Index>
   static constexpr IndexRange elements_of = [] {
-    constexpr auto start = [](std::size_t parameter) {
-      return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
-    };
-    return IndexRange{start(Net::first_parameter[Index]), start(Net::first_parameter[Index + 1])};
+    if constexpr (Net::parameters.size() == 0) {
+      return IndexRange{0, 0};
+    } else {
+      constexpr auto start = [](std::size_t parameter) {
+        return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
+      };
+      return IndexRange{start(Net::first_parameter[Index]), start(Net::first_parameter[Index + 1])};
+    }
   }();
 
   template <bool InputGradient, bool WithoutRows, class Replica, class WhenReady, std::size_t... Index>
