@@ -17,6 +17,7 @@
 #include <dist/checkpoint/background_save.hpp>
 #include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/folder.hpp>
+#include <dist/checkpoint/leaf.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/context/cross_replica_context.hpp>
@@ -42,21 +43,6 @@ struct CheckpointOptions {
 
 namespace detail {
 
-/// A leaf that is saved as one tensor, such as a variable.
-template <class Leaf, class Scope>
-concept WholeLeaf = requires(Leaf& leaf, const Scope& scope) {
-  leaf.whole(scope);
-};
-/// One that says itself which shapes it takes, by throwing ShapeMismatch for others. Others take their shape() alone.
-template <class Leaf>
-concept ChecksShape = requires(Leaf& leaf, const Shape& shape) {
-  leaf.require_restorable(shape);
-};
-
-/// The tensor's element type that a leaf is saved as.
-template <class Leaf, class Scope>
-using LeafElement = typename decltype(std::declval<Leaf&>().whole(std::declval<const Scope&>()))::Element;
-
 /// A part by itself, under its name: what a walk begins with.
 template <class Part>
 struct NamedPart {
@@ -64,15 +50,6 @@ struct NamedPart {
   Part& part;
   void track(auto& visit) { visit(name, part); }
 };
-
-template <class Leaf>
-consteval bool require_number() {
-  static_assert(
-      std::is_arithmetic_v<Leaf>,
-      "what a checkpoint keeps has track(visit), or shape(), whole(scope) and restore(scope, values), or is a "
-      "number");
-  return std::is_arithmetic_v<Leaf>;
-}
 
 }  // namespace detail
 
@@ -233,12 +210,7 @@ class Checkpoint {
   }
   template <class Part>
   static void save_part(const Named& named, Scope& scope, detail::Snapshot& snapshot) {
-    walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
-      if constexpr (detail::WholeLeaf<Leaf, Scope>)
-        snapshot.put(key, leaf.whole(scope));
-      else if constexpr (detail::require_number<Leaf>())
-        snapshot.put_number(key, leaf);
-    });
+    walk_part<Part>(named, [&](std::string_view key, auto& leaf) { detail::save_leaf(key, leaf, scope, snapshot); });
   }
   template <class Part>
   static void check_part(const Named& named, const detail::CheckpointReader& reader) {
@@ -270,12 +242,7 @@ class Checkpoint {
   static void restore_part(const Named& named, Scope& scope, const detail::CheckpointReader& reader,
                            std::vector<std::string>& taken) {
     walk_part<Part>(named, [&]<class Leaf>(std::string_view key, Leaf& leaf) {
-      if constexpr (detail::WholeLeaf<Leaf, Scope>) {
-        const auto values = reader.read<detail::LeafElement<Leaf, Scope>>(key);
-        leaf.restore(scope, values.view());
-      } else if constexpr (detail::require_number<Leaf>()) {
-        leaf = reader.read<Leaf>(key)[0];
-      }
+      detail::restore_leaf(leaf, scope, reader.read<detail::LeafElement<Leaf, Scope>>(key));
       taken.emplace_back(key);
     });
   }

@@ -31,6 +31,11 @@ class Snapshot {
  public:
   Snapshot(std::size_t rank, std::size_t processes) : rank_(rank), loads_(processes) {}
 
+  /// One that the first process writes whole; `is_first` says whether this is the one.
+  [[nodiscard]] static Snapshot of_first(bool is_first) {
+    return Snapshot{is_first ? std::size_t{0} : std::size_t{1}, 1};
+  }
+
   /// The next tensor, which all processes have.
   template <class T>
   void put(std::string_view key, Tensor<T> values) {

@@ -1,0 +1,97 @@
+// Weights of networks that other programs read, and weights that others wrote.
+#include <dist/checkpoint/load_weights.hpp>
+#include <dist/checkpoint/save_weights.hpp>
+
+#include <cstddef>
+#include <string>
+
+#include <dist/core/tensor.hpp>
+#include <dist/io/npz.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/strategy/default.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/python.hpp>
+#include <support/system_files.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+const testing::NeedsPython needs_safetensors{"safetensors.numpy"};
+
+struct AsPyTorch : nn::BatchNormalizationOptions {
+  static constexpr double momentum = 0.9;
+  static constexpr double epsilon = 1e-5;
+};
+using Classifier = nn::Sequential<nn::Input<8, 8, 3>, nn::Conv2D<6, 3, nn::Linear, 1, nn::Pad<1>>,
+                                  nn::BatchNormalization<nn::PerReplicaStatistics, AsPyTorch>, nn::ReLU,
+                                  nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Pad<1>, 2>, nn::MaxPool2D<2>, nn::Flatten,
+                                  nn::Dense<5, nn::Relu>, nn::Dense<4>>;
+
+}  // namespace
+
+TEST_CASE("NumPy and safetensors read the weights of a network under its names") {
+  dist::Default strategy;
+  nn::Network<nn::Sequential<nn::Input<2>, nn::Dense<2>, nn::BatchNormalization<>, nn::Dense<1>>> network{strategy};
+  auto scope = strategy.scope();
+  network.assign_parameter(scope, "dense/kernel", dist::Tensor<float>{{2, 2}, {1, 2, 3, 4}});
+  network.assign_parameter(scope, "dense/bias", 0.5F);
+  network.assign_parameter(scope, "dense_1/kernel", dist::Tensor<float>{{2, 1}, {-1, 8}});
+  const SystemFiles folder;
+  dist::save_weights(strategy, network, folder.path("weights.npz"));
+  dist::save_weights(strategy, network, folder.path("weights.safetensors"));
+  const std::string expected =
+      "batch_normalization/beta float32 [2] [0.0, 0.0]\n"
+      "batch_normalization/gamma float32 [2] [1.0, 1.0]\n"
+      "batch_normalization/moving_mean float32 [2] [0.0, 0.0]\n"
+      "batch_normalization/moving_variance float32 [2] [1.0, 1.0]\n"
+      "dense/bias float32 [2] [0.5, 0.5]\n"
+      "dense/kernel float32 [2, 2] [1.0, 2.0, 3.0, 4.0]\n"
+      "dense_1/bias float32 [1] [0.0]\n"
+      "dense_1/kernel float32 [2, 1] [-1.0, 8.0]\n";
+  CHECK(testing::python_output("checkpoint/show_weights.py", folder.root()) == expected + expected);
+}
+
+TEST_CASE("a state_dict of PyTorch predicts as it did there") {
+  const SystemFiles folder;
+  testing::python_output("checkpoint/state_dict.py", folder.root());
+  const dist::io::Npz expected{folder.path("expected.npz")};
+  const auto x = expected.read<double>("x");
+  const auto y = expected.read<double>("y");
+  const dist::LoadWeightsOptions options{
+      .names = {{"conv2d/kernel", "features.0.weight", {2, 3, 1, 0}},
+                {"conv2d/bias", "features.0.bias"},
+                {"batch_normalization/gamma", "features.1.weight"},
+                {"batch_normalization/beta", "features.1.bias"},
+                {"batch_normalization/moving_mean", "features.1.running_mean"},
+                {"batch_normalization/moving_variance", "features.1.running_var"},
+                {"depthwise_conv2d/kernel", "features.3.weight", {2, 3, 0, 1}, dist::Shape{12, 1, 3, 3}},
+                {"depthwise_conv2d/bias", "features.3.bias"},
+                {"dense/kernel", "classifier.0.weight", {2, 3, 1, 0}, dist::Shape{5, 12, 4, 4}},
+                {"dense/bias", "classifier.0.bias"},
+                {"dense_1/kernel", "classifier.2.weight", {1, 0}},
+                {"dense_1/bias", "classifier.2.bias"}},
+      .ignore_superfluous = true};
+  dist::Default strategy;
+  for (const std::string name : {"state_dict.safetensors", "state_dict.npz"}) {
+    CAPTURE(name);
+    nn::Network<Classifier, nn::Reference, double> network{strategy};
+    CHECK(dist::load_weights(strategy, network, folder.path(name), options) ==
+          std::vector<std::string>{"features.1.num_batches_tracked"});
+    strategy.run([&](const auto& replica) {
+      const auto found = network.forward(replica, dist::TensorView<const double>{x}, nn::inference).values;
+      REQUIRE(found.size() == y.size());
+      for (std::size_t i = 0; i < y.size(); ++i) CHECK(found[i] == doctest::Approx(y[i]).epsilon(1e-6));
+    });
+  }
+}

@@ -1,0 +1,61 @@
+#include <dist/checkpoint/weights_file.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dist/core/bfloat16.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/system_files.hpp>
+
+using dist::Tensor;
+using dist::detail::Snapshot;
+using dist::detail::WeightsFile;
+using dist::detail::write_weights;
+
+TEST_CASE("both formats hold the tensors of a snapshot, which are read as another type") {
+  const SystemFiles folder;
+  auto snapshot = Snapshot::of_first(true);
+  snapshot.put("a/kernel", Tensor<float>{{2, 3}, {1, 2, 3, 4, 5, 6}});
+  snapshot.put("epoch", Tensor<std::int64_t>{{}, {7}});
+  for (const std::string name : {"weights.npz", "weights.safetensors"}) {
+    CAPTURE(name);
+    write_weights(folder.path(name), snapshot);
+    const WeightsFile file{folder.path(name)};
+    CHECK(file.names() == std::vector<std::string>{"a/kernel", "epoch"});
+    const auto kernel = file.read<double>("a/kernel");
+    CHECK(kernel.shape() == dist::Shape{2, 3});
+    CHECK(kernel[5] == 6);
+    CHECK(file.read<std::int32_t>("epoch")[0] == 7);
+    CHECK_THROWS_AS(file.read<float>("b"), dist::FileError);
+  }
+}
+
+TEST_CASE("the end of a name says the format") {
+  const SystemFiles folder;
+  const auto snapshot = Snapshot::of_first(true);
+  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.bin"), snapshot),
+                       doctest::Contains("Use a name that ends in .safetensors or .npz"), dist::InvalidArgument);
+  CHECK_THROWS_AS(WeightsFile{folder.path("weights")}, dist::InvalidArgument);
+  CHECK(folder.names().empty());
+}
+
+TEST_CASE("NPZ has no bfloat16, safetensors has") {
+  const SystemFiles folder;
+  auto snapshot = Snapshot::of_first(true);
+  snapshot.put("kernel", Tensor<dist::BFloat16>{{1}, {dist::BFloat16(1.5F)}});
+  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.npz"), snapshot),
+                       doctest::Contains("NPZ cannot hold 'kernel'"), dist::InvalidArgument);
+  CHECK(folder.names().empty());
+  write_weights(folder.path("weights.safetensors"), snapshot);
+  CHECK(WeightsFile{folder.path("weights.safetensors")}.read<float>("kernel")[0] == 1.5F);
+}
+
+TEST_CASE("only the first process's snapshot has tensors") {
+  auto snapshot = Snapshot::of_first(false);
+  snapshot.put("kernel", Tensor<float>{{1}, {1}});
+  snapshot.put_number("epoch", 1);
+  CHECK(snapshot.mine().empty());
+}

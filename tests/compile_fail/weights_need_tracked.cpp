@@ -1,0 +1,16 @@
+// expect: weights are those of something that names its parts by track(visit), such as an nn::Network
+#include <dist/checkpoint/save_weights.hpp>
+#include <dist/strategy/default.hpp>
+
+struct Parts {
+#ifdef CONTROL
+  void track(auto& visit) { visit("epoch", epoch); }
+#endif
+  int epoch = 0;
+};
+
+int main() {
+  dist::Default strategy;
+  Parts parts;
+  dist::save_weights(strategy, parts, "weights.npz");
+}
