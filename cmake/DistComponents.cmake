@@ -3,7 +3,7 @@
 # The headers that open the door to a package. Whatever reaches one of them, through any chain of includes, needs the
 # component too; nothing else in the build names a header.
 set(dist_component_gzip "^io/gzip\\.hpp$")
-set(dist_component_summary "^summary/protobuf\\.hpp$")
+set(dist_component_summary "^io/protobuf\\.hpp$")
 set(dist_component_png "^io/png\\.hpp$")
 set(dist_component_jpeg "^io/jpeg\\.hpp$")
 set(dist_component_hwloc "^device/hwloc\\.hpp$")

@@ -1,29 +1,15 @@
-/// Messages of Protocol Buffers, written field by field. The only header that includes protozero's.
+/// Messages of event files.
 #pragma once
 
-#if !__has_include(<protozero/pbf_writer.hpp>)
-#error "<protozero/pbf_writer.hpp> of protozero was not found: install libprotozero-dev, and link dist::summary"
-#endif
-
-#include <protozero/pbf_writer.hpp>
-
-#include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/io/protobuf.hpp>
 
 namespace dist::summary::detail {
 
-using Protobuf = protozero::pbf_writer;
-
-/// The bytes of the message that `write` gives its fields.
-template <class Write>
-[[nodiscard]] std::string protobuf(Write write) {
-  std::string bytes;
-  Protobuf message{bytes};
-  write(message);
-  return bytes;
-}
+using io::detail::Protobuf;
+using io::detail::protobuf;
 
 /// Throws InvalidArgument unless a field of type string may hold `words`: readers refuse the whole message otherwise.
 /// `what` is what errors call them.

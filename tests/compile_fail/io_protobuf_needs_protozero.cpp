@@ -1,5 +1,5 @@
 // expect: <protozero/pbf_writer.hpp> of protozero was not found: install libprotozero-dev, and link dist::summary
 // flags: -nostdinc
-#include <dist/summary/protobuf.hpp>
+#include <dist/io/protobuf.hpp>
 
 int main() {}
