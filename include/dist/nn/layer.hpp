@@ -6,6 +6,7 @@
 ///
 /// - `Output`: the StaticShape of one output row. A wrong `Input` fails here, in one static_assert.
 /// - `name`: Keras' name of the layer, "dense".
+/// - `Layer`, for those who look for it by its type: the layer out of its place.
 /// - `parameters`: a std::array of ParameterSpec, empty for layers that learn nothing.
 /// - `initialize<Which>(view, stream)`, for layers with parameters: first values of parameter `Which`.
 /// - `is_view`: true when output and input are the same elements in the same order; nothing is computed then,

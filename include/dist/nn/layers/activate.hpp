@@ -15,6 +15,7 @@ struct Activate {
 
   template <class In>
   struct On {
+    using Layer = Activate;
     using Output = In;
     static constexpr std::string_view name = "activation";
     static constexpr auto& parameters = detail::no_parameters;

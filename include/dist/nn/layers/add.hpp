@@ -36,6 +36,7 @@ struct Add {
 
   template <class In>
   struct On : detail::Branches<In, Branch...> {
+    using Layer = Add;
     using Output = typename detail::Branches<In, Branch...>::template Net<0>::OutputShape;
     static_assert(
         (std::is_same_v<Output, typename Sequential<typename detail::InputOf<In>::Type, Branch>::OutputShape> && ...),

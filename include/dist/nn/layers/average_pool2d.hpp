@@ -35,6 +35,7 @@ struct AveragePool2D {
         "nn::AveragePool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
     static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
                   "nn::AveragePool2D has a window that lies outside the image: use less padding");
+    using Layer = AveragePool2D;
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
     static constexpr std::string_view name = "average_pooling2d";
     static constexpr auto& parameters = detail::no_parameters;

@@ -161,6 +161,7 @@ struct BatchNormalization {
     static_assert(In::rank > 0,
                   "nn::BatchNormalization normalises channels, the last axis, and its input has no axis: put "
                   "nn::Reshape before it");
+    using Layer = BatchNormalization;
     using Output = In;
     static constexpr std::size_t channels = In::shape()[In::rank == 0 ? 0 : In::rank - 1];
     static constexpr std::string_view name = "batch_normalization";

@@ -94,6 +94,7 @@ struct Concatenate {
                   "others: give them the same height and width");
 
    public:
+    using Layer = Concatenate;
     using Output = typename detail::WithLast<std::conditional_t<fit, First, StaticShape<1>>,
                                              (detail::last_extent<OutputOf<Branch>> + ...)>::Type;
     static constexpr std::string_view name = "concatenate";

@@ -51,6 +51,7 @@ struct Conv2D {
         "divides the number of channels");
     static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
                   "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same");
+    using Layer = Conv2D;
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
     static constexpr std::string_view name = "conv2d";
     static constexpr std::array parameters{

@@ -27,6 +27,7 @@ struct Dense {
                   "nn::Dense takes rows with one axis, and its input has another number of axes: put "
                   "nn::Flatten before it");
     using Geometry = DenseGeometry<In::elements, Units, detail::ActivationOfKernel<Activation>>;
+    using Layer = Dense;
     using Output = StaticShape<Units>;
     static constexpr std::string_view name = "dense";
     static constexpr std::array parameters{ParameterSpec{"kernel", Shape{In::elements, Units}},

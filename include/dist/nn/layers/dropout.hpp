@@ -26,6 +26,7 @@ struct Dropout {
 
   template <class In>
   struct On {
+    using Layer = Dropout;
     using Output = In;
     static constexpr std::string_view name = "dropout";
     static constexpr auto& parameters = detail::no_parameters;

@@ -33,6 +33,7 @@ struct Embedding {
     static auto with_width(std::index_sequence<Axis...>) -> StaticShape<In::template extent<Axis>..., Width>;
 
    public:
+    using Layer = Embedding;
     using Output = decltype(with_width(std::make_index_sequence<In::rank>{}));
     static constexpr std::string_view name = "embedding";
     static constexpr std::array parameters{ParameterSpec{"embeddings", Shape{Words, Width}}};

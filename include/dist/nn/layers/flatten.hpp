@@ -11,6 +11,7 @@ namespace dist::nn {
 struct Flatten {
   template <class In>
   struct On {
+    using Layer = Flatten;
     using Output = StaticShape<In::elements>;
     static constexpr std::string_view name = "flatten";
     static constexpr auto& parameters = detail::no_parameters;

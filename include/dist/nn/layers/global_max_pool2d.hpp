@@ -21,6 +21,7 @@ struct GlobalMaxPool2D {
                   "axes: give such an nn::Input, or put nn::Reshape before it");
     // After a failed assertion the layer goes on with an image, so that there is one error only.
     using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
+    using Layer = GlobalMaxPool2D;
     using Output = StaticShape<Geometry::channels>;
     static constexpr std::string_view name = "global_max_pooling2d";
     static constexpr auto& parameters = detail::no_parameters;

@@ -40,6 +40,7 @@ struct GroupNormalization {
         Geometry::channels % Groups == 0,
         "nn::GroupNormalization divides the channels of its input into groups of equal size: give a number of "
         "groups that divides the number of channels");
+    using Layer = GroupNormalization;
     using Output = In;
     static constexpr std::string_view name = "group_normalization";
     static constexpr std::array parameters{ParameterSpec{"gamma", Shape{Geometry::channels}},

@@ -35,6 +35,7 @@ struct LayerNormalization {
                   "nn::LayerNormalization normalises along the last axis, and its input has no axis: put nn::Reshape "
                   "before it");
     using Geometry = detail::GroupGeometry<In, 1, false>;
+    using Layer = LayerNormalization;
     using Output = In;
     static constexpr std::string_view name = "layer_normalization";
     static constexpr std::array parameters{ParameterSpec{"gamma", Shape{Geometry::channels}},

@@ -34,6 +34,7 @@ struct MaxPool2D {
                   "nn::MaxPool2D's window is larger than its input image: use a smaller window, or padding nn::Same");
     static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
                   "nn::MaxPool2D has a window that lies outside the image: use less padding");
+    using Layer = MaxPool2D;
     using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
     static constexpr std::string_view name = "max_pooling2d";
     static constexpr auto& parameters = detail::no_parameters;

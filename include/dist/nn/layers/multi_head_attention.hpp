@@ -55,6 +55,7 @@ struct MultiHeadAttention {
                   "nn::Reshape or nn::Embedding before it");
     // After a failed assertion the layer goes on with a sequence, so that there is one error only.
     using Sequence = std::conditional_t<In::rank == 2, In, StaticShape<1, 1>>;
+    using Layer = MultiHeadAttention;
     using Output = Sequence;
     static constexpr std::size_t length = Sequence::template extent<0>;
     static constexpr std::size_t channels = Sequence::template extent<1>;

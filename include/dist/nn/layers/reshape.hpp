@@ -13,6 +13,7 @@ template <std::size_t... Extents>
 struct Reshape {
   template <class In>
   struct On {
+    using Layer = Reshape;
     using Output = StaticShape<Extents...>;
     static_assert(Output::elements == In::elements,
                   "nn::Reshape must keep the number of elements: the product of its extents is not that of "

@@ -17,6 +17,7 @@ struct Softmax {
     static_assert(In::rank > 0,
                   "nn::Softmax makes distributions along the last axis, and its input has no axis: put nn::Reshape "
                   "before it");
+    using Layer = Softmax;
     using Output = In;
     static constexpr std::size_t classes = In::shape()[In::rank == 0 ? 0 : In::rank - 1];
     static constexpr std::string_view name = "softmax";

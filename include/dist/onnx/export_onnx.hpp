@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/meet.hpp>
+#include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/text.hpp>
+#include <dist/io/atomic_file.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/onnx/graph.hpp>
+#include <dist/onnx/operators.hpp>
+#include <dist/onnx/weights.hpp>
+
+namespace dist::onnx::detail {
+
+/// Readers of protocol buffers take no longer messages.
+inline constexpr std::size_t max_model_bytes = 2'147'483'647;
+
+/// The model of a network with these weights.
+template <class Net, class Weights>
+[[nodiscard]] std::string model_of(Weights& weights) {
+  Graph graph;
+  const Value x = graph.input<typename Weights::Element>(Net::InputShape::shape());
+  return graph.model(add_layers<Net>(graph, x, weights));
+}
+
+}  // namespace dist::onnx::detail
+
+namespace dist::nn {
+
+/// Writes what a network computes in inference as a model for ONNX (opset 17), weights included:
+///
+///     nn::export_onnx(strategy, network, "model.onnx");
+///
+/// The model takes "input", [batch, …] with a free number of rows of the network's input shape, and gives "output"; elements
+/// are of the network's type. Parameters have their names in the network; kernels of convolutions are laid out as ONNX has
+/// them, and images are transposed where its operators need them otherwise than ours.
+///
+/// The first process writes the file, which is replaced as AtomicFile does; all return when it is there. A collective call
+/// of the processes, outside replica functions. Throws InvalidArgument, which names the layer, for one without an operator
+/// (dist::onnx::Operator says how to give it one), and for a model of 2 GiB or more; FileError when the system refuses.
+template <Strategy S, class Net, Backend BackendType, class T, GradientStorage Storage>
+void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, const std::string& path) {
+  dist::detail::together(strategy, [&] {
+    auto scope = strategy.scope();
+    using Kept = typename Network<Net, BackendType, T, Storage>::State::Element;
+    Tensor<Kept> state;
+    if constexpr (Net::state_count > 0) state = network.state().whole(scope);
+    onnx::Weights<T, Kept> weights{{network.layout(), network.parameters().whole(scope)},
+                                   {network.state_layout(), std::move(state)}};
+    const std::string model = onnx::detail::model_of<Net>(weights);
+    if (model.size() > onnx::detail::max_model_bytes)
+      throw InvalidArgument(
+          "The network is too large for an ONNX file",
+          text("the model has ", model.size(), " bytes, at most ", onnx::detail::max_model_bytes, " are read"),
+          "Export a network of a smaller type, such as Float16");
+    if (strategy.first_local_replica() == 0) {
+      io::AtomicFile file{path};
+      file.append(std::as_bytes(std::span<const char>{model}));
+      file.commit();
+    }
+    dist::detail::meet(strategy);  // nobody reads it before it is there
+  });
+}
+/// What it does not take, for a sentence.
+template <class S, class Other>
+void export_onnx(S&, Other&, const std::string&) {
+  static_assert(dist::detail::never<Other>, "nn::export_onnx takes a strategy and an nn::Network that lives on it");
+}
+
+}  // namespace dist::nn

@@ -1,0 +1,461 @@
+/// The layers of nn/layers/ in operators of ONNX.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/transpose.hpp>
+#include <dist/core/type_name.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/layers/activate.hpp>
+#include <dist/nn/layers/add.hpp>
+#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/concatenate.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/dropout.hpp>
+#include <dist/nn/layers/embedding.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/global_max_pool2d.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/reshape.hpp>
+#include <dist/nn/layers/softmax.hpp>
+#include <dist/onnx/graph.hpp>
+#include <dist/onnx/weights.hpp>
+
+namespace dist::onnx {
+
+/// An activation in operators. A program that has one of its own specialises this, as is done here for nn::Relu, with
+/// `add<T>(graph, x)`, which adds nodes that compute it of the tensor `x`, and returns the name of the last one.
+template <class Function>
+struct ActivationOperator;
+
+/// A layer in operators. A program that has one of its own specialises this for what its placed layer calls `Layer`, as is
+/// done here for nn::Dense, with `add<Placed>(graph, x, weights)`: it adds nodes that compute what the layer does in
+/// inference, takes all tensors of the layer from `weights`, and returns the output.
+template <class Layer>
+struct Operator;
+
+namespace detail {
+
+template <class Function, class T>
+concept HasActivationOperator = requires(Graph& graph, const std::string& x) {
+  ActivationOperator<Function>::template add<T>(graph, x);
+};
+template <class Placed, class Weights>
+concept HasOperator = requires(Graph& graph, const Value& x, Weights& weights) {
+  Operator<typename Placed::Layer>::template add<Placed>(graph, x, weights);
+};
+
+/// Adds the activation of a layer.
+template <class Function, class T>
+[[nodiscard]] Value activated(Graph& graph, Value x) {
+  if constexpr (HasActivationOperator<Function, T>) {
+    x.name = ActivationOperator<Function>::template add<T>(graph, x.name);
+    return x;
+  } else {
+    throw InvalidArgument(text("The activation ", dist::detail::type_name<Function>(), " cannot be exported to ONNX"),
+                          "nothing says of which operators it consists",
+                          "Specialise dist::onnx::ActivationOperator for it");
+  }
+}
+
+template <class Placed, class Weights>
+[[nodiscard]] Value add_layer(Graph& graph, const Value& x, Weights& weights) {
+  if constexpr (HasOperator<Placed, Weights>) {
+    graph.enter(Placed::name);
+    Value y = Operator<typename Placed::Layer>::template add<Placed>(graph, x, weights);
+    y.row = Placed::Output::shape();
+    graph.leave();
+    return y;
+  } else {
+    throw InvalidArgument(
+        text("The layer '", Placed::name, "' cannot be exported to ONNX"),
+        text("nothing says of which operators it consists; its type is ", dist::detail::type_name<Placed>()),
+        "Specialise dist::onnx::Operator for it, or export a network without it");
+  }
+}
+
+/// Adds the layers of a Sequential.
+template <class Net, class Weights>
+[[nodiscard]] Value add_layers(Graph& graph, Value x, Weights& weights) {
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    ((x = add_layer<typename Net::template Layer<Index>>(graph, x, weights)), ...);
+  }
+  (std::make_index_sequence<Net::layer_count>{});
+  return x;
+}
+
+/// Adds the branches of a layer of layers, and returns their outputs, with channels in the same place.
+template <class Placed, class Weights>
+[[nodiscard]] std::vector<Value> add_branches(Graph& graph, const Value& x, Weights& weights) {
+  std::vector<Value> outputs;
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    (outputs.push_back(add_layers<typename Placed::template Net<Index>>(graph, x, weights)), ...);
+  }
+  (std::make_index_sequence<Placed::count>{});
+  for (Value& output : outputs) output = graph.with_channels_as(outputs.front(), output);
+  return outputs;
+}
+[[nodiscard]] inline std::vector<std::string> names_of(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  for (const Value& value : values) names.push_back(value.name);
+  return names;
+}
+
+template <class T>
+[[nodiscard]] std::string add_parameter(Graph& graph, const NamedTensor<T>& tensor) {
+  return graph.parameter(tensor.name, tensor.values);
+}
+/// The same elements under another shape.
+template <class T>
+[[nodiscard]] std::string add_parameter(Graph& graph, const NamedTensor<T>& tensor, const Shape& shape) {
+  return graph.parameter(tensor.name, TensorView<const T>{tensor.values.data(), shape});
+}
+
+template <std::size_t... Number>
+[[nodiscard]] std::vector<std::int64_t> numbers() {
+  return {static_cast<std::int64_t>(Number)...};
+}
+/// What convolution and pooling say of their windows.
+template <class Geometry>
+[[nodiscard]] std::vector<Attribute> attributes_of_windows() {
+  return {{"kernel_shape", numbers<Geometry::window, Geometry::window>()},
+          {"strides", numbers<Geometry::stride, Geometry::stride>()},
+          {"pads", numbers<Geometry::pad_top, Geometry::pad_left, Geometry::pad_bottom, Geometry::pad_right>()}};
+}
+
+/// An operator on images, whose channels come first.
+[[nodiscard]] inline Value add_on_images(Graph& graph, const Value& x, std::string_view op,
+                                         const std::vector<Attribute>& attributes) {
+  Value y = graph.channels_first(x);
+  y.name = graph.node(op, {y.name}, attributes);
+  return y;
+}
+/// One that leaves a number for each channel.
+[[nodiscard]] inline Value add_global_pool(Graph& graph, const Value& x, std::string_view op) {
+  const Value pooled = add_on_images(graph, x, op, {});
+  const Shape row{x.row[x.row.rank() - 1]};
+  return {graph.reshape(pooled.name, row), row};
+}
+
+/// A convolution, with the kernel [window, window, channels of a group, filters].
+template <class Placed, class Function, class Weights>
+[[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights) {
+  using Geometry = typename Placed::Geometry;
+  using T = typename Weights::Element;
+  constexpr std::array<std::size_t, 4> filters_first{3, 2, 0, 1};
+  const auto kernel = weights.parameters.next();
+  const Tensor<T> filters = transpose(
+      TensorView<const T>{kernel.values.data(),
+                          Shape{Geometry::window, Geometry::window, Geometry::group_channels, Geometry::filters}},
+      std::span<const std::size_t>{filters_first});
+  Value y = graph.channels_first(x);
+  auto attributes = attributes_of_windows<Geometry>();
+  attributes.push_back({"group", static_cast<std::int64_t>(Geometry::groups)});
+  const std::string weight = graph.parameter(kernel.name, TensorView<const T>{filters});
+  const std::string bias = add_parameter(graph, weights.parameters.next());
+  y.name = graph.node("Conv", {y.name, weight, bias}, attributes);
+  return activated<Function, T>(graph, y);
+}
+
+/// x · kernel + bias, of the last axis.
+template <class T>
+[[nodiscard]] std::string add_product(Graph& graph, const std::string& x, const NamedTensor<T>& kernel,
+                                      const NamedTensor<T>& bias, std::size_t inputs, std::size_t units) {
+  const std::string weight = add_parameter(graph, kernel, Shape{inputs, units});
+  const std::string product = graph.node("MatMul", {x, weight});
+  return graph.node("Add", {product, add_parameter(graph, bias, Shape{units})});
+}
+
+}  // namespace detail
+
+template <>
+struct ActivationOperator<nn::Linear> {
+  template <class T>
+  static std::string add(Graph&, const std::string& x) {
+    return x;
+  }
+};
+template <>
+struct ActivationOperator<nn::Relu> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Relu", {x});
+  }
+};
+template <>
+struct ActivationOperator<nn::Tanh> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Tanh", {x});
+  }
+};
+template <>
+struct ActivationOperator<nn::Sigmoid> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Sigmoid", {x});
+  }
+};
+template <>
+struct ActivationOperator<nn::Silu> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Mul", {x, graph.node("Sigmoid", {x})});
+  }
+};
+/// ONNX has Gelu from its operators of version 20 on, which fewer programs know.
+template <>
+struct ActivationOperator<nn::Gelu> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    const std::string half = graph.number("half", T(0.5));
+    const std::string scaled = graph.node("Mul", {x, graph.number("inverse_root_of_2", T(0.70710678118654752440))});
+    const std::string halved = graph.node("Mul", {graph.node("Erf", {scaled}), half});
+    return graph.node("Mul", {x, graph.node("Add", {halved, half})});
+  }
+};
+
+template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
+struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    using T = typename Weights::Element;
+    const auto kernel = weights.parameters.next();
+    const auto bias = weights.parameters.next();
+    const Value y{detail::add_product(graph, x.name, kernel, bias, Placed::Geometry::inputs, Units), Shape{Units}};
+    return detail::activated<Function, T>(graph, y);
+  }
+};
+
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer, std::size_t Groups>
+struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    return detail::add_convolution<Placed, Function>(graph, x, weights);
+  }
+};
+/// Its kernel [window, window, channels, multiplier] has the elements of one [window, window, 1, filters].
+template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
+          class KernelInitializer, class BiasInitializer>
+struct Operator<
+    nn::DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    return detail::add_convolution<Placed, Function>(graph, x, weights);
+  }
+};
+
+template <std::size_t Window, std::size_t Stride, class Padding>
+struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return detail::add_on_images(graph, x, "MaxPool", detail::attributes_of_windows<typename Placed::Geometry>());
+  }
+};
+template <std::size_t Window, std::size_t Stride, class Padding>
+struct Operator<nn::AveragePool2D<Window, Stride, Padding>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return detail::add_on_images(graph, x, "AveragePool", detail::attributes_of_windows<typename Placed::Geometry>());
+  }
+};
+template <>
+struct Operator<nn::GlobalAveragePool2D> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return detail::add_global_pool(graph, x, "GlobalAveragePool");
+  }
+};
+template <>
+struct Operator<nn::GlobalMaxPool2D> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return detail::add_global_pool(graph, x, "GlobalMaxPool");
+  }
+};
+
+template <class Function>
+struct Operator<nn::Activate<Function>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights&) {
+    return detail::activated<Function, typename Weights::Element>(graph, x);
+  }
+};
+template <>
+struct Operator<nn::Softmax> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return {graph.node("Softmax", {x.name}, {{"axis", std::int64_t{x.channels_first ? 1 : -1}}}), x.row,
+            x.channels_first};
+  }
+};
+/// In inference nothing is dropped.
+template <std::size_t Numerator, std::size_t Denominator>
+struct Operator<nn::Dropout<Numerator, Denominator>> {
+  template <class Placed>
+  static Value add(Graph&, const Value& x, auto& weights) {
+    weights.state.next();
+    return x;
+  }
+};
+
+template <>
+struct Operator<nn::Flatten> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    const Shape row = Placed::Output::shape();
+    return {graph.reshape(graph.channels_last(x).name, row), row};
+  }
+};
+template <std::size_t... Extents>
+struct Operator<nn::Reshape<Extents...>> : Operator<nn::Flatten> {};
+
+template <class Statistics, class Options>
+struct Operator<nn::BatchNormalization<Statistics, Options>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto& weights) {
+    const std::string gamma = detail::add_parameter(graph, weights.parameters.next());
+    const std::string beta = detail::add_parameter(graph, weights.parameters.next());
+    const std::string mean = detail::add_parameter(graph, weights.state.next());
+    const std::string variance = detail::add_parameter(graph, weights.state.next());
+    Value y = graph.channels_first(x);
+    y.name = graph.node("BatchNormalization", {y.name, gamma, beta, mean, variance}, {{"epsilon", Options::epsilon}});
+    return y;
+  }
+};
+template <class Options>
+struct Operator<nn::LayerNormalization<Options>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto& weights) {
+    const std::string gamma = detail::add_parameter(graph, weights.parameters.next());
+    const std::string beta = detail::add_parameter(graph, weights.parameters.next());
+    Value y = graph.channels_last(x);
+    y.name = graph.node("LayerNormalization", {y.name, gamma, beta},
+                        {{"axis", std::int64_t{-1}}, {"epsilon", Options::epsilon}});
+    return y;
+  }
+};
+/// Each group is an instance's channel of InstanceNormalization, with the channels of the group and all pixels for its
+/// elements. ONNX' own GroupNormalization came later, and changed once.
+template <std::size_t Groups, class Options>
+struct Operator<nn::GroupNormalization<Groups, Options>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    using T = typename Weights::Element;
+    constexpr std::size_t channels = Placed::Geometry::channels;
+    Value y = graph.channels_first(x);
+    std::vector<std::size_t> extents{channels};
+    for (std::size_t axis = 0; axis + 1 < x.row.rank(); ++axis) extents.push_back(x.row[axis]);
+    const Shape in_tensor{std::span<const std::size_t>{extents}};
+    for (std::size_t axis = 1; axis < extents.size(); ++axis) extents[axis] = 1;
+    const Shape of_channels{std::span<const std::size_t>{extents}};
+    std::vector<T> ones(Groups, T{1});
+    std::vector<T> zeros(Groups, T{0});
+    const std::string one = graph.constant("ones", TensorView<const T>{ones.data(), Shape{Groups}});
+    const std::string zero = graph.constant("zeros", TensorView<const T>{zeros.data(), Shape{Groups}});
+    const std::string groups = graph.reshape(y.name, Shape{Groups, x.row.elements() / Groups});
+    const std::string normal =
+        graph.node("InstanceNormalization", {groups, one, zero}, {{"epsilon", Options::epsilon}});
+    const std::string gamma = detail::add_parameter(graph, weights.parameters.next(), of_channels);
+    const std::string beta = detail::add_parameter(graph, weights.parameters.next(), of_channels);
+    const std::string scaled = graph.node("Mul", {graph.reshape(normal, in_tensor), gamma});
+    y.name = graph.node("Add", {scaled, beta});
+    return y;
+  }
+};
+
+/// Ids are cut off to integers, as in the layer.
+template <std::size_t Words, std::size_t Width, class Initializer>
+struct Operator<nn::Embedding<Words, Width, Initializer>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto& weights) {
+    const std::string table = detail::add_parameter(graph, weights.parameters.next());
+    const std::int64_t integers = data_type(io::ElementType::i64);
+    const std::string ids = graph.node("Cast", {graph.channels_last(x).name}, {{"to", integers}});
+    return {graph.node("Gather", {table, ids}), Placed::Output::shape()};
+  }
+};
+
+/// Heads are an axis of their own between the batch and the sequence, over which products are taken.
+template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
+struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    using T = typename Weights::Element;
+    const Value in = graph.channels_last(x);
+    const auto heads = [&](const std::vector<std::int64_t>& order) {
+      const auto kernel = weights.parameters.next();
+      const auto bias = weights.parameters.next();
+      const std::string product = detail::add_product(graph, in.name, kernel, bias, Placed::channels, Placed::columns);
+      return graph.node("Transpose", {graph.reshape(product, Shape{Placed::length, Heads, Width})}, {{"perm", order}});
+    };
+    const std::string query = heads({0, 2, 1, 3});
+    const std::string key = heads({0, 2, 3, 1});
+    const std::string value = heads({0, 2, 1, 3});
+    const std::string scale = graph.number("scale", T{1} / static_cast<T>(std::sqrt(static_cast<double>(Width))));
+    std::string scores = graph.node("Mul", {graph.node("MatMul", {query, key}), scale});
+    if constexpr (Reach::is_causal) {
+      Tensor<T> mask{Shape{Placed::length, Placed::length}};
+      for (std::size_t of = 0; of < Placed::length; ++of)
+        for (std::size_t to = 0; to < Placed::length; ++to)
+          mask[of * Placed::length + to] = to > of ? static_cast<T>(-std::numeric_limits<float>::infinity()) : T{0};
+      scores = graph.node("Add", {scores, graph.constant("mask", TensorView<const T>{mask})});
+    }
+    const std::string attention = graph.node("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+    const std::string attended = graph.node("Transpose", {graph.node("MatMul", {attention, value})},
+                                            {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
+    const std::string joined = graph.reshape(attended, Shape{Placed::length, Placed::columns});
+    const auto kernel = weights.parameters.next();
+    const auto bias = weights.parameters.next();
+    return {detail::add_product(graph, joined, kernel, bias, Placed::columns, Placed::channels),
+            Placed::Output::shape()};
+  }
+};
+
+template <class... Branch>
+struct Operator<nn::Add<Branch...>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    const std::vector<Value> outputs = detail::add_branches<Placed>(graph, x, weights);
+    Value y = outputs.front();
+    y.name = graph.node("Sum", detail::names_of(outputs));
+    return y;
+  }
+};
+template <class... Branch>
+struct Operator<nn::Concatenate<Branch...>> {
+  template <class Placed, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    const std::vector<Value> outputs = detail::add_branches<Placed>(graph, x, weights);
+    const bool first = outputs.front().channels_first;
+    return {graph.node("Concat", detail::names_of(outputs), {{"axis", std::int64_t{first ? 1 : -1}}}),
+            Placed::Output::shape(), first};
+  }
+};
+
+}  // namespace dist::onnx

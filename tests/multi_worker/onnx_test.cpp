@@ -1,0 +1,22 @@
+// The first process exports a network, all know when it is there.
+// ranks: 1 2
+#include <dist/multi_worker.hpp>
+
+#include <doctest/doctest.h>
+
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/sequential.hpp>
+#include <dist/onnx/export_onnx.hpp>
+#include <support/system_files.hpp>
+
+namespace nn = dist::nn;
+
+TEST_CASE("one file, of the first process") {
+  const SystemFiles folder;
+  dist::MultiWorker<dist::RingAllReduce> strategy{2};
+  nn::Network<nn::Sequential<nn::Input<3>, nn::Dense<2>>> network{strategy};
+  nn::export_onnx(strategy, network, folder.path("model.onnx"));
+  CHECK(folder.names().size() == (strategy.first_local_replica() == 0 ? 1 : 0));
+}

@@ -1,0 +1,137 @@
+// The package onnx accepts our models, and onnxruntime computes what our networks do.
+// optimised
+#include <dist/onnx/export_onnx.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <dist/core/random.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/track.hpp>
+#include <dist/io/npz.hpp>
+#include <dist/io/npz_writer.hpp>
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/layers/named.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/strategy/default.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/python.hpp>
+#include <support/system_files.hpp>
+
+namespace nn = dist::nn;
+
+namespace {
+
+const testing::NeedsPython needs_onnx{"onnx, onnxruntime"};
+
+constexpr std::size_t rows = 3;
+
+/// Numbers between -0.5 and 0.5, or ids below `words`.
+dist::Tensor<float> batch_of(const dist::Shape& row, std::size_t words) {
+  dist::Tensor<float> x{row.stacked(rows)};
+  const dist::RandomStream random{3, 1};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float number = random.uniform<float>(i);
+    x[i] = words == 0 ? number - 0.5F : std::floor(number * static_cast<float>(words)) + 0.25F;
+  }
+  return x;
+}
+
+/// Exports a network with weights of every kind, and compares what onnxruntime computes with our predictions.
+template <class Net>
+void check(const std::string& described, std::size_t words = 0) {
+  const SystemFiles folder;
+  dist::Default strategy;
+  nn::Network<Net> network{strategy, 5};
+  auto scope = strategy.scope();
+  // Biases, scales and moving statistics start alike, and would hide what is exchanged.
+  dist::walk(network, [&](std::string_view key, auto& leaf) {
+    auto values = leaf.whole(scope);
+    const dist::RandomStream random{7, key.size()};
+    if (values.shape().rank() <= 1 && !key.ends_with("seed_generator_state"))
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform<float>(i) + 0.25F;
+    leaf.restore(scope, values);
+  });
+  const auto x = batch_of(Net::InputShape::shape(), words);
+  dist::io::NpzWriter batch{folder.path("model.npz")};
+  batch.add("x", x);
+  batch.commit();
+  nn::export_onnx(strategy, network, folder.path("model.onnx"));
+  CHECK(testing::python_output("onnx/evaluate.py", folder.root()) == described);
+  const auto theirs = dist::io::Npz{folder.path("model.out.npz")}.read<float>("y");
+  strategy.run([&](const auto& replica) {
+    const auto ours = network.forward(replica, dist::TensorView<const float>{x}, nn::inference).values;
+    REQUIRE(theirs.shape() == ours.shape());
+    double largest = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      largest = std::fmax(largest, std::fabs(ours[i]));
+      difference = std::fmax(difference, std::fabs(double{ours[i]} - double{theirs[i]}));
+    }
+    CAPTURE(difference);
+    CAPTURE(largest);
+    CHECK(largest > 1e-3);
+    CHECK(difference <= 1e-5 * std::fmax(1.0, largest));
+  });
+}
+
+using Normalize = nn::BatchNormalization<>;
+template <std::size_t Filters, std::size_t Stride>
+using Body = nn::Sequential<nn::Conv2D<Filters, 3, nn::Linear, Stride, nn::Same>, Normalize, nn::ReLU,
+                            nn::Conv2D<Filters, 3, nn::Linear, 1, nn::Same>, Normalize>;
+template <std::size_t Filters, std::size_t Stride>
+using Projection = nn::Sequential<nn::Conv2D<Filters, 1, nn::Linear, Stride>, Normalize>;
+template <std::size_t Filters, std::size_t Stride, class Shortcut>
+using Block = nn::Sequential<nn::Residual<Body<Filters, Stride>, Shortcut>, nn::ReLU>;
+
+template <class Reach>
+using Encoder =
+    nn::Sequential<nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3, Reach>>>,
+                   nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::Flatten, nn::Dense<20, nn::Gelu>,
+                                               nn::Dropout<10>, nn::Dense<5 * 6>, nn::Reshape<5, 6>>>>;
+
+}  // namespace
+
+TEST_CASE("the guide's CNN") {
+  check<nn::Sequential<nn::Input<12, 12, 1>, nn::Conv2D<8, 3, nn::Relu>, nn::MaxPool2D<2>, nn::Conv2D<6, 3, nn::Relu>,
+                       nn::MaxPool2D<2>, nn::Flatten, nn::Dropout<50>, nn::Dense<16, nn::Relu>, nn::Dense<10>,
+                       nn::Softmax>>("input FLOAT ['batch', 12, 12, 1] -> output FLOAT ['batch', 10]\n");
+}
+
+TEST_CASE("a residual network") {
+  check<nn::Sequential<nn::Input<16, 16, 3>,
+                       nn::Named<"stem", nn::Sequential<nn::Conv2D<8, 7, nn::Linear, 2, nn::Same>, Normalize, nn::ReLU,
+                                                        nn::MaxPool2D<3, 2, nn::Same>>>,
+                       nn::Named<"block_1", Block<8, 1, nn::Sequential<>>>,
+                       nn::Named<"block_2", Block<12, 2, Projection<12, 2>>>, nn::GlobalAveragePool2D, nn::Dense<10>>>(
+      "input FLOAT ['batch', 16, 16, 3] -> output FLOAT ['batch', 10]\n");
+}
+
+TEST_CASE("a transformer") {
+  check<nn::Sequential<nn::Input<5>, nn::Embedding<20, 6>, Encoder<nn::AttendToAll>, Encoder<nn::AttendToPast>,
+                       nn::LayerNormalization<>>>("input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 6]\n", 20);
+}
+
+TEST_CASE("groups, paddings, strides, and pools that reach over the border") {
+  check<
+      nn::Sequential<nn::Input<9, 7, 4>, nn::Conv2D<6, 3, nn::Tanh, 2, nn::Pad<2, 1>, nn::GlorotUniform, nn::Zeros, 2>,
+                     nn::DepthwiseConv2D<3, nn::Silu, 1, nn::Same, 2>, nn::AveragePool2D<3, 2, nn::Same>,
+                     nn::MaxPool2D<2, 1, nn::Pad<1>>>>(
+      "input FLOAT ['batch', 9, 7, 4] -> output FLOAT ['batch', 4, 3, 12]\n");
+}
+
+TEST_CASE("normalisation of rows, pixels and groups, and branches side by side") {
+  check<nn::Sequential<nn::Input<4, 3, 6>, nn::GroupNormalization<3>, nn::LayerNormalization<>,
+                       nn::Concatenate<nn::Sequential<>, nn::Conv2D<5, 3, nn::Sigmoid, 1, nn::Same>, nn::Softmax>,
+                       Normalize, nn::Softmax, nn::Concatenate<nn::GlobalMaxPool2D, nn::GlobalAveragePool2D>,
+                       nn::BatchNormalization<>, nn::GroupNormalization<2>, nn::Activate<nn::Gelu>, nn::Dense<3>>>(
+      "input FLOAT ['batch', 4, 3, 6] -> output FLOAT ['batch', 3]\n");
+}

@@ -1,0 +1,138 @@
+#include <dist/onnx/operators.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/layers/named.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include <doctest/doctest.h>
+
+#include <summary/wire.hpp>
+
+namespace nn = dist::nn;
+using dist::Shape;
+using dist::onnx::Graph;
+using dist::onnx::Value;
+using dist_test::Wire;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+/// The graph of a network whose parameters are 0, 1, 2, … in memory.
+template <class Net>
+Wire graph_of() {
+  dist::Tensor<float> all{Shape{Net::padded_count}};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
+  dist::Tensor<float> state{Shape{Net::padded_state_count}};
+  dist::onnx::Weights<float, float> weights{{Net::parameters, std::move(all)}, {Net::state, std::move(state)}};
+  Graph graph;
+  const Value x = graph.input<float>(Net::InputShape::shape());
+  return Wire{graph.model(dist::onnx::detail::add_layers<Net>(graph, x, weights))}.message(7);
+}
+/// The operators in their order, without the last one, which names the output.
+Strings operators_in(const Wire& graph) {
+  Strings operators;
+  for (const auto& node : graph.strings(1)) operators.push_back(Wire{node}.bytes(4));
+  operators.pop_back();
+  return operators;
+}
+
+/// An activation and layers of a program.
+struct Square {
+  template <class T>
+  static constexpr T apply(T x) {
+    return x * x;
+  }
+  template <class T>
+  static constexpr T gradient_at(T x, T y_gradient) {
+    return 2 * x * y_gradient;
+  }
+};
+struct Cube : Square {};
+template <bool Described>
+struct Twice {
+  template <class In>
+  struct On {
+    using Layer = Twice;
+    using Output = In;
+    static constexpr std::string_view name = "twice";
+    static constexpr auto& parameters = nn::detail::no_parameters;
+    static constexpr bool is_view = false;
+  };
+};
+
+}  // namespace
+
+template <>
+struct dist::onnx::ActivationOperator<Square> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Mul", {x, x});
+  }
+};
+template <>
+struct dist::onnx::Operator<Twice<true>> {
+  template <class Placed>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    return {graph.node("Add", {x.name, x.name}), x.row, x.channels_first};
+  }
+};
+
+TEST_CASE("images are transposed once, before the first operator that has channels first, and at the end") {
+  using Net = nn::Sequential<nn::Input<6, 6, 2>, nn::Conv2D<2, 3, nn::Relu>, nn::BatchNormalization<>,
+                             nn::Residual<nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Same>>, nn::MaxPool2D<2>>;
+  CHECK(operators_in(graph_of<Net>()) ==
+        Strings{"Transpose", "Conv", "Relu", "BatchNormalization", "Conv", "Sum", "MaxPool", "Transpose"});
+}
+
+TEST_CASE("images that become vectors have their elements in our order") {
+  using Net = nn::Sequential<nn::Input<4, 4, 2>, nn::MaxPool2D<2>, nn::Flatten, nn::Dense<1>>;
+  CHECK(operators_in(graph_of<Net>()) == Strings{"Transpose", "MaxPool", "Transpose", "Reshape", "MatMul", "Add"});
+}
+
+TEST_CASE("a kernel is laid out as [filters, channels, height, width], under its name") {
+  const Wire graph = graph_of<nn::Sequential<nn::Input<2, 2, 3>, nn::Conv2D<5, 2>>>();
+  const Wire kernel{graph.strings(5)[0]};
+  CHECK(kernel.bytes(8) == "conv2d/kernel");
+  std::vector<std::uint64_t> extents;
+  for (const auto& field : kernel.all(1)) extents.push_back(field.value);
+  CHECK(extents == std::vector<std::uint64_t>{5, 3, 2, 2});
+  std::vector<float> values(60);
+  const std::string bytes = kernel.bytes(9);
+  REQUIRE(bytes.size() == 240);
+  std::memcpy(values.data(), bytes.data(), 240);
+  for (std::size_t filter = 0; filter < 5; ++filter)
+    for (std::size_t channel = 0; channel < 3; ++channel)
+      for (std::size_t pixel = 0; pixel < 4; ++pixel)
+        CHECK(values[(filter * 3 + channel) * 4 + pixel] == static_cast<float>((pixel * 3 + channel) * 5 + filter));
+}
+
+TEST_CASE("dropout is nothing in inference, and takes its state") {
+  using Net = nn::Sequential<nn::Input<3>, nn::Dropout<50>, nn::BatchNormalization<>>;
+  const Wire graph = graph_of<Net>();
+  CHECK(operators_in(graph) == Strings{"BatchNormalization"});
+  CHECK(Wire{graph.strings(1)[0]}.strings(1)[3] == "batch_normalization/moving_mean");
+}
+
+TEST_CASE("layers and activations of a program join by a specialisation, under any name") {
+  using Net = nn::Sequential<nn::Input<3>, nn::Named<"mine", Twice<true>>, nn::Dense<2, Square>>;
+  const Wire graph = graph_of<Net>();
+  CHECK(operators_in(graph) == Strings{"Add", "MatMul", "Add", "Mul"});
+  CHECK(Wire{graph.strings(1)[0]}.bytes(3) == "mine/Add");
+}
+
+TEST_CASE("what nobody describes is refused by its name") {
+  CHECK_THROWS_WITH_AS((graph_of<nn::Sequential<nn::Input<3>, nn::Dense<2>, nn::Named<"mine", Twice<false>>>>()),
+                       doctest::Contains("The layer 'mine' cannot be exported to ONNX"), dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS((graph_of<nn::Sequential<nn::Input<3>, nn::Dense<2, Cube>>>()),
+                       doctest::Contains("Cube cannot be exported to ONNX"), dist::InvalidArgument);
+}
