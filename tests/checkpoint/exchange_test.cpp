@@ -4,16 +4,22 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include <dist/core/index_range.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/npz.hpp>
 #include <dist/nn/forward_mode.hpp>
+#include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/relu.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/strategy/default.hpp>
@@ -37,6 +43,24 @@ using Classifier = nn::Sequential<nn::Input<8, 8, 3>, nn::Conv2D<6, 3, nn::Linea
                                   nn::BatchNormalization<nn::PerReplicaStatistics, AsPyTorch>, nn::ReLU,
                                   nn::DepthwiseConv2D<3, nn::Linear, 1, nn::Pad<1>, 2>, nn::MaxPool2D<2>, nn::Flatten,
                                   nn::Dense<5, nn::Relu>, nn::Dense<4>>;
+struct NormalizationAsPyTorch : nn::LayerNormalizationOptions {
+  static constexpr double epsilon = 1e-5;
+};
+using Encoder = nn::Sequential<
+    nn::Input<5>, nn::Embedding<9, 6>,
+    nn::Residual<nn::Sequential<nn::LayerNormalization<NormalizationAsPyTorch>, nn::MultiHeadAttention<2, 3>>>>;
+
+/// The predictions for x in an NPZ file are y in it.
+void check_predictions(dist::Default& strategy, auto& network, const std::string& path) {
+  const dist::io::Npz expected{path};
+  const auto x = expected.read<double>("x");
+  const auto y = expected.read<double>("y");
+  strategy.run([&](const auto& replica) {
+    const auto found = network.forward(replica, dist::TensorView<const double>{x}, nn::inference).values;
+    REQUIRE(found.size() == y.size());
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(found[i] == doctest::Approx(y[i]).epsilon(1e-6));
+  });
+}
 
 }  // namespace
 
@@ -65,9 +89,6 @@ TEST_CASE("NumPy and safetensors read the weights of a network under its names")
 TEST_CASE("a state_dict of PyTorch predicts as it did there") {
   const SystemFiles folder;
   testing::python_output("checkpoint/state_dict.py", folder.root());
-  const dist::io::Npz expected{folder.path("expected.npz")};
-  const auto x = expected.read<double>("x");
-  const auto y = expected.read<double>("y");
   const dist::LoadWeightsOptions options{
       .names = {{"conv2d/kernel", "features.0.weight", {2, 3, 1, 0}},
                 {"conv2d/bias", "features.0.bias"},
@@ -88,10 +109,41 @@ TEST_CASE("a state_dict of PyTorch predicts as it did there") {
     nn::Network<Classifier, nn::Reference, double> network{strategy};
     CHECK(dist::load_weights(strategy, network, folder.path(name), options) ==
           std::vector<std::string>{"features.1.num_batches_tracked"});
-    strategy.run([&](const auto& replica) {
-      const auto found = network.forward(replica, dist::TensorView<const double>{x}, nn::inference).values;
-      REQUIRE(found.size() == y.size());
-      for (std::size_t i = 0; i < y.size(); ++i) CHECK(found[i] == doctest::Approx(y[i]).epsilon(1e-6));
-    });
+    check_predictions(strategy, network, folder.path("expected.npz"));
   }
+}
+
+TEST_CASE("an encoder of PyTorch, whose attention has three projections in one weight, predicts as it did there") {
+  const SystemFiles folder;
+  testing::python_output("checkpoint/state_dict.py", folder.root());
+  constexpr std::size_t width = 6;
+  const auto kernel = [](const char* ours, std::size_t part) {
+    return dist::WeightSource{ours,
+                              "attention.in_proj_weight",
+                              {1, 0},
+                              dist::Shape{width, width},
+                              dist::IndexRange{part * width, (part + 1) * width}};
+  };
+  const auto bias = [](const char* ours, std::size_t part) {
+    return dist::WeightSource{
+        ours, "attention.in_proj_bias", {}, dist::Shape{width}, dist::IndexRange{part * width, (part + 1) * width}};
+  };
+  dist::Default strategy;
+  nn::Network<Encoder, nn::Reference, double> network{strategy};
+  dist::load_weights(strategy, network, folder.path("encoder.safetensors"),
+                     {.names = {{"embedding/embeddings", "embedding.weight"},
+                                {"layer_normalization/gamma", "norm.weight"},
+                                {"layer_normalization/beta", "norm.bias"},
+                                kernel("multi_head_attention/query/kernel", 0),
+                                bias("multi_head_attention/query/bias", 0),
+                                kernel("multi_head_attention/key/kernel", 1),
+                                bias("multi_head_attention/key/bias", 1),
+                                kernel("multi_head_attention/value/kernel", 2),
+                                bias("multi_head_attention/value/bias", 2),
+                                {"multi_head_attention/attention_output/kernel",
+                                 "attention.out_proj.weight",
+                                 {1, 0},
+                                 dist::Shape{width, width}},
+                                {"multi_head_attention/attention_output/bias", "attention.out_proj.bias"}}});
+  check_predictions(strategy, network, folder.path("encoded.npz"));
 }

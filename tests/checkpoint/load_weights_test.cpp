@@ -7,6 +7,7 @@
 #include <dist/checkpoint/save_weights.hpp>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/bfloat16.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/safetensors_writer.hpp>
 #include <dist/strategy/default.hpp>
@@ -42,6 +43,20 @@ struct Parts {
   dist::DistributedVariable<float, dist::OnWrite, dist::Mean> kernel;
   dist::DistributedVariable<double, dist::OnRead, dist::Mean> mean;
   std::int64_t epoch = 0;
+};
+
+/// A leaf that takes any number of elements, and says so.
+struct List {
+  [[nodiscard]] Tensor<float> whole(const auto&) const { return values; }
+  void restore(const auto&, dist::TensorView<const float> given) { values = Tensor<float>{given}; }
+  void require_restorable(const Shape& shape) const {
+    if (shape.rank() != 1) throw ShapeMismatch("a list has one axis", "another number was given", "Give one");
+  }
+  Tensor<float> values{{1}, {0}};
+};
+struct OneList {
+  void track(auto& visit) { visit("list", list); }
+  List list;
 };
 
 /// What another program wrote: the kernel as [3, 2] in half precision, a mean, an epoch.
@@ -158,4 +173,35 @@ TEST_CASE("elements may be seen under another shape") {
   dist::load_weights(strategy, parts, theirs(folder), {.names = {{"kernel", "weight", {1, 0}, Shape{6, 1}}}});
   const auto kernel = parts.kernel.whole(strategy.scope());
   CHECK(std::vector<float>(kernel.data(), kernel.data() + 6) == std::vector<float>{1, 4, 2, 5, 3, 6});
+}
+
+TEST_CASE("a part of their rows may be ours") {
+  const SystemFiles folder;
+  dist::Default strategy;
+  OneList parts;
+  const std::string path = theirs(folder);
+  const auto load = [&](dist::IndexRange rows) {
+    dist::load_weights(strategy, parts, path,
+                       {.names = {{"list", "weight", {}, Shape{2}, rows}}, .ignore_superfluous = true});
+  };
+  load({1, 2});
+  CHECK(parts.list.values[0] == 2);
+  CHECK(parts.list.values[1] == 5);
+  for (const dist::IndexRange rows : {dist::IndexRange{3, 4}, dist::IndexRange{2, 1}})
+    CHECK(what_throws<ShapeMismatch>([&] { load(rows); }).find("(its shape is [3, 2])") != std::string::npos);
+}
+
+TEST_CASE("a leaf that says itself which shapes it takes is asked before anything changes") {
+  const SystemFiles folder;
+  dist::Default strategy;
+  OneList parts;
+  parts.list.values = Tensor<float>{{3}, {1, 2, 3}};
+  dist::save_weights(strategy, parts, folder.path("list.npz"));
+  OneList loaded;
+  dist::load_weights(strategy, loaded, folder.path("list.npz"));
+  CHECK(loaded.list.values.shape() == Shape{3});
+  CHECK_THROWS_AS(
+      dist::load_weights(strategy, loaded, folder.path("list.npz"), {.names = {{"list", "list", {}, Shape{3, 1}}}}),
+      ShapeMismatch);
+  CHECK(loaded.list.values.shape() == Shape{3});
 }

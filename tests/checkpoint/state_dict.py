@@ -1,5 +1,6 @@
 """Writes the state_dict of a network as PyTorch names it and lays it out, and the network's outputs, which NumPy computes in
-float64: a convolution, normalisation, a convolution of each channel, pooling, and two linear layers."""
+float64: a convolution, normalisation, a convolution of each channel, pooling, and two linear layers; and an encoder of
+sequences with attention."""
 import sys
 
 import numpy
@@ -59,3 +60,29 @@ y = y.reshape(3, 12, 4, 2, 4, 2).max((3, 5))
 y = y.reshape(3, -1) @ s["classifier.0.weight"].T + s["classifier.0.bias"]
 y = numpy.maximum(y, 0) @ s["classifier.2.weight"].T + s["classifier.2.bias"]
 numpy.savez(folder + "expected.npz", x=x.transpose(0, 2, 3, 1), y=y)
+
+# MultiheadAttention has its three projections in one weight, [3 * width, width].
+length, width, heads = 5, 6, 2
+encoder = {
+    "embedding.weight": weights(9, width),
+    "norm.weight": weights(width) + 1,
+    "norm.bias": weights(width),
+    "attention.in_proj_weight": weights(3 * width, width),
+    "attention.in_proj_bias": weights(3 * width),
+    "attention.out_proj.weight": weights(width, width),
+    "attention.out_proj.bias": weights(width),
+}
+safetensors.numpy.save_file(encoder, folder + "encoder.safetensors")
+e = {name: values.astype(numpy.float64) for name, values in encoder.items()}
+ids = random.integers(0, 9, (3, length))
+x = e["embedding.weight"][ids]
+normal = x - x.mean(-1, keepdims=True)
+normal = normal / numpy.sqrt((normal**2).mean(-1, keepdims=True) + 1e-5) * e["norm.weight"] + e["norm.bias"]
+projected = normal @ e["attention.in_proj_weight"].T + e["attention.in_proj_bias"]
+query, key, value = (
+    part.reshape(3, length, heads, width // heads).transpose(0, 2, 1, 3) for part in numpy.split(projected, 3, axis=-1)
+)
+scores = numpy.exp(query @ key.transpose(0, 1, 3, 2) / numpy.sqrt(width // heads))
+attended = (scores / scores.sum(-1, keepdims=True) @ value).transpose(0, 2, 1, 3).reshape(3, length, width)
+y = x + attended @ e["attention.out_proj.weight"].T + e["attention.out_proj.bias"]
+numpy.savez(folder + "encoded.npz", x=ids.astype(numpy.float64), y=y)

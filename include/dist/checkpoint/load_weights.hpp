@@ -17,6 +17,7 @@
 #include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -39,6 +40,9 @@ struct WeightSource {
   /// as {out, 8, 4, 4}, and {2, 3, 1, 0} makes it the kernel behind our image, whose channels come last; and the weight of a
   /// Conv2d with a group for each channel is seen as it is, and {2, 3, 0, 1} makes it a DepthwiseConv2D's.
   std::optional<Shape> seen_as = {};
+  /// The part of theirs along its first axis, before all else. Of PyTorch's MultiheadAttention of width E, {0, E}, {E, 2 * E}
+  /// and {2 * E, 3 * E} of in_proj_weight and in_proj_bias are those of the query, the key and the value.
+  std::optional<IndexRange> rows = {};
 };
 
 struct LoadWeightsOptions {
@@ -124,6 +128,19 @@ class WeightNames {
   std::vector<std::string> missing_;
 };
 
+/// A part of a tensor of the file along its first axis. Throws ShapeMismatch where that has not so many.
+template <class T>
+[[nodiscard]] Tensor<T> rows_of(const Tensor<T>& values, IndexRange rows, const WeightsFile& file,
+                                const WeightNames::Found& found) {
+  const Shape& shape = values.shape();
+  if (shape.rank() == 0 || rows.begin > rows.end || rows.end > shape[0])
+    throw ShapeMismatch(
+        text(quoted(found.theirs), " of the file '", file.path(), "' has no rows ", rows.begin, " to ", rows.end),
+        text("its shape is ", to_string(shape)), "Name rows that its first axis has");
+  const Shape row = shape.row();
+  return Tensor<T>{TensorView<const T>{values.data() + rows.begin * row.elements(), row.stacked(rows.size())}};
+}
+
 /// The tensor of the file in the layout of ours, whose shape is `wanted`; none where any will do. Throws ShapeMismatch where
 /// it has another one.
 template <class T>
@@ -138,6 +155,7 @@ template <class T>
   };
   Tensor<T> values = file.read<T>(found.theirs);
   const WeightSource* const source = found.source;
+  if (source != nullptr && source->rows) values = rows_of(values, *source->rows, file, found);
   if (source != nullptr && source->seen_as) {
     if (source->seen_as->elements() != values.size())
       throw ShapeMismatch(text(quoted(found.theirs), " of the file '", file.path(), "' cannot be seen as ",
