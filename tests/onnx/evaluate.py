@@ -24,4 +24,6 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.onnx")):
     (y,) = session.run(["output"], {"input": x})
     (one,) = session.run(["output"], {"input": x[:1]})
     assert numpy.allclose(one, y[:1], 1e-5, 1e-5)
+    (none,) = session.run(["output"], {"input": x[:0]})
+    assert none.shape == (0,) + y.shape[1:]
     numpy.savez(path[: -len("onnx")] + "out.npz", y=y)
