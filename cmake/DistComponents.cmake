@@ -16,6 +16,7 @@ set(dist_component_thrust "^device/(cuda/)?thrust_policy\\.")
 set(dist_component_nvtx "^device/nvtx\\.hpp$")
 set(dist_component_cuda "^(device|comm)/cuda/|^../../tests/support/fake_cuda/")
 set(dist_component_nccl "^comm/nccl/|^../../tests/support/fake_nccl/")
+set(dist_component_torch "^torch/")
 set(dist_component_cudnn "^nn/cudnn/|^../../tests/support/fake_cudnn/")
 # The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is
 # linked with.
@@ -33,12 +34,13 @@ set(dist_targets_thrust DistThrust::DistThrust)
 set(dist_targets_nvtx NVTXHeaders::NVTXHeaders)
 set(dist_targets_cuda CUDAHeaders::CUDAHeaders)
 set(dist_targets_nccl NCCLHeaders::NCCLHeaders)
+set(dist_targets_torch LibTorch::LibTorch)
 set(dist_targets_cudnn CUDNNHeaders::CUDNNHeaders)
 # What reaches several goes with the last of them, which brings those that its headers reach as well.
 set(dist_with_mpi json crypto pmix)
 set(dist_with_nccl cuda)
 set(dist_with_cudnn cuda)
-set(dist_components gzip summary png jpeg hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn)
+set(dist_components gzip summary png jpeg hwloc onednn torch json crypto pmix mpi thrust nvtx cuda nccl cudnn)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

@@ -58,6 +58,10 @@ dist_look_for(ONEDNN oneDNN)
 dist_found(ONEDNN oneDNN "${oneDNN_FOUND}" "${oneDNN_VERSION}"
            "apt install libdnnl-dev" "no onednn layers, the reference layers remain")
 
+dist_look_for(TORCH LibTorch 1.13)
+dist_found(TORCH libtorch "${LibTorch_FOUND}" "${LibTorch_VERSION}"
+           "apt install libtorch-dev" "no modules of libtorch")
+
 dist_look_for(JSON jansson 2.10)
 dist_found(JSON jansson "${jansson_FOUND}" "${jansson_VERSION}"
            "apt install libjansson-dev" "no TF_CONFIG, no safetensors files, no workers in several processes")

@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -25,6 +25,8 @@ set(dist_package_hwloc hwloc 2.4)
 set(dist_needs_hwloc "hwloc 2.4 or newer (Debian package libhwloc-dev)")
 set(dist_package_onednn oneDNN)
 set(dist_needs_onednn "oneDNN (Debian package libdnnl-dev)")
+set(dist_package_torch LibTorch 1.13)
+set(dist_needs_torch "libtorch 1.13 or newer (Debian package libtorch-dev)")
 set(dist_package_json jansson 2.10)
 set(dist_needs_json "jansson 2.10 or newer (Debian package libjansson-dev)")
 set(dist_package_crypto OpenSSL 3)

@@ -178,7 +178,7 @@ class Optimizer {
   /// "dense/kernel")`. Throws InvalidArgument for a slot or a parameter that there is not.
   [[nodiscard]] Tensor<Element> slot(const InCrossReplica auto& scope, std::string_view name,
                                      std::string_view parameter) const {
-    const Parameter& place = detail::parameter_named(Network::layout(), parameter);
+    const Parameter& place = detail::parameter_named(network_->layout(), parameter);
     const Tensor<Element> all = slots_.whole(scope, slots_.named(name));
     return Tensor<Element>{TensorView<const Element>{all.data() + place.offset, place.shape}};
   }
@@ -188,7 +188,7 @@ class Optimizer {
   void assign_slot(const InCrossReplica auto& scope, std::string_view name, std::string_view parameter,
                    const Values& values) {
     const Slot& slot = slots_.named(name);
-    const Parameter& place = detail::parameter_named(Network::layout(), parameter);
+    const Parameter& place = detail::parameter_named(network_->layout(), parameter);
     const auto given = dist::detail::given_to(detail::NamedPart<Element>{place.name(), place.shape}, values);
     slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
   }

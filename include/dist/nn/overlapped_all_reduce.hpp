@@ -107,7 +107,7 @@ class OverlappedAllReduce {
     const std::span<const Parameter> layout = network.layout();
     std::vector<std::size_t> bytes;
     for (const Parameter& parameter : layout) bytes.push_back(parameter.shape.elements() * sizeof(Element));
-    std::size_t end = Network::padded_count;
+    std::size_t end = std::as_const(network).gradients().size();
     for (const IndexRange pack : packs_by_bytes(bytes, strategy.communication().merge(options).bytes_per_pack)) {
       buckets_.push_back({layout[pack.begin].offset, end});
       end = buckets_.back().begin;

@@ -25,11 +25,14 @@ struct Parameter {
   std::size_t ordinal;     ///< layers of that name before it
   std::string_view kind;   ///< "kernel", "bias", "moving_mean"
   Shape shape;
-  std::size_t offset;  ///< elements before it, padding included
+  std::size_t offset;    ///< elements before it, padding included
+  char separator = '/';  ///< between the layer and the kind
 
-  /// Keras' path of the variable: "dense_1/kernel".
+  /// Keras' path of the variable, "dense_1/kernel"; what belongs to no layer is named by its kind alone.
   [[nodiscard]] std::string name() const {
-    return ordinal == 0 ? text(layer, "/", kind) : text(layer, "_", ordinal, "/", kind);
+    const std::string_view between{&separator, 1};
+    if (layer.empty()) return std::string{kind};
+    return ordinal == 0 ? text(layer, between, kind) : text(layer, "_", ordinal, between, kind);
   }
 };
 

@@ -1,0 +1,44 @@
+// Modules of libtorch on several workers.
+// ranks: 1 2
+#include <dist/multi_worker.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/torch/module.hpp>
+
+#include <torch/optim/adam.h>
+
+#undef CHECK  // of libtorch's log
+#include <doctest/doctest.h>
+
+#include "../torch/convolution_net.hpp"
+#include "of_workers.hpp"
+
+namespace nn = dist::nn;
+using Workers = dist::MultiWorker<dist::RingAllReduce>;
+
+TEST_CASE("losses of several workers are those of libtorch in one process, from the first worker's weights") {
+  const std::vector<double> expected =
+      convolution::losses_of_libtorch<torch::optim::Adam>(7, torch::optim::AdamOptions{0.01});
+  for (const std::size_t replicas : {1U, 2U}) {
+    CAPTURE(replicas);
+    Workers strategy{{.replicas = replicas}};
+    std::uint64_t seed = 7 + 10 * of_workers::my_rank();
+    auto net = dist::torch_module(strategy, [&] { return convolution::make_net(seed++); });
+    nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.01F, .epsilon = 1e-8F}};
+    CHECK(convolution::difference(convolution::losses_of(strategy, net, optimizer), expected) < 1e-5);
+
+    // The copies of all replicas are equal to the last bit.
+    strategy.run([&](auto& replica) {
+      const auto mine = net.parameters().component(replica);
+      std::vector<float> largest{mine.begin(), mine.end()}, smallest{largest};
+      replica.all_reduce(dist::max, largest);
+      replica.all_reduce(dist::min, smallest);
+      CHECK(largest == smallest);
+    });
+  }
+}

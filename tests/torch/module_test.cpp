@@ -1,0 +1,341 @@
+#include <dist/torch/module.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/tensor_slices.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/overlapped_all_reduce.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/strategy/mirrored.hpp>
+#include <dist/train/model.hpp>
+
+#undef CHECK  // of libtorch's log
+#include <doctest/doctest.h>
+#include <support/throw_cause_of.hpp>
+#include <support/what_throws.hpp>
+
+#include "convolution_net.hpp"
+#include "train/callbacks/small_model.hpp"
+
+namespace nn = dist::nn;
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using convolution::difference;
+using convolution::losses_of;
+using convolution::losses_of_libtorch;
+using convolution::make_net;
+using convolution::step_of;
+
+namespace {
+
+constexpr std::uint64_t seed = 7;
+const nn::SGD descent{.learning_rate = 0.05F};
+const nn::Adam adam{.learning_rate = 0.02F, .epsilon = 1e-8F};
+
+/// Makes nets of the seed first and others after it, whose weights must not count.
+struct MakeNets {
+  std::uint64_t next = seed;
+  convolution::Net operator()() { return make_net(next++); }
+};
+
+std::vector<double> by_descent() { return losses_of_libtorch<torch::optim::SGD>(seed, torch::optim::SGDOptions{0.05}); }
+std::vector<double> by_adam() { return losses_of_libtorch<torch::optim::Adam>(seed, torch::optim::AdamOptions{0.02}); }
+
+template <class S, class Net>
+bool copies_are_equal(S& strategy, Net& net) {
+  const auto first = net.parameters().component(strategy.scope(), 0);
+  bool equal = true;
+  for (std::size_t replica = 1; replica < strategy.num_local_replicas(); ++replica) {
+    const auto other = net.parameters().component(strategy.scope(), replica);
+    equal = equal && std::equal(first.begin(), first.end(), other.begin());
+  }
+  return equal;
+}
+
+template <class S>
+void check_losses(S& strategy) {
+  {
+    auto net = dist::torch_module(strategy, MakeNets{});
+    nn::Optimizer optimizer{strategy, net, descent};
+    CHECK(difference(losses_of(strategy, net, optimizer), by_descent()) < 1e-5);
+    CHECK(copies_are_equal(strategy, net));
+  }
+  auto net = dist::torch_module(strategy, MakeNets{});
+  nn::Optimizer optimizer{strategy, net, adam};
+  CHECK(difference(losses_of(strategy, net, optimizer), by_adam()) < 1e-5);
+  CHECK(copies_are_equal(strategy, net));
+}
+
+template <class Fn>
+std::string refusal(Fn&& fn) {
+  return support::what_throws<dist::InvalidArgument>([&] { support::throw_cause_of(fn); });
+}
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("losses are those of libtorch in one process, with the library's optimizers") {
+  const std::vector<double> losses = by_adam();
+  REQUIRE(losses.back() < 0.7 * losses.front());  // it learns something
+  dist::Default alone;
+  check_losses(alone);
+  for (const std::size_t replicas : {1U, 2U, 4U}) {
+    CAPTURE(replicas);
+    Mirrored strategy{replicas};
+    check_losses(strategy);
+  }
+}
+
+TEST_CASE("parameters and gradients of the modules are in the strategy's memory, by libtorch's names") {
+  Mirrored strategy{2};
+  auto net = dist::torch_module(strategy, MakeNets{});
+  std::vector<std::string> names;
+  for (const nn::Parameter& parameter : net.layout()) names.push_back(parameter.name());
+  CHECK(names == std::vector<std::string>{"conv1.weight", "conv1.bias", "dense.weight", "dense.bias"});
+  CHECK(net.layout()[2].shape == dist::Shape{5, 48});
+  CHECK(net.layout()[1].offset == 32);  // 27 weights, up to the next cache line
+  CHECK(net.gradients().size() == 32 + 16 + 240 + 16);
+
+  strategy.run([&](auto& replica) {
+    auto& module = net.on(replica);
+    const std::size_t offset = net.layout()[2].offset;
+    CHECK(module->dense->weight.template data_ptr<float>() == net.parameters().component(replica).data() + offset);
+    net.backward(replica, convolution::sum_of_losses(module, convolution::Batch{0}, 0, 4));
+    CHECK(module->dense->weight.grad().template data_ptr<float>() ==
+          net.gradients().component(replica).data() + offset);
+  });
+  // All begin with what the first has.
+  CHECK(copies_are_equal(strategy, net));
+  const convolution::Net first = make_net(seed);
+  CHECK(net.parameter(strategy.scope(), "dense.bias")[3] == first->dense->bias[3].item<float>());
+  net.assign_parameter(strategy.scope(), "dense.bias", 0.25F);
+  CHECK(net.on(strategy.scope(), 1)->dense->bias[4].item<float>() == 0.25F);
+
+  nn::Optimizer optimizer{strategy, net, adam};
+  step_of(strategy, net, 0, [&](auto& replica, const torch::Tensor& loss) {
+    net.backward(replica, loss);
+    optimizer.apply_gradients(replica);
+  });
+  CHECK(optimizer.slot(strategy.scope(), "momentum", "conv1.weight").shape() == dist::Shape{3, 1, 3, 3});
+}
+
+TEST_CASE("backward overwrites gradients, and those to which nothing flows are zero") {
+  dist::Default strategy;
+  auto net = dist::torch_module(strategy, MakeNets{});
+  strategy.run([&](auto& replica) {
+    auto& module = net.on(replica);
+    const auto gradients = net.gradients().component(replica);
+    const convolution::Batch batch{0};
+    net.backward(replica, convolution::sum_of_losses(module, batch, 0, 4));
+    const std::vector<float> once{gradients.begin(), gradients.end()};
+    CHECK(once[0] != 0);
+    net.backward(replica, convolution::sum_of_losses(module, batch, 0, 4));
+    CHECK(std::equal(once.begin(), once.end(), gradients.begin()));
+
+    convolution::sum_of_losses(module, batch, 0, 4).backward();  // libtorch's own adds
+    CHECK(gradients[0] == doctest::Approx(2 * once[0]));
+
+    const torch::Tensor of_dense = module->dense->forward(torch::ones({1, 48})).sum();
+    net.backward(replica, of_dense);
+    CHECK(gradients[0] == 0);
+    CHECK(gradients[net.layout()[3].offset] == 1);
+  });
+}
+
+TEST_CASE("parts of the gradients are ready from the last parameter to the first, also where nothing flows") {
+  dist::Default strategy;
+  auto net = dist::torch_module(strategy, MakeNets{});
+  strategy.run([&](auto& replica) {
+    for (const bool of_all : {true, false}) {
+      std::size_t end = net.gradients().size(), parts = 0;
+      const auto ready = [&](dist::IndexRange part) {
+        CHECK(part.end == end);
+        end = part.begin;
+        ++parts;
+      };
+      auto& module = net.on(replica);
+      if (of_all)
+        net.backward(replica, convolution::sum_of_losses(module, convolution::Batch{0}, 0, 4), ready);
+      else
+        net.backward(replica, torch::Tensor{module->conv1->weight.sum()}, ready);
+      CHECK(end == 0);
+      CHECK(parts >= (of_all ? 2 : 1));
+    }
+  });
+}
+
+TEST_CASE("gradients are summed while the backward pass goes on") {
+  Mirrored strategy{2};
+  auto net = dist::torch_module(strategy, MakeNets{});
+  nn::OverlappedAllReduce overlap{strategy, net, {.bytes_per_pack = 64}};
+  CHECK(overlap.buckets().size() == 2);
+  nn::Optimizer optimizer{strategy, net, descent};
+  std::vector<double> losses;
+  for (std::size_t step = 0; step < convolution::steps; ++step)
+    losses.push_back(step_of(strategy, net, step, [&](auto& replica, const torch::Tensor& loss) {
+      net.backward(replica, loss, overlap.on_ready(replica));
+      overlap.wait(replica);
+      optimizer.apply_gradients(replica, nn::skip_aggregation);
+    }));
+  CHECK(difference(losses, by_descent()) < 1e-5);
+}
+
+TEST_CASE("training goes on from a checkpoint with another number of replicas") {
+  const small::Folder folder{"torch_module"};
+  const std::vector<double> expected = by_adam();
+  constexpr std::size_t half = convolution::steps / 2;
+  {
+    Mirrored strategy{2};
+    auto net = dist::torch_module(strategy, MakeNets{});
+    nn::Optimizer optimizer{strategy, net, adam};
+    losses_of(strategy, net, optimizer, 0, half);
+    dist::Checkpoint checkpoint{strategy};
+    checkpoint.add("net", net).add("optimizer", optimizer).save(folder.path + "/half");
+  }
+  Mirrored strategy{3};
+  auto net = dist::torch_module(strategy, MakeNets{99});
+  nn::Optimizer optimizer{strategy, net, adam};
+  dist::Checkpoint checkpoint{strategy};
+  checkpoint.add("net", net).add("optimizer", optimizer).restore(folder.path + "/half");
+  const std::vector<double> losses = losses_of(strategy, net, optimizer, half);
+  CHECK(difference(losses, {expected.begin() + half, expected.end()}) < 1e-5);
+}
+
+TEST_CASE("buffers and parameters that are not trained are kept, as the mean of the replicas'") {
+  Mirrored strategy{2};
+  const auto make = [] {
+    torch::nn::Linear frozen{2, 2};
+    frozen->weight.set_requires_grad(false);
+    return torch::nn::Sequential{frozen, torch::nn::BatchNorm1d{2}};
+  };
+  auto net = dist::torch_module(strategy, make);
+  std::vector<std::string> keys;
+  dist::walk(net, [&](std::string_view key, auto&) { keys.emplace_back(key); });
+  CHECK(keys == std::vector<std::string>{"0.bias", "1.weight", "1.bias", "0.weight", "1.running_mean", "1.running_var",
+                                         "1.num_batches_tracked"});
+  net.assign_parameter(strategy.scope(), "0.bias", 0.0F);
+
+  // A running mean is 0.9 of what it was and 0.1 of the mean of a batch.
+  const auto weight = net.on(strategy.scope(), 0)->parameters()[0].clone();
+  strategy.run([&](auto& replica) {
+    const float value = replica.replica_id().index() == 0 ? 1.0F : 3.0F;
+    const torch::Tensor y = net.on(replica)->forward(torch::full({4, 2}, value));
+    net.backward(replica, torch::Tensor{y.sum()});
+  });
+  dist::Tensor<float> means;
+  dist::Tensor<std::int64_t> counts;
+  dist::walk(net, [&](std::string_view key, auto& leaf) {
+    if constexpr (std::is_same_v<typename decltype(leaf.whole(strategy.scope()))::Element, float>) {
+      if (key == "1.running_mean") means = leaf.whole(strategy.scope());
+    } else {
+      counts = leaf.whole(strategy.scope());
+      leaf.restore(strategy.scope(), std::int64_t{41});
+    }
+  });
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(means[i] == doctest::Approx(0.1 * 2 * weight[static_cast<std::int64_t>(i)].sum().item<float>()));
+  CHECK(counts[0] == 1);
+  CHECK(net.on(strategy.scope(), 1)->named_buffers()["1.num_batches_tracked"].item<std::int64_t>() == 41);
+}
+
+TEST_CASE("a Model fits and evaluates a module with the library's losses, in its modes") {
+  const auto make = [] {
+    torch::manual_seed(1);
+    return torch::nn::Sequential{torch::nn::Linear{4, 8}, torch::nn::Tanh{}, torch::nn::Linear{8, 3}};
+  };
+  // The class of an example is where the largest of its first three numbers is.
+  constexpr std::size_t rows = 45;
+  dist::Tensor<float> x{{rows, 4}};
+  dist::Tensor<std::int64_t> y{{rows}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i));
+  for (std::size_t row = 0; row < rows; ++row)
+    y[row] = std::max_element(x.data() + 4 * row, x.data() + 4 * row + 3) - (x.data() + 4 * row);
+
+  const auto train = [&](auto& strategy) {
+    auto net = dist::torch_module(strategy, make);
+    nn::Model model{strategy, net, nn::Adam{.learning_rate = 0.05F}, nn::SparseCategoricalCrossentropy{},
+                    nn::SparseCategoricalAccuracy{}};
+    model.fit(x, y, {.epochs = 20, .verbose = 0, .batch_size = 9});
+    CHECK(net.on(strategy.scope(), 0)->is_training());
+    const auto logs = model.evaluate(x, y, {.verbose = 0});
+    CHECK(logs["accuracy"] > 0.9);
+    CHECK(!net.on(strategy.scope(), 0)->is_training());
+    return logs["loss"];
+  };
+  dist::Default alone;
+  Mirrored strategy{4};  // 9 rows: parts of 3 and 2
+  const double expected = train(alone);
+  CHECK(train(strategy) == doctest::Approx(expected).epsilon(1e-3));
+}
+
+TEST_CASE("a replica without examples has no gradients and no loss") {
+  dist::Default strategy;
+  auto net = dist::torch_module(strategy, MakeNets{});
+  strategy.run([&](auto& replica) {
+    const dist::Tensor<float> none{dist::Shape{0, 36}};
+    const dist::Tensor<std::int64_t> labels{dist::Shape{0}};
+    const auto outputs = net.forward(replica, none);
+    CHECK(outputs.values.rows() == 0);
+    net.gradients().component(replica)[0] = 1;
+    net.backward(replica, nn::sparse_categorical_crossentropy(replica, outputs, labels, 4));
+    CHECK(net.gradients().component(replica)[0] == 0);
+  });
+}
+
+TEST_CASE("what cannot be is refused") {
+  Mirrored strategy{2};
+  CHECK(has(refusal([&] {
+              auto net = dist::torch_module(strategy, [] {
+                torch::nn::Linear one{2, 2};
+                one->to(torch::kFloat64);
+                return one;
+              });
+            }),
+            "Parameter 'weight' of a module of libtorch cannot lie in a strategy's memory"));
+  CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [] { return torch::nn::Tanh{}; }); }),
+            "nothing to train"));
+  std::int64_t size = 2;
+  CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] {
+                            return torch::nn::Linear{size++, 2};
+                          }); }),
+            "makes unlike ones"));
+  torch::nn::Linear same{2, 2};
+  CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] { return same; }); }), "makes one module only"));
+
+  auto table = dist::torch_module(strategy, [] {
+    return torch::nn::Embedding{torch::nn::EmbeddingOptions{4, 2}.sparse(true)};
+  });
+  CHECK(has(refusal([&] {
+              strategy.run([&](auto& replica) {
+                const torch::Tensor rows = torch::zeros({3}, torch::kInt64);
+                table.backward(replica, torch::Tensor{table.on(replica)->forward(rows).sum()});
+              });
+            }),
+            "The gradient of parameter 'weight' is sparse"));
+  auto net = dist::torch_module(strategy, MakeNets{});
+  CHECK(has(refusal([&] { strategy.run([&](auto& replica) { net.backward(replica, 1); }); }),
+            "backward was called before its forward"));
+  CHECK_THROWS_AS(support::throw_cause_of([&] {
+                    dist::Default other;
+                    other.run([&](auto& replica) { static_cast<void>(net.on(replica)); });
+                  }),
+                  dist::WrongStrategy);
+}
