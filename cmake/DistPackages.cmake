@@ -98,6 +98,9 @@ dist_look_for(CUDNN CUDNNHeaders 9)
 dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERSION}"
            "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
 
+dist_look_for(EIGEN Eigen3 3.4 CONFIG)
+dist_found(EIGEN Eigen "${Eigen3_FOUND}" "${Eigen3_VERSION}" "apt install libeigen3-dev" "no example with Eigen")
+
 if(DIST_NVCC)
   dist_find_nvcc(NVCC_PROGRAM)
   mark_as_advanced(NVCC_PROGRAM)
