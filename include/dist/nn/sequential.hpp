@@ -20,10 +20,17 @@ struct Sequential;
 
 namespace detail {
 
-/// Layers that stand in the place of what has them, such as a Sequential.
+/// The layers that stand in the place of a type, as a std::tuple: those of a Sequential. What has none is a layer itself,
+/// which is not looked at here, so that what is wrong with it is said once.
+template <class L>
+struct PartsOf {};
+template <class... Layers>
+struct PartsOf<Sequential<Layers...>> {
+  using Type = std::tuple<Layers...>;
+};
 template <class L>
 concept HasParts = requires {
-  typename L::Parts;
+  typename PartsOf<L>::Type;
 };
 
 template <class T>
@@ -39,11 +46,23 @@ struct InputOf<StaticShape<Extents...>> {
   using Type = Input<Extents...>;
 };
 
+/// What a layer in its place puts into the network: itself, or its Group of placed layers.
+template <class P>
+concept HasGroup = requires {
+  typename P::Group;
+};
+template <class P>
+struct GroupOf {
+  using Type = std::tuple<P>;
+};
+template <HasGroup P>
+struct GroupOf<P> {
+  using Type = typename P::Group;
+};
+
 template <class First, class Rest>
-struct Prepend;
-template <class First, class... Rest>
-struct Prepend<First, std::tuple<Rest...>> {
-  using Type = std::tuple<First, Rest...>;
+struct Prepend {
+  using Type = typename Joined<typename GroupOf<First>::Type, Rest>::Type;
 };
 
 /// The layers in their places, each on the output of the one before, as a std::tuple. Those of a Sequential stand in its
@@ -62,7 +81,7 @@ struct PlaceParts;
 template <class In, class... Part, class... Rest>
 struct PlaceParts<In, std::tuple<Part...>, Rest...> : Place<In, Part..., Rest...> {};
 template <class In, HasParts First, class... Rest>
-struct Place<In, First, Rest...> : PlaceParts<In, typename First::Parts, Rest...> {};
+struct Place<In, First, Rest...> : PlaceParts<In, typename PartsOf<First>::Type, Rest...> {};
 
 template <class... Layers>
 struct PlaceAll {
@@ -98,7 +117,6 @@ struct Sequential {
   }
 
  public:
-  using Parts = std::tuple<Layers...>;
   /// The layers in their places, as a std::tuple.
   using Placed = typename Places::Type;
   static constexpr std::size_t layer_count = of_network(detail::Layout<detail::Learned, typename Places::Type>::layers);

@@ -70,11 +70,18 @@ struct PlacedScoped<Scope, L> : L {
 };
 
 /// A layer in a scope; of a Sequential, its layers are.
+template <class Scope, HasGroup L>
+struct PlacedScoped<Scope, L> {
+  using Group = typename ScopedLeaves<Scope, typename L::Group>::Type;
+  using Output = typename L::Output;
+};
 template <class Scope, class L>
 struct Scoped {
   template <class In>
   using On = PlacedScoped<Scope, typename L::template On<In>>;
 };
+template <class Scope, HasParts L>
+struct Scoped<Scope, L> {};
 template <class Scope, class Parts>
 struct ScopedParts;
 template <class Scope, class... Part>
@@ -82,18 +89,24 @@ struct ScopedParts<Scope, std::tuple<Part...>> {
   using Type = std::tuple<Scoped<Scope, Part>...>;
 };
 template <class Scope, HasParts L>
-struct Scoped<Scope, L> {
-  using Parts = typename ScopedParts<Scope, typename L::Parts>::Type;
-};
+struct PartsOf<Scoped<Scope, L>> : ScopedParts<Scope, typename PartsOf<L>::Type> {};
 
 /// A layer under a name, which for a Sequential is a scope.
 template <class Name, class L>
 struct NamedLayer {
+  static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
   using On = PlacedNamed<Name, typename L::template On<In>>;
 };
 template <class Name, HasParts L>
-struct NamedLayer<Name, L> : Scoped<Name, L> {};
+struct NamedLayer<Name, L> {
+  static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
+  template <class In>
+  struct On {
+    using Group = typename Place<In, Scoped<Name, L>>::Type;
+    using Output = typename Sequential<typename InputOf<In>::Type, L>::OutputShape;
+  };
+};
 
 }  // namespace detail
 
@@ -102,8 +115,6 @@ struct NamedLayer<Name, L> : Scoped<Name, L> {};
 /// by themselves: "stem/conv2d/kernel", "stem/conv2d_1/kernel". So a layer that is put in elsewhere renames nothing that
 /// was saved. Two layers of one name do not compile; scopes of one name are one scope.
 template <detail::LayerName Name, class L>
-struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {
-  static_assert(!Name.view().empty(), "nn::Named needs a name of at least one character");
-};
+struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {};
 
 }  // namespace dist::nn
