@@ -2,11 +2,12 @@
 """The training step of benchmarks/cnn_step.cpp in PyTorch: the same network, batch, loss and update, on random images
 that are in memory before the clock starts. See peers/frameworks, which holds it against ours.
 
-    pytorch_step.py single1|single2|ddp [--serve] [--windows N] [--seconds S]
+    pytorch_step.py single1|single2|ddp [--network cnn|perceptron] [--serve] [--windows N] [--seconds S]
     pytorch_step.py gpu_eager|gpu_compiled|gpu_graphs [--bfloat16] [--batch N] [--serve] [--windows N] [--seconds S]
 
 single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
-interface, two processes of 64 images and one thread. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
+interface, two processes of 64 images and one thread. The perceptron of benchmarks/torch_step.cpp, of 11 million
+parameters, takes 16 images instead of 64. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
 torch.compile; gpu_graphs: by torch.compile with CUDA graphs (mode "reduce-overhead"). Products are in float32 as ours are,
 without TF32, or with --bfloat16 under autocast."""
 import argparse
@@ -20,11 +21,15 @@ import find_torch
 import windows
 
 torch = find_torch.torch_or_exit()
-PER_PROCESS = 64
+PER_PROCESS = {"cnn": 64, "perceptron": 16}
 ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # the modes of torch.compile
 
 
-def make_model():
+def make_model(network="cnn"):
+    if network == "perceptron":
+        return torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(784, 3000), torch.nn.ReLU(), torch.nn.Linear(3000, 2900), torch.nn.ReLU(),
+            torch.nn.Linear(2900, 10))
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 32, 3), torch.nn.ReLU(), torch.nn.Flatten(),
         torch.nn.Linear(21632, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
@@ -84,15 +89,15 @@ def join_group(rank, port):
                                          timeout=datetime.timedelta(minutes=10))
 
 
-def make_ddp_step(seed):
-    model = torch.nn.parallel.DistributedDataParallel(make_model(), gradient_as_bucket_view=True)
-    return make_step(model, PER_PROCESS, seed)
+def make_ddp_step(network, seed):
+    model = torch.nn.parallel.DistributedDataParallel(make_model(network), gradient_as_bucket_view=True)
+    return make_step(model, PER_PROCESS[network], seed)
 
 
-def follow(port):
+def follow(network, port):
     """The second process: as many steps as the first one says, until it says none."""
     join_group(1, port)
-    step = make_ddp_step(1)
+    step = make_ddp_step(network, 1)
     count = torch.zeros(1, dtype=torch.int64)
     while True:
         torch.distributed.broadcast(count, 0)
@@ -104,6 +109,7 @@ def follow(port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configuration", choices=["single1", "single2", "ddp", *ON_GPU])
+    parser.add_argument("--network", choices=list(PER_PROCESS), default="cnn", help="not on a GPU")
     parser.add_argument("--batch", type=int, default=512, help="of a GPU")
     parser.add_argument("--bfloat16", action="store_true", help="autocast on a GPU")
     parser.add_argument("--follow", type=int, metavar="PORT", help=argparse.SUPPRESS)
@@ -112,13 +118,13 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(2 if arguments.configuration == "single2" else 1)
     if arguments.follow:
-        follow(arguments.follow)
+        follow(arguments.network, arguments.follow)
         return
 
     def measure(step, images, where=""):
         before = step(1)
         assert step(20) < before, "the step does not train"
-        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}{where}", arguments.serve,
+        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}{where}, {arguments.network}", arguments.serve,
                         arguments.windows, arguments.seconds)
 
     if arguments.configuration in ON_GPU:
@@ -128,25 +134,27 @@ def main():
         return
 
     if arguments.configuration != "ddp":
-        images = PER_PROCESS * torch.get_num_threads()
-        model = make_model()
-        assert sum(parameter.numel() for parameter in model.parameters()) == 2_770_634
+        images = PER_PROCESS[arguments.network] * torch.get_num_threads()
+        model = make_model(arguments.network)
+        if arguments.network == "cnn":
+            assert sum(parameter.numel() for parameter in model.parameters()) == 2_770_634
         measure(make_step(model, images, 0), images)
         return
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    follower = subprocess.Popen([sys.executable, __file__, "ddp", "--follow", str(port)], stdin=subprocess.DEVNULL)
+    follower = subprocess.Popen([sys.executable, __file__, "ddp", "--network", arguments.network, "--follow", str(port)],
+                                stdin=subprocess.DEVNULL)
     try:
         join_group(0, port)
-        own_step = make_ddp_step(0)
+        own_step = make_ddp_step(arguments.network, 0)
 
         def step(count):
             torch.distributed.broadcast(torch.tensor([count]), 0)
             return own_step(count) if count else None
 
-        measure(step, 2 * PER_PROCESS)
+        measure(step, 2 * PER_PROCESS[arguments.network])
         step(0)
         follower.wait(60)
         torch.distributed.destroy_process_group()
