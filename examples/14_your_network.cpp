@@ -94,17 +94,21 @@ int main() {
   const auto trained = model.evaluate(points.x, points.y, {.verbose = 0});
 
   dist::Checkpoint checkpoint{strategy};
-  checkpoint.add("net", net).save(folder);
+  checkpoint.add("model", model).save(folder);  // weights, the optimizer's state, metrics
   // [/fit]
   std::printf("loss %.4f, accuracy %.4f\n", trained["loss"], trained["accuracy"]);
   check(trained["accuracy"] > 0.9, "three sectors are told apart; a guess is right in a third of all cases");
 
   dist::Default alone;
   LinearClassifier same{alone};
+  nn::Model again{alone, same, nn::Adam{.learning_rate = 0.05F}, nn::SparseCategoricalCrossentropy{},
+                  nn::SparseCategoricalAccuracy{}};
   dist::Checkpoint restored{alone};
-  restored.add("net", same).restore(folder);
+  restored.add("model", again).restore(folder);
   const auto before = net.parameters().read(strategy.scope()), after = same.parameters().read(alone.scope());
   for (std::size_t i = 0; i < before.size(); ++i) check(before[i] == after[i], "the weights come back");
+  check(again.optimizer().iterations(alone.scope()) == model.optimizer().iterations(strategy.scope()),
+        "and so does the state of the optimizer");
   std::filesystem::remove_all(folder);
 
   // One replica computes the same sums in another order.
