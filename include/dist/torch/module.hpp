@@ -187,6 +187,9 @@ template <class T>
 ///   them.
 /// - Where a process has several replicas, each computes with one thread: `on` and `forward` call at::set_num_threads(1),
 ///   which holds for the process, its calling thread included.
+/// - libtorch allocates outputs and gradients anew in each step. glibc gives large ones back to the system at once, which the
+///   threads of a process do one after the other: run the program with MALLOC_TRIM_THRESHOLD_=1000000000 and
+///   MALLOC_MMAP_THRESHOLD_=1000000000 in the environment, which keep them.
 /// - Random numbers of modules, as those of dropout, are libtorch's, from one generator of the process that replicas ask in
 ///   any order.
 /// - A copy of a module must not be used after this object has ended: its tensors lie in the memory of the variables.
