@@ -1,0 +1,132 @@
+// A checkpoint in the background, beside steps that compute: how long start_save stops the program, how fast the files are
+// written, against a plain file of as many bytes, and what a step takes while they are; with one processor free, and with
+// none.
+//
+//   bench_checkpoint [FOLDER [MEGABYTES [ROUNDS]]]
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/comm/memory/shared_memory_all_reduce.hpp>
+#include <dist/strategy/mirrored.hpp>
+
+#include "support/arguments.hpp"
+#include "support/clock.hpp"
+#include "support/distribution.hpp"
+
+namespace {
+
+using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
+
+/// What dd conv=fsync does: seconds for a new file of so many bytes, until the disk has it.
+double write_plainly(const std::string& path, std::size_t bytes) {
+  const std::vector<char> piece(std::size_t{16} << 20, 'x');
+  const double start = bench::seconds();
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool written = file >= 0;
+  for (std::size_t done = 0; written && done < bytes;) {
+    const std::size_t count = bytes - done < piece.size() ? bytes - done : piece.size();
+    const ssize_t taken = ::write(file, piece.data(), count);
+    written = taken > 0;
+    done += static_cast<std::size_t>(written ? taken : 0);
+  }
+  written = written && ::fsync(file) == 0;
+  const double taken = bench::seconds() - start;
+  ::close(file);
+  ::unlink(path.c_str());
+  if (!written) {
+    std::fprintf(stderr, "%s cannot be written\n", path.c_str());
+    std::exit(1);
+  }
+  return taken;
+}
+
+/// A step that computes on every replica for some milliseconds, and a sum.
+void step(Mirrored& strategy) {
+  strategy.run([](auto& replica) {
+    float sums[64] = {};
+    for (int i = 0; i < 1'000'000; ++i)
+      for (float& sum : sums) sum = sum * 0.999999f + 1e-7f;
+    bench::keep(sums);
+    bench::keep(sums[0]);
+    static_cast<void>(replica.all_reduce(dist::sum, sums[0]));
+  });
+}
+
+/// Milliseconds of a step, of each as long as `goes_on()`.
+template <class GoesOn>
+std::vector<double> steps(Mirrored& strategy, const GoesOn& goes_on) {
+  std::vector<double> milliseconds;
+  do {
+    const double start = bench::seconds();
+    step(strategy);
+    milliseconds.push_back((bench::seconds() - start) * 1e3);
+  } while (goes_on(milliseconds.size()));
+  return milliseconds;
+}
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+void measure(std::size_t replicas, const std::string& folder, std::size_t bytes, int rounds) {
+  constexpr std::size_t parts = 10;
+  Mirrored strategy{replicas};
+  dist::Checkpoint checkpoint{strategy};
+  using Variable = decltype(strategy.variable<float>({1}));
+  std::vector<std::unique_ptr<Variable>> variables;
+  for (std::size_t i = 0; i < parts; ++i) {
+    variables.push_back(std::make_unique<Variable>(strategy.variable<float>({bytes / sizeof(float) / parts}, 1.0f)));
+    checkpoint.add(dist::text("part_", i), *variables.back());
+  }
+  const std::string path = folder + "/bench_checkpoint";
+  checkpoint.save(path);  // warm
+  std::vector<double> plain, alone, stalls, beside, slower;
+  for (int round = 0; round < rounds; ++round) {
+    plain.push_back(write_plainly(path + ".plain", bytes));
+    double start = bench::seconds();
+    auto saving = checkpoint.start_save(path);
+    stalls.push_back(bench::seconds() - start);
+    start = bench::seconds();
+    saving.wait();
+    alone.push_back(bench::seconds() - start);
+    const double without = mean(steps(strategy, [](std::size_t done) { return done < 50; }));
+    saving = checkpoint.start_save(path);
+    start = bench::seconds();
+    const double with = mean(steps(strategy, [&](std::size_t) { return !saving.is_done(); }));
+    beside.push_back(bench::seconds() - start);
+    slower.push_back(with / without);
+  }
+  dist::detail::remove_checkpoint(path);
+  const double gigabytes = static_cast<double>(bytes) * 1e-9;
+  std::printf("%8zu %10.2f %10.2f %8.2f %10.2f %10.2f %12.2f\n", replicas, gigabytes / bench::median(plain),
+              gigabytes / bench::median(alone), bench::median(plain) / bench::median(alone), bench::median(stalls),
+              gigabytes / bench::median(beside), bench::median(slower));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 3, "[FOLDER [MEGABYTES [ROUNDS]]]",
+                                   "Saves a checkpoint of MEGABYTES (1000) in FOLDER (the working directory) while "
+                                   "replicas compute, ROUNDS (3) times."};
+  const std::string folder = arguments.text(0) != nullptr ? arguments.text(0) : ".";
+  const auto megabytes = static_cast<std::size_t>(arguments.number(1, 1000));
+  const std::size_t processors = std::thread::hardware_concurrency();
+  std::printf(
+      "medians; GB/s until the disk has the bytes, seconds of start_save, step beside a save over step without\n");
+  std::printf("%8s %10s %10s %8s %10s %10s %12s\n", "replicas", "plain file", "save", "ratio", "stall", "save beside",
+              "step ratio");
+  for (const std::size_t replicas : {processors > 1 ? processors - 1 : 1, processors})
+    measure(replicas, folder, megabytes * 1'000'000, arguments.number(2, 3));
+  return 0;
+}
