@@ -125,6 +125,28 @@ TEST_CASE("a failure that nobody waits for is told on stderr") {
                     " was not saved, and nobody waited to hear of it: File '" + folder.path("gone/data-")));
 }
 
+TEST_CASE("an exception on its way waits some seconds for other processes, not until the deadline") {
+  const SystemFiles folder;
+  const auto start = std::chrono::steady_clock::now();
+  const testing::Ending ending = testing::stderr_of([&] {
+    try {
+      BackgroundSave save{at(folder, "one", 1, std::chrono::minutes{10}), numbers(0, 2), {}};
+      throw 1;
+    } catch (const int) {
+    }
+  });
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{30});
+  CHECK(ending.says("was not saved, and nobody waited to hear of it"));
+  // One that completes meanwhile is complete.
+  BackgroundSave second{at(folder, "two"), numbers(1, 2), {}};
+  try {
+    BackgroundSave save{at(folder, "two"), numbers(0, 2), {}};
+    throw 1;
+  } catch (const int) {
+  }
+  CHECK(dist::detail::is_checkpoint(folder.path("two")));
+}
+
 TEST_CASE("the thread that writes yields to those that compute") {
   const SystemFiles folder;
   std::atomic<int> niceness{0};

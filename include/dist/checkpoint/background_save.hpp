@@ -48,7 +48,16 @@ class BackgroundSave {
   }
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
+  /// Waits for the save. Where an exception is on its way, other processes may be gone: after some seconds it goes on
+  /// without them.
   ~BackgroundSave() {
+    if (std::uncaught_exceptions() > 0) {
+      wait_for_file();
+      const std::int64_t start = monotonic_nanoseconds();
+      while (!is_done() && monotonic_nanoseconds() - start < std::chrono::nanoseconds{grace}.count())
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      cancel();
+    }
     if (thread_.joinable()) thread_.join();
     if (failure_ && !is_awaited_) tell();
   }
@@ -153,6 +162,7 @@ class BackgroundSave {
     }
   }
 
+  static constexpr std::chrono::seconds grace{3};
   /// A tenth of what a thread of the program has, of a processor for which they compete: a step of replicas on all
   /// processors takes about 1.1 times as long.
   static constexpr int niceness = 10;
