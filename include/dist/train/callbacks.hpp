@@ -58,33 +58,40 @@ namespace hooks {
 
 // Whether a class has a member of some name, whatever it takes, shows in a class that has two of that name: naming it is
 // ambiguous there.
-#define DIST_CALLBACK_HOOK(member)                                                         \
-  struct member {                                                                          \
-    template <class C, class... Args>                                                      \
-    static constexpr bool takes = requires(C & callback, Args&... args) {                  \
-      callback.member(args...);                                                            \
-    };                                                                                     \
-    template <class C, class... Args>                                                      \
-    static void call(C& callback, Args&... args) {                                         \
-      callback.member(args...);                                                            \
-    }                                                                                      \
-    template <class Fn>                                                                    \
-    struct Calling {                                                                       \
-      Fn function;                                                                         \
-      template <class... Args>                                                             \
-        requires std::invocable<Fn&, Args&...>                                             \
-      void member(Args&... args) { function(args...); }                                    \
-    };                                                                                     \
-    struct Named {                                                                         \
-      int member;                                                                          \
-    };                                                                                     \
-    template <class C>                                                                     \
-      requires(std::is_class_v<C> && !std::is_final_v<C>)                                  \
-    struct Both : C, Named {};                                                             \
-    template <class C>                                                                     \
-    static constexpr bool is_in = std::is_class_v<C> && !std::is_final_v<C> && !requires { \
-      &Both<C>::member;                                                                    \
-    };                                                                                     \
+#define DIST_CALLBACK_HOOK(member)                                                                  \
+  template <class C, class... Args>                                                                 \
+  concept takes_##member = requires(C & callback, Args & ... args) {                                \
+    callback.member(args...);                                                                       \
+  };                                                                                                \
+  template <class Both>                                                                             \
+  concept names_one_##member = requires {                                                           \
+    &Both::member;                                                                                  \
+  };                                                                                                \
+  struct member {                                                                                   \
+    template <class C, class... Args>                                                               \
+    static constexpr bool takes = takes_##member<C, Args...>;                                       \
+    template <class C, class... Args>                                                               \
+    static void call(C& callback, Args&... args) {                                                  \
+      callback.member(args...);                                                                     \
+    }                                                                                               \
+    template <class Fn>                                                                             \
+    struct Calling {                                                                                \
+      Fn function;                                                                                  \
+      template <class... Args>                                                                      \
+        requires std::invocable<Fn&, Args&...>                                                      \
+      void member(Args&... args) { function(args...); }                                             \
+    };                                                                                              \
+    struct Named {                                                                                  \
+      int member;                                                                                   \
+    };                                                                                              \
+    template <class C>                                                                              \
+      requires(std::is_class_v<C> && !std::is_final_v<C>)                                           \
+    struct Both : C, Named {};                                                                      \
+    template <class C>                                                                              \
+    static constexpr bool is_in = [] {                                                              \
+      if constexpr (std::is_class_v<C> && !std::is_final_v<C>) return !names_one_##member<Both<C>>; \
+      return false;                                                                                 \
+    }();                                                                                            \
   }
 DIST_CALLBACK_HOOK(on_train_begin);
 DIST_CALLBACK_HOOK(on_epoch_begin);
