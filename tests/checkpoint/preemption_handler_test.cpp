@@ -11,7 +11,7 @@
 
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
-TEST_CASE("a program that is told to end saves, and goes on from there when it is started again") {
+TEST_CASE("a program that is told to end saves, and goes on from there when it is started again (spec O03, O06)") {
   const SystemFiles folder;
   double expected = 0;
   std::uint64_t step = 0;

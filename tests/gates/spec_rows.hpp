@@ -13,7 +13,7 @@
 
 namespace gates {
 
-/// The rows named in a text. `E06 to E09` names these two only.
+/// The rows named in a text. `E06 to E09` names these two only. Types of numbers in files have such names, too.
 inline std::set<std::string> rows_named_in(const std::string& text) {
   const auto is_word = [&](std::size_t at) {
     return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
@@ -25,6 +25,7 @@ inline std::set<std::string> rows_named_in(const std::string& text) {
     if (letter && is_digit(at + 1) && is_digit(at + 2) && !is_word(at + 3) && (at == 0 || !is_word(at - 1)))
       rows.insert(text.substr(at, 3));
   }
+  for (const char* type : {"F16", "F32", "F64", "I64", "C64"}) rows.erase(type);
   return rows;
 }
 

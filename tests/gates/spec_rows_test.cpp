@@ -34,6 +34,7 @@ std::map<std::string, std::string> citing_files(const std::string& folder) {
 TEST_CASE("rows are found as words of their own") {
   CHECK(gates::rows_named_in("reads (spec B03, C15), XB04, B055, b06; D01.") == Rows{"B03", "C15", "D01"});
   CHECK(gates::rows_named_in("E06") == Rows{"E06"});
+  CHECK(gates::rows_named_in("elements of type F32 or I64 (spec F01)") == Rows{"F01"});
 }
 
 TEST_CASE("a page describes the rows that are alone in the first cell of a line") {

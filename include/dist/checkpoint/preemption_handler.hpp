@@ -24,7 +24,7 @@ struct PreemptionOptions {
 };
 
 /// Ends a program that is told to end soon with one checkpoint, which all processes save after the same step, and goes on
-/// from there when it is started again (spec O03 to O09):
+/// from there when it is started again (spec O03, O04):
 ///
 ///     dist::PreemptionHandler preemption{manager};  // restores the latest checkpoint
 ///     for (; step < steps; ++step) {

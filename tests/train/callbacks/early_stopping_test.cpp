@@ -35,7 +35,7 @@ std::size_t epochs_of(const std::vector<double>& values, EarlyStoppingOptions op
 
 }  // namespace
 
-TEST_CASE("a fit ends after so many epochs without a better value (Keras' rules)") {
+TEST_CASE("a fit ends after so many epochs without a better value (spec Q23)") {
   CHECK(epochs_of({5, 4, 4, 3, 2}, {}) == 3);                     // patience 0: the first that is not better
   CHECK(epochs_of({5, 4, 4, 4, 3, 2}, {.patience = 2}) == 4);     // the second one
   CHECK(epochs_of({5, 4, 4, 3, 3, 3, 1}, {.patience = 2}) == 6);  // counted anew
