@@ -1,6 +1,7 @@
 #include <dist/checkpoint/background_save.hpp>
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,7 +49,35 @@ std::string saving(BackgroundSave& save) {
   return what_throws<dist::FileError>([&] { save.wait(); });
 }
 
+/// What was synchronised, by whatever thread.
+std::mutex synced_mutex;
+Names synced;
+
 }  // namespace
+
+// The system call of the files under test, which are linked with this instead of the C library's.
+extern "C" int fsync(int descriptor) {
+  char path[4096] = {};
+  if (::readlink(dist::text("/proc/self/fd/", descriptor).c_str(), path, sizeof path - 1) > 0) {
+    const std::lock_guard lock{synced_mutex};
+    synced.emplace_back(path);
+  }
+  return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
+
+TEST_CASE("the folders that may be new outlive a power failure, and so do the files") {
+  const SystemFiles folder;
+  const SavePlace place = at(folder, "new/er/est");
+  synced.clear();
+  BackgroundSave{place, numbers(0, 1), {}}.wait();
+  const auto has = [&](const std::string& path) { return std::count(synced.begin(), synced.end(), path) > 0; };
+  CHECK(has(folder.path("new/er/est")));
+  CHECK(has(folder.path("new/er")));
+  CHECK(has(folder.path("new")));
+  CHECK(has(folder.root()));
+  CHECK(std::count_if(synced.begin(), synced.end(),
+                      [&](const std::string& path) { return path.find(".partial-") != std::string::npos; }) == 2);
+}
 
 TEST_CASE("a save is complete when it was waited for, and calls back once") {
   const SystemFiles folder;

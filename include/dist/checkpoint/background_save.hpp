@@ -90,7 +90,10 @@ class BackgroundSave {
   void write() noexcept {
     ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + niceness);  // of this thread alone
     try {
-      sync_folder(folder_of(place_.folder));
+      for (std::string folder = place_.folder; folder != "." && folder != "/";) {  // any of them may be new
+        folder = folder_of(folder);
+        sync_folder(folder);
+      }
       write_shard(path_of(snapshot_.rank()), snapshot_);
       say_that_file_is_there();
       if (snapshot_.rank() == 0) complete();
