@@ -23,7 +23,6 @@ TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, Make<Paired, 1>, Make<Paired, 2>
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
-TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
-TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>,
-                               Make<Paired, 4>);
-TEST_CASE_TEMPLATE_INSTANTIATE(subgroups, Make<Paired, 1>, Make<Paired, 2>, Make<Paired, 3>, Make<Paired, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Paired, 3>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Paired, 3>);
+TEST_CASE_TEMPLATE_INSTANTIATE(subgroups, Make<Paired, 3>);

@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
-TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 1>, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 2>);
 
 TEST_CASE("GPUs of all workers are read and written through windows, in rank order, also after a variable has gone") {
   for (const int polls : {0, 2}) {
