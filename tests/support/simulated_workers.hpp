@@ -44,7 +44,7 @@ namespace support {
 inline const bool on_one_processor = [] {
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
+  CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
   return sched_setaffinity(0, sizeof one, &one) == 0;
 }();
 

@@ -67,7 +67,7 @@ class EarlyStopping {
  private:
   EarlyStoppingOptions options_;
   Monitor monitor_;
-  detail::KeptWeights best_weights_;
+  nn::detail::KeptWeights best_weights_;
   std::size_t waited_ = 0;
   std::size_t best_epoch_ = 0;
   std::optional<std::size_t> stopped_epoch_;
