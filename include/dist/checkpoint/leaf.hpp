@@ -44,10 +44,10 @@ consteval bool require_tracked() {
   return Trackable<Tracked>;
 }
 
-/// The tensor's element type that a leaf is saved as.
+/// The tensor's element type that a leaf is saved as; some type for what is refused.
 template <class Leaf, class Scope>
 struct LeafElementOf {
-  using Type = Leaf;
+  using Type = std::conditional_t<std::is_arithmetic_v<Leaf>, Leaf, bool>;
 };
 template <class Leaf, class Scope>
   requires WholeLeaf<Leaf, Scope>
