@@ -129,8 +129,8 @@ class Metric {
   [[nodiscard]] double result(const InReplica auto& replica) const {
     if constexpr (is_deferred) {
       const Tally rest = deferred_.of_replicas[replica.local_index()].take(true);
-      total_.component(replica)[0] += rest.total;
-      count_.component(replica)[0] += rest.count;
+      total_.assign_add(replica, rest.total);
+      count_.assign_add(replica, rest.count);
     }
     const auto total = total_.synchronized_value(replica);
     return mean_of(total, count_.synchronized_value(replica));
