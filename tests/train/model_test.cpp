@@ -311,6 +311,33 @@ TEST_CASE("a second fit goes on with the epochs, so that it is shuffled in other
   CHECK(epochs == std::vector<std::uint64_t>{0, 1, 2, 3});
 }
 
+namespace {
+struct Begins {
+  std::size_t epoch;
+  void on_train_begin(auto& model) const { model.begin_at(epoch); }
+};
+}  // namespace
+
+TEST_CASE("where one pass has several epochs, a fit that begins later goes on in the pass of the first one") {
+  std::vector<std::uint64_t> epochs;
+  const NotedPoints points{epochs};  // two batches
+  const auto fitted_from = [&](std::size_t initial, std::size_t begin) {
+    epochs.clear();
+    dist::Default strategy;
+    Linear<dist::Default> net{strategy};
+    nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+    Begins begins{begin};
+    model.fit(points, {.epochs = 2, .initial_epoch = initial, .steps_per_epoch = 1, .verbose = 0}, begins);
+    return model.optimizer().iterations(strategy.scope());
+  };
+  CHECK(fitted_from(0, 0) == 2);
+  CHECK(epochs == std::vector<std::uint64_t>{0});
+  CHECK(fitted_from(0, 1) == 1);
+  CHECK(epochs == std::vector<std::uint64_t>{0});
+  CHECK(fitted_from(1, 0) == 2);
+  CHECK(epochs == std::vector<std::uint64_t>{0});
+}
+
 TEST_CASE("a model names all that outlives a run, and goes on elsewhere with the bits of not having stopped") {
   using Net = nn::Sequential<nn::Input<4>, nn::Dense<3>>;
   const auto model_of = [](auto& strategy, auto& net) {

@@ -1,17 +1,16 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include <dist/context/any_process.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/select_replica.hpp>
@@ -20,43 +19,31 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
 #include <dist/core/warning.hpp>
-#include <dist/core/work.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/dataset.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/resumable.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
-#include <dist/nn/deferred_tally.hpp>
 #include <dist/nn/describe_layers.hpp>
-#include <dist/nn/forward_mode.hpp>
-#include <dist/nn/loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
-#include <dist/nn/metric.hpp>
-#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/losses/values.hpp>
 #include <dist/nn/optimizer.hpp>
-#include <dist/nn/regularizer.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
 #include <dist/train/history.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/model_steps.hpp>
 #include <dist/train/predictions.hpp>
 #include <dist/train/progress_bar.hpp>
 #include <dist/train/progress_callback.hpp>
 
 namespace dist::nn {
-
-/// A network that computes otherwise in inference than in training.
-template <class Network, class Replica, class X>
-concept HasInference = requires(Network& network, const Replica& replica, const X& x) {
-  network.forward(replica, x, inference);
-};
 
 /// A network with what it takes to train it on a strategy (spec Q):
 ///
@@ -68,8 +55,7 @@ concept HasInference = requires(Network& network, const Replica& replica, const 
 /// outlive it.
 template <class S, class Network, class O, class L, class... Ms>
 class Model {
-  using FitLoss = detail::FitLoss<L>;
-  static_assert(FitLoss::is_one_number,
+  static_assert(detail::FitLoss<L>::is_one_number,
                 "Model needs a loss of one number: give it nn::Reduction::SumOverBatchSize or nn::Reduction::Sum");
 
  public:
@@ -78,37 +64,24 @@ class Model {
   /// Throws InvalidArgument for hyper-parameters out of range, for a network that is not trainable and for two metrics
   /// of one name, WrongStrategy for a network of another strategy, OutOfMemory.
   Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
-      : strategy_(strategy),
-        network_(network),
-        loss_function_(loss),
-        optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
-        loss_(strategy, MeanValue{.name = "loss"}),
-        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...),
-        weights_(strategy.num_local_replicas()) {
-    logs_.set(loss_.name(), 0);
-    each_metric([&](auto& metric) { require_new_name(metric.name()); });
-  }
+      : strategy_(strategy), steps_(strategy, network, std::move(optimizer), std::move(loss), std::move(metrics)...) {}
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
   [[nodiscard]] S& strategy() const noexcept { return strategy_; }
-  [[nodiscard]] Network& network() const noexcept { return network_; }
+  [[nodiscard]] Network& network() const noexcept { return steps_.network(); }
   /// A table of the network's layers (nn::summary), where they are known.
   [[nodiscard]] std::string summary() const requires KnowsLayers<Network> {
     return nn::summary(describe_layers<typename Network::Architecture>());
   }
-  [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+  [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return steps_.optimizer(); }
   /// Whether this process is the one that shows and writes what there is once.
   [[nodiscard]] bool is_chief() const { return strategy_.first_local_replica() == 0; }
 
   /// All that outlives a run: the network, the optimizer, the metrics by their names, and how many epochs it has been
   /// trained. See Trackable.
   void track(auto& visit) requires Trackable<Network> {
-    visit("network", network_);
-    visit("optimizer", optimizer_);
-    const auto metric = [&](auto& one) { visit(text("metrics/", one.name()), one); };
-    metric(loss_);
-    each_metric(metric);
+    steps_.track(visit);
     visit("epochs", epochs_trained_);
   }
 
@@ -122,13 +95,14 @@ class Model {
   /// Throws InvalidArgument for a dataset without a batch, for one without an end unless `options.steps_per_epoch` are
   /// given (spec Q04), and what the step throws.
   template <class Dataset, Callback... Given>
-    requires data::Dataset<Dataset> History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
-      refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
-      auto distributed = strategy_.distribute_dataset(dataset);
-      return fit_distributed(distributed, std::move(options), callbacks...);
-    }
+    requires(data::Dataset<Dataset>)
+  History fit(const Dataset& dataset, FitOptions options, Given&&... callbacks) {
+    refuse_options_of_arrays(options.batch_size || options.shuffle || options.validation_split != 0, "fit");
+    return fit_batches(dataset, std::move(options), callbacks...);
+  }
   template <class Dataset>
-    requires data::Dataset<Dataset> History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
+    requires(data::Dataset<Dataset>)
+  History fit(const Dataset& dataset) { return fit(dataset, FitOptions{}); }
   /// What it does not take, for a sentence.
   template <class Dataset, class... Given>
     requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
@@ -168,7 +142,7 @@ class Model {
     Callbacks watching{*this, callbacks..., progress, history};
     Callbacks given{*this, callbacks...};
     TestCallback watching_validation{given};  // not the progress bar, which shows its logs at the end of the epoch
-    class_weight_ = std::move(options.class_weight);
+    steps_.class_weights().set(std::move(options.class_weight));
     stops_ = stops_here_ = false;
     begins_at_ = {options.initial_epoch, 0};
     watching.template call<hooks::on_train_begin>();
@@ -181,11 +155,12 @@ class Model {
     for (std::size_t index = begin.epoch; index < options.epochs && !stops_; ++index) {
       const std::size_t first = index == begin.epoch ? begin.step : 0;
       watching.template call<hooks::on_epoch_begin>(Epoch{index, options.epochs, steps});
-      if (first == 0) reset_metrics();
+      if (first == 0) steps_.reset();
       if (!pass || !one_pass) {
-        // An epoch's order depends on its number only.
-        pass.emplace(dataset.iterate(one_pass ? epochs_trained_ - (index - options.initial_epoch) : epochs_trained_));
-        const std::uint64_t before = one_pass ? (index - options.initial_epoch) * *wanted + first : first;
+        const std::size_t epochs_before = one_pass ? epochs_since(options.initial_epoch, index) : 0;
+        // The order of a pass depends on its number only: that of the epoch with which it began.
+        pass.emplace(dataset.iterate(epochs_trained_ - std::min(epochs_before, epochs_trained_)));
+        const std::uint64_t before = epochs_before * wanted.value_or(0) + first;
         if (before > 0) seek(*pass, batch, before);
       }
       const std::size_t end = train_epoch(*pass, batch, first, wanted, options.steps_per_execution, watching);
@@ -193,23 +168,23 @@ class Model {
       if (stops_here_) break;
       const bool ran_dry = options.steps_per_epoch && end < *options.steps_per_epoch && !stops_;
       if (ran_dry) {
-        warn_of_end_of_data(index * *options.steps_per_epoch + end, options);
+        warn_of_end_of_data(epochs_since(options.initial_epoch, index) * *options.steps_per_epoch + end, options);
         stops_ = true;
         if (end == 0) break;  // the epoch before was the last one
       }
       steps = end;
       ++epochs_trained_;
-      logs = read_logs();
+      logs = steps_.read_logs();
       if (options.validation && (index + 1) % options.validation_freq == 0)
         for (const Logs::Entry& entry :
              options.validation.evaluate(*this, options.validation_steps, watching_validation))
           logs.set("val_" + entry.name, entry.value);
       watching.template call<hooks::on_epoch_end>(Epoch{index, options.epochs, steps}, logs);
-      stops_ = any_worker(stops_);
+      stops_ = dist::detail::any_process(strategy_, stops_);
     }
-    if (!stops_here_) optimizer_.finalize(strategy_.scope());
+    if (!stops_here_) optimizer().finalize(strategy_.scope());
     watching.template call<hooks::on_train_end>(logs);
-    class_weight_.clear();
+    steps_.class_weights().set({});
     return history;
   }
 
@@ -226,17 +201,14 @@ class Model {
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
   /// dataset without a batch, and for one without an end unless `options.steps` are given.
   template <class Dataset, Callback... Given>
-    requires data::Dataset<Dataset> Logs evaluate(const Dataset& dataset, EvaluateOptions options,
-                                                  Given&&... callbacks) {
-      refuse_options_of_arrays(options.batch_size.has_value(), "evaluate");
-      auto distributed = strategy_.distribute_dataset(dataset);
-      ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
-      return evaluate_distributed(distributed, options.steps, progress, callbacks...);
-    }
+    requires(data::Dataset<Dataset>)
+  Logs evaluate(const Dataset& dataset, EvaluateOptions options, Given&&... callbacks) {
+    refuse_options_of_arrays(options.batch_size.has_value(), "evaluate");
+    return evaluate_batches(dataset, std::move(options), callbacks...);
+  }
   template <class Dataset>
-    requires data::Dataset<Dataset> Logs evaluate(const Dataset& dataset) {
-      return evaluate(dataset, EvaluateOptions{});
-    }
+    requires(data::Dataset<Dataset>)
+  Logs evaluate(const Dataset& dataset) { return evaluate(dataset, EvaluateOptions{}); }
   /// What it does not take, for a sentence.
   template <class Dataset, class... Given>
     requires(data::Dataset<Dataset> && !(Callback<Given> && ...))
@@ -247,10 +219,9 @@ class Model {
   /// The same on arrays, in global batches of `options.batch_size` (32).
   template <class X, class Y, Callback... Given>
   Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, EvaluateOptions options = {}, Given&&... callbacks) {
-    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
-    return evaluate(
-        slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()}) | data::batch(batch_size),
-        std::move(options), callbacks...);
+    const auto slices = slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()});
+    return evaluate_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
+                            callbacks...);
   }
 
   /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
@@ -259,19 +230,19 @@ class Model {
     Callbacks watching{*this, callbacks...};
     const std::optional<std::size_t> known = steps_of(dataset, steps.has_value());
     watching.template call<hooks::on_test_begin>(steps ? steps : known);
-    reset_metrics();
+    steps_.reset();
     auto pass = dataset.iterate(0);
     typename Distributed::Element batch{};
     std::size_t step = 0;
     for (; (!steps || step < *steps) && pass.next(batch); ++step) {
       watching.template call<hooks::on_test_batch_begin>(step);
-      strategy_.run([this](auto& replica, const auto& part) { this->test(replica, part); }, batch);
-      watching.template call<hooks::on_test_batch_end>(step, current_logs());
+      strategy_.run([this](auto& replica, const auto& part) { steps_.test(replica, part); }, batch);
+      watching.template call<hooks::on_test_batch_end>(step, steps_.current_logs());
     }
     require_batches(step);
-    read_logs();
-    watching.template call<hooks::on_test_end>(step, std::as_const(logs_));
-    return logs_;
+    const Logs& logs = steps_.read_logs();
+    watching.template call<hooks::on_test_end>(step, logs);
+    return logs;
   }
   template <class Distributed>
   Logs evaluate_distributed(Distributed& dataset) {
@@ -282,66 +253,29 @@ class Model {
   /// (spec Q12), which share the batches out. Elements are features, or tuples or Examples that begin with them. Throws
   /// InvalidArgument as `evaluate` does.
   template <class Dataset, Callback... Given>
-    requires data::Dataset<Dataset>
+    requires(data::Dataset<Dataset>)
   auto predict(const Dataset& dataset, PredictOptions options = {}, Given&&... callbacks) {
     refuse_options_of_arrays(options.batch_size.has_value(), "predict");
-    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
-    Callbacks watching{*this, callbacks..., progress};
-    // Every process passes over all batches, so that each knows where the rows of every step belong.
-    auto distributed = [&] {
-      if constexpr (S::wraps_values)
-        return strategy_.distribute_dataset_here(dataset);
-      else
-        return strategy_.distribute_dataset(dataset);
-    }();
-    const std::optional<std::size_t> known = steps_of(distributed, options.steps.has_value());
-    watching.template call<hooks::on_predict_begin>(options.steps ? options.steps : known);
-    const InputContext input = strategy_.input_context();
-    auto pass = distributed.iterate(0);
-    typename decltype(distributed)::Element batch{};
-    using X = decltype(std::get<0>(detail::parts_of_batch<1>(dist::select_replica(0, std::as_const(batch)))));
-    using Outputs = decltype(this->infer(std::declval<const typename S::Context&>(), std::declval<X>()));
-    using T = std::remove_const_t<typename decltype(values_of(std::declval<Outputs>()))::Element>;
-    detail::Predictions<T> predictions{strategy_.num_local_replicas()};
-    std::size_t step = 0;
-    for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
-      watching.template call<hooks::on_predict_batch_begin>(step);
-      const bool mine = step % input.num_input_pipelines() == input.input_pipeline_id();
-      strategy_.run(
-          [&](auto& replica, const auto& part) {
-            const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
-            if (mine)
-              predictions.put(replica, values_of(this->infer(replica, x)));
-            else
-              predictions.leave_out(replica, values_of(x).rows());
-          },
-          batch);
-      predictions.end_step();
-      watching.template call<hooks::on_predict_batch_end>(step);
-    }
-    require_batches(step);
-    Tensor<T> all = dist::detail::together(strategy_, [&] { return predictions.join(strategy_.workers()); });
-    watching.template call<hooks::on_predict_end>(step);
-    return all;
+    return predict_batches(dataset, std::move(options), callbacks...);
   }
   /// The same of the rows of an array, in global batches of `options.batch_size` (32).
   template <class X, Callback... Given>
   auto predict(const Tensor<X>& x, PredictOptions options = {}, Given&&... callbacks) {
-    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
-    return predict(slices_of(std::tuple{TensorView<const X>{x}}, {0, x.rows()}) | data::batch(batch_size),
-                   std::move(options), callbacks...);
+    const auto slices = slices_of(std::tuple{TensorView<const X>{x}}, {0, x.rows()});
+    return predict_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
+                           callbacks...);
   }
 
   /// One update with the examples of one global batch, and its logs: the loss and the metrics before the update. Of one
   /// process (spec Q15): throws WrongStrategy where there are several.
   template <class X, class Y>
   Logs train_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
-    return on_batch("train_on_batch", x, y, [this](auto& replica, const auto& part) { this->train(replica, part); });
+    return on_batch("train_on_batch", x, y, [this](auto& replica, const auto& part) { steps_.train(replica, part); });
   }
   /// The loss and the metrics of one global batch. Of one process, as `train_on_batch`.
   template <class X, class Y>
   Logs test_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
-    return on_batch("test_on_batch", x, y, [this](auto& replica, const auto& part) { this->test(replica, part); });
+    return on_batch("test_on_batch", x, y, [this](auto& replica, const auto& part) { steps_.test(replica, part); });
   }
 
  private:
@@ -385,12 +319,6 @@ class Model {
     const Verbosity wanted = verbosity(verbose);
     return is_chief() ? wanted : Verbosity::silent;
   }
-  /// A collective call of the processes.
-  [[nodiscard]] bool any_worker(bool holds) const {
-    int any = holds ? 1 : 0;
-    dist::detail::together(strategy_, [&] { strategy_.workers().all_reduce(max, std::span<int>{&any, 1}); });
-    return any != 0;
-  }
 
   static constexpr std::size_t default_batch_size = 32;
   /// Rows `range` of arrays that outlive it, as a dataset.
@@ -402,27 +330,76 @@ class Model {
         },
         arrays);
   }
+  template <class Dataset, class... Given>
+  History fit_batches(const Dataset& dataset, FitOptions options, Given&... callbacks) {
+    auto distributed = strategy_.distribute_dataset(dataset);
+    return fit_distributed(distributed, std::move(options), callbacks...);
+  }
   template <class Arrays, class... Given>
   History fit_arrays(const Arrays& arrays, FitOptions options, Given&... callbacks) {
     const std::size_t rows = std::get<0>(arrays).rows();
     if (!(options.validation_split >= 0 && options.validation_split < 1))
       throw InvalidArgument("FitOptions.validation_split is out of range", text("it is ", options.validation_split),
                             "Give a part of the examples, from 0 to below 1");
-    const auto split = std::exchange(options.validation_split, 0.0);
-    const std::size_t batch_size = std::exchange(options.batch_size, std::nullopt).value_or(default_batch_size);
-    const bool shuffled = std::exchange(options.shuffle, std::nullopt).value_or(true);
-    const auto trained = static_cast<std::size_t>(static_cast<double>(rows) * (1 - split));
+    const auto batches = data::batch(options.batch_size.value_or(default_batch_size));
+    const auto trained = static_cast<std::size_t>(static_cast<double>(rows) * (1 - options.validation_split));
     if (trained < rows) {
       if (options.validation)
         throw InvalidArgument("fit was given validation and validation_split", "they say two things",
                               "Leave out one of them");
-      options.validation = slices_of(arrays, {trained, rows}) | data::batch(batch_size);
+      options.validation = slices_of(arrays, {trained, rows}) | batches;
     }
     const auto slices = slices_of(arrays, {0, trained});
-    if (!shuffled) return fit(slices | data::batch(batch_size), std::move(options), callbacks...);
-    const std::uint64_t seed = options.shuffle_seed;
-    return fit(slices | data::shuffle(std::max<std::size_t>(trained, 1), seed) | data::batch(batch_size),
-               std::move(options), callbacks...);
+    if (!options.shuffle.value_or(true)) return fit_batches(slices | batches, std::move(options), callbacks...);
+    const auto shuffled = slices | data::shuffle(std::max<std::size_t>(trained, 1), options.shuffle_seed);
+    return fit_batches(shuffled | batches, std::move(options), callbacks...);
+  }
+  template <class Dataset, class... Given>
+  Logs evaluate_batches(const Dataset& dataset, EvaluateOptions options, Given&... callbacks) {
+    auto distributed = strategy_.distribute_dataset(dataset);
+    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+    return evaluate_distributed(distributed, options.steps, progress, callbacks...);
+  }
+  template <class Dataset, class... Given>
+  auto predict_batches(const Dataset& dataset, PredictOptions options, Given&... callbacks) {
+    ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
+    Callbacks watching{*this, callbacks..., progress};
+    // Every process passes over all batches, so that each knows where the rows of every step belong.
+    auto distributed = [&] {
+      if constexpr (S::wraps_values)
+        return strategy_.distribute_dataset_here(dataset);
+      else
+        return strategy_.distribute_dataset(dataset);
+    }();
+    const std::optional<std::size_t> known = steps_of(distributed, options.steps.has_value());
+    watching.template call<hooks::on_predict_begin>(options.steps ? options.steps : known);
+    const InputContext input = strategy_.input_context();
+    auto pass = distributed.iterate(0);
+    typename decltype(distributed)::Element batch{};
+    using X = decltype(std::get<0>(detail::parts_of_batch<1>(dist::select_replica(0, std::as_const(batch)))));
+    using Outputs = decltype(steps_.infer(std::declval<const typename S::Context&>(), std::declval<X>()));
+    using T = std::remove_const_t<typename decltype(values_of(std::declval<Outputs>()))::Element>;
+    detail::Predictions<T> predictions{strategy_.num_local_replicas()};
+    std::size_t step = 0;
+    for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
+      watching.template call<hooks::on_predict_batch_begin>(step);
+      const bool mine = step % input.num_input_pipelines() == input.input_pipeline_id();
+      strategy_.run(
+          [&](auto& replica, const auto& part) {
+            const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
+            if (mine)
+              predictions.put(replica, values_of(steps_.infer(replica, x)));
+            else
+              predictions.leave_out(replica, values_of(x).rows());
+          },
+          batch);
+      predictions.end_step();
+      watching.template call<hooks::on_predict_batch_end>(step);
+    }
+    require_batches(step);
+    Tensor<T> all = dist::detail::together(strategy_, [&] { return predictions.join(strategy_.workers()); });
+    watching.template call<hooks::on_predict_end>(step);
+    return all;
   }
   template <class X, class Y, class Step>
   Logs on_batch(std::string_view who, const Tensor<X>& x, const Tensor<Y>& y, const Step& step) {
@@ -432,13 +409,13 @@ class Model {
     auto distributed = strategy_.distribute_dataset(
         slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()}) |
         data::batch(std::max<std::size_t>(x.rows(), 1)));
-    reset_metrics();
+    steps_.reset();
     auto pass = distributed.iterate(0);
     typename decltype(distributed)::Element batch{};
     const bool has_batch = pass.next(batch);
     require_batches(has_batch ? 1 : 0);
     strategy_.run(step, batch);
-    return read_logs();
+    return steps_.read_logs();
   }
 
   /// Trains on the batches of a pass until step `wanted`, or to its end, from step `first` on. Returns where it ended.
@@ -448,17 +425,20 @@ class Model {
     std::size_t step = first;
     std::size_t told = first;  // up to here callbacks know
     const auto tell = [&] {
-      if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, current_logs());
+      if (step > told) watching.template call<hooks::on_train_batch_end>(step - 1, steps_.current_logs());
       told = step;
     };
     for (; (!wanted || step < *wanted) && !(stops_ && (stops_here_ || is_alone())) && pass.next(batch);) {
       if (step == told) watching.template call<hooks::on_train_batch_begin>(step);
-      strategy_.run([this](auto& replica, const auto& part) { this->train(replica, part); }, batch);
+      strategy_.run([this](auto& replica, const auto& part) { steps_.train(replica, part); }, batch);
       ++step;
       if (step - told == steps_per_execution) tell();
     }
     tell();
     return step;
+  }
+  [[nodiscard]] static std::size_t epochs_since(std::size_t first, std::size_t index) noexcept {
+    return index - std::min(first, index);
   }
   /// Goes on as if the pass had given `position` batches.
   template <class Pass, class Batch>
@@ -475,146 +455,6 @@ class Model {
     std::size_t step = 0;
   };
 
-  /// The network's variables say whether they are of this strategy (spec Q02).
-  static S& of_strategy(S& strategy, Network& network) {
-    static_cast<void>(network.parameters().component(strategy.scope(), 0));
-    return strategy;
-  }
-
-  void require_new_name(std::string_view name) {
-    const std::size_t names = logs_.size();
-    logs_.set(name, 0);
-    if (logs_.size() == names)
-      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
-                            "the logs would have one value for both",
-                            "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
-  }
-
-  template <class Parts>
-  static constexpr bool has_targets = std::tuple_size_v<Parts> >= 2;
-  template <class Parts>
-  static constexpr bool has_sample_weights = std::tuple_size_v<Parts> == 3;
-
-  void train(const InReplica auto& replica, const auto& batch) {
-    const auto parts = detail::parts_of_batch<2>(batch);
-    if constexpr (has_targets<std::remove_const_t<decltype(parts)>>) train_on(replica, parts);
-  }
-  void test(const InReplica auto& replica, const auto& batch) {
-    const auto parts = detail::parts_of_batch<2>(batch);
-    if constexpr (has_targets<std::remove_const_t<decltype(parts)>>) test_on(replica, parts);
-  }
-
-  void train_on(const InReplica auto& replica, const auto& parts) {
-    const auto& targets = std::get<1>(parts);
-    const auto outputs = network_.forward(replica, std::get<0>(parts));
-    const std::size_t rows = values_of(outputs).rows();
-    const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
-    const auto step = [&](const auto& weights) {
-      const auto loss =
-          detail::divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
-      network_.backward(replica, loss);
-      const auto penalty = start_penalty(replica);  // of the weights before the update
-      if constexpr (FitLoss::is_regularized)
-        add_regularization_gradients(replica, network_, loss_function_.regularizer);
-      optimizer_.apply_gradients(replica);
-      report_loss(replica, loss, penalty);
-    };
-    with_weights(replica, parts, step);
-    each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
-  }
-
-  template <class Parts>
-  void test_on(const InReplica auto& replica, const Parts& parts) {
-    const auto& targets = std::get<1>(parts);
-    const auto outputs = infer(replica, std::get<0>(parts));
-    const auto values = values_of(outputs);
-    const auto report = [&](const auto& weights) {
-      const auto loss =
-          start_total_loss(replica.queue(), FitLoss::function(loss_function_), values, values_of(targets), weights);
-      report_loss(replica, loss, start_penalty(replica));
-    };
-    if constexpr (has_sample_weights<Parts>)
-      report(std::get<2>(parts));
-    else
-      report(Unweighted{});
-    each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
-  }
-
-  /// Calls `step` with the weights of a batch's rows: those given, times those of their classes.
-  template <class Parts>
-  void with_weights(const InReplica auto& replica, const Parts& parts, const auto& step) {
-    using Labels = decltype(values_of(std::get<1>(parts)));
-    constexpr bool has_classes =
-        std::integral<std::remove_const_t<typename Labels::Element>> && Labels::is_host_accessible;
-    if (!class_weight_.empty()) {
-      if constexpr (has_classes) {
-        const auto labels = values_of(std::get<1>(parts));
-        Tensor<float>& weights = weights_[replica.local_index()];
-        weights.resize(Shape{labels.rows()});
-        for (std::size_t row = 0; row < labels.rows(); ++row) {
-          weights[row] = weight_of_class(labels[row]);
-          if constexpr (has_sample_weights<Parts>)
-            weights[row] *= static_cast<float>(values_of(std::get<2>(parts))[row]);
-        }
-        return step(weights);
-      }
-      throw InvalidArgument("fit was given class_weight for targets that are no classes",
-                            "they are not integers in memory of the host", "Give each example a sample weight instead");
-    }
-    if constexpr (has_sample_weights<Parts>)
-      step(std::get<2>(parts));
-    else
-      step(Unweighted{});
-  }
-  [[nodiscard]] float weight_of_class(auto label) const {
-    if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, class_weight_.size()))
-      throw InvalidArgument("fit met a label that class_weight has no weight for",
-                            text("label ", +label, ", and ", class_weight_.size(), " weights"),
-                            "Give one weight for each class");
-    return class_weight_[static_cast<std::size_t>(label)];
-  }
-
-  /// What a regulariser adds to the loss: a Work.
-  auto start_penalty(const InReplica auto& replica) {
-    if constexpr (FitLoss::is_regularized)
-      return start_total_regularization(replica, network_, loss_function_.regularizer);
-    else
-      return Ready{0.0};
-  }
-
-  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
-  /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
-  /// (spec P06). The penalty of a regulariser counts whole.
-  void report_loss(const InReplica auto& replica, const auto& loss, const auto& penalty) {
-    const auto weight = static_cast<double>(loss.examples());
-    const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
-    const auto tally = [=](double total, double added) {
-      return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
-    };
-    if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
-      loss_.add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
-                                         return tally(computed.first.total(), computed.second.value());
-                                       }});
-    else
-      loss_.add(replica, tally(loss.total(), penalty.value()));
-  }
-
-  /// A network of the user's own that computes the same in both modes need not take one.
-  template <InReplica Replica, class X>
-  auto infer(const Replica& replica, const X& x) {
-    if constexpr (HasInference<Network, Replica, X>) {
-      return network_.forward(replica, x, inference);
-    } else {
-      return network_.forward(replica, x);
-    }
-  }
-
-  void reset_metrics() {
-    const auto scope = strategy_.scope();
-    loss_.reset(scope);
-    each_metric([&](auto& metric) { metric.reset(scope); });
-  }
-
   /// No number while it is unknown (spec Q05).
   template <class Distributed>
   static std::optional<std::size_t> steps_of(const Distributed& dataset, bool has_end) {
@@ -626,39 +466,11 @@ class Model {
     return cardinality.count();
   }
 
-  const Logs& read_logs() {
-    const auto scope = strategy_.scope();
-    logs_.set(loss_.name(), loss_.result(scope));
-    each_metric([&](auto& metric) { logs_.set(metric.name(), metric.result(scope)); });
-    return logs_;
-  }
-  const Logs& read_logs_here() {
-    const auto scope = strategy_.scope();
-    logs_.set(loss_.name(), loss_.result_here(scope));
-    each_metric([&](auto& metric) { logs_.set(metric.name(), metric.result_here(scope)); });
-    return logs_;
-  }
-  CurrentLogs current_logs() {
-    return {this, [](void* model) -> const Logs& { return static_cast<Model*>(model)->read_logs_here(); }};
-  }
-
-  template <class Call>
-  void each_metric(Call call) {
-    std::apply([&](auto&... metric) { (call(metric), ...); }, metrics_);
-  }
-
   S& strategy_;
-  Network& network_;
-  L loss_function_;
-  Optimizer<S, Network, O> optimizer_;
-  Metric<S, MeanValue> loss_;
-  std::tuple<Metric<S, Ms>...> metrics_;
-  Logs logs_;
+  detail::ModelSteps<S, Network, O, L, Ms...> steps_;
   std::size_t epochs_trained_ = 0;
-  std::vector<float> class_weight_;     // of the fit that goes on
-  std::vector<Tensor<float>> weights_;  // of the rows of each replica of this process
-  bool stops_ = false;                  // training, after this epoch
-  bool stops_here_ = false;             // after this batch, in all processes
+  bool stops_ = false;       // training, after this epoch
+  bool stops_here_ = false;  // after this batch, in all processes
   FitPosition begins_at_;
 };
 

@@ -17,9 +17,11 @@ TEST_CASE("batches are counted across epochs and groups") {
   CHECK_FALSE(group(1, 2));
   CHECK(group(3, 5));  // five since the last time
   CHECK_FALSE(group(6, 7));
+  CHECK(every.seen() == 10);
   EveryBatches never{std::nullopt, "save_freq"};
   CHECK_FALSE(never);
   never.begin(0);
   CHECK_FALSE(never.end(100));
+  CHECK(never.seen() == 101);
   CHECK_THROWS_AS((EveryBatches{0, "save_freq"}), dist::InvalidArgument);
 }

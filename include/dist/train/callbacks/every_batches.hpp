@@ -23,17 +23,19 @@ class EveryBatches {
   void begin(std::size_t step) noexcept { first_ = step; }
   /// It ends with `step`: whether it is time.
   [[nodiscard]] bool end(std::size_t step) noexcept {
-    if (!batches_) return false;
     seen_ += step + 1 - first_;
-    if (seen_ < *batches_) return false;
-    seen_ = 0;
+    if (!batches_ || seen_ - last_time_ < *batches_) return false;
+    last_time_ = seen_;
     return true;
   }
+  /// The batches of all epochs so far.
+  [[nodiscard]] std::size_t seen() const noexcept { return seen_; }
 
  private:
   std::optional<std::size_t> batches_;
-  std::size_t first_ = 0;
+  std::size_t first_ = 0;  // of the group that goes on
   std::size_t seen_ = 0;
+  std::size_t last_time_ = 0;
 };
 
 }  // namespace dist::nn::callbacks::detail

@@ -48,15 +48,11 @@ class TensorBoard {
         train_->graph(
             nodes_of(describe_layers<typename std::remove_cvref_t<decltype(model.network())>::Architecture>()));
   }
-  void on_train_batch_begin(std::size_t step) noexcept {
-    every_.begin(step);
-    first_ = step;
-  }
+  void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
   void on_train_batch_end(std::size_t step, CurrentLogs logs) {
-    batches_ += step + 1 - first_;
     if (!every_.end(step) || !is_chief_) return;
     for (const Logs::Entry& entry : logs())
-      train_->scalar("batch_" + entry.name, entry.value, static_cast<std::int64_t>(batches_));
+      train_->scalar("batch_" + entry.name, entry.value, static_cast<std::int64_t>(every_.seen()));
   }
   void on_epoch_end(auto& model, const Epoch& epoch, const Logs& logs) {
     const auto step = static_cast<std::int64_t>(epoch.index);
@@ -123,8 +119,6 @@ class TensorBoard {
   std::optional<summary::Writer> validation_;
   bool is_chief_ = false;
   bool in_fit_ = false;
-  std::size_t batches_ = 0;  // of all fits
-  std::size_t first_ = 0;    // of the group that goes on
 };
 
 }  // namespace dist::nn::callbacks

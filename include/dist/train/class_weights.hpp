@@ -1,0 +1,63 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/values.hpp>
+
+namespace dist::nn::detail {
+
+/// How much the rows of a batch count in a loss, by the classes that their targets are.
+class ClassWeights {
+ public:
+  explicit ClassWeights(std::size_t local_replicas) : of_rows_(local_replicas) {}
+
+  /// The weight of each class; none: all rows count alike.
+  void set(std::vector<float> weights) { of_classes_ = std::move(weights); }
+
+  /// Calls `step(weights)` with the weights of a batch's rows: the sample weights, where they are `given`, times those of the
+  /// classes. Throws InvalidArgument for targets that are no classes, or no class with a weight.
+  template <class Targets>
+  void weigh(std::size_t local_replica, const Targets& targets, const auto& step, const auto&... given) {
+    using Labels = decltype(values_of(targets));
+    constexpr bool are_classes =
+        std::integral<std::remove_const_t<typename Labels::Element>> && Labels::is_host_accessible;
+    if (of_classes_.empty()) {
+      if constexpr (sizeof...(given) == 0)
+        step(Unweighted{});
+      else
+        step(given...);
+    } else if constexpr (are_classes) {
+      const auto labels = values_of(targets);
+      Tensor<float>& weights = of_rows_[local_replica];
+      weights.resize(Shape{labels.rows()});
+      for (std::size_t row = 0; row < labels.rows(); ++row)
+        weights[row] = (weight_of(labels[row]) * ... * static_cast<float>(values_of(given)[row]));
+      step(weights);
+    } else {
+      throw InvalidArgument("fit was given class_weight for targets that are no classes",
+                            "they are not integers in memory of the host", "Give each example a sample weight instead");
+    }
+  }
+
+ private:
+  [[nodiscard]] float weight_of(auto label) const {
+    if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))
+      throw InvalidArgument("fit met a label that class_weight has no weight for",
+                            text("label ", +label, ", and ", of_classes_.size(), " weights"),
+                            "Give one weight for each class");
+    return of_classes_[static_cast<std::size_t>(label)];
+  }
+
+  std::vector<float> of_classes_;
+  std::vector<Tensor<float>> of_rows_;  // of each replica of this process
+};
+
+}  // namespace dist::nn::detail

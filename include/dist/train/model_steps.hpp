@@ -1,0 +1,196 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/replica_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/track.hpp>
+#include <dist/core/work.hpp>
+#include <dist/nn/deferred_tally.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/losses/reduced.hpp>
+#include <dist/nn/metric.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/regularizer.hpp>
+#include <dist/train/batch_parts.hpp>
+#include <dist/train/callbacks.hpp>
+#include <dist/train/class_weights.hpp>
+#include <dist/train/logs.hpp>
+
+namespace dist::nn {
+
+/// A network that computes otherwise in inference than in training.
+template <class Network, class Replica, class X>
+concept HasInference = requires(Network& network, const Replica& replica, const X& x) {
+  network.forward(replica, x, inference);
+};
+
+namespace detail {
+
+/// What a replica does with its part of a batch, in training, in a test and in a prediction, and what is measured of it:
+/// all of a Model but its loops. Refers to the strategy and the network.
+template <class S, class Network, class O, class L, class... Ms>
+class ModelSteps {
+  using FitLoss = detail::FitLoss<L>;
+
+ public:
+  ModelSteps(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
+      : strategy_(strategy),
+        network_(network),
+        loss_function_(std::move(loss)),
+        optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
+        loss_(strategy, MeanValue{.name = "loss"}),
+        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...),
+        class_weights_(strategy.num_local_replicas()) {
+    logs_.set(loss_.name(), 0);
+    each_metric([&](auto& metric) { require_new_name(metric.name()); });
+  }
+
+  [[nodiscard]] Network& network() const noexcept { return network_; }
+  [[nodiscard]] Optimizer<S, Network, O>& optimizer() noexcept { return optimizer_; }
+  [[nodiscard]] ClassWeights& class_weights() noexcept { return class_weights_; }
+
+  void track(auto& visit) {
+    visit("network", network_);
+    visit("optimizer", optimizer_);
+    const auto metric = [&](auto& one) { visit(text("metrics/", one.name()), one); };
+    metric(loss_);
+    each_metric(metric);
+  }
+
+  /// One update of the network with the rows of this replica.
+  void train(const InReplica auto& replica, const auto& batch) {
+    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
+      const auto outputs = network_.forward(replica, x);
+      const std::size_t rows = values_of(outputs).rows();
+      const std::size_t divisor = FitLoss::is_sum ? 1 : rows * replica.num_replicas_in_sync();
+      const auto learn = [&](const auto& weights) {
+        const auto loss =
+            divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
+        network_.backward(replica, loss);
+        const auto penalty = start_penalty(replica);  // of the weights before the update
+        if constexpr (FitLoss::is_regularized)
+          add_regularization_gradients(replica, network_, loss_function_.regularizer);
+        optimizer_.apply_gradients(replica);
+        report_loss(replica, loss, penalty);
+      };
+      class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
+      each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+    });
+  }
+  /// Measures the network in inference.
+  void test(const InReplica auto& replica, const auto& batch) {
+    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
+      const auto outputs = infer(replica, x);
+      const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values_of(outputs),
+                                         values_of(targets), sample_weight...);
+      report_loss(replica, loss, start_penalty(replica));
+      each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+    });
+  }
+  /// A network of the user's own that computes the same in both modes need not take one.
+  template <InReplica Replica, class X>
+  auto infer(const Replica& replica, const X& x) {
+    if constexpr (HasInference<Network, Replica, X>) {
+      return network_.forward(replica, x, inference);
+    } else {
+      return network_.forward(replica, x);
+    }
+  }
+
+  /// Nothing was measured so far.
+  void reset() {
+    const auto scope = strategy_.scope();
+    loss_.reset(scope);
+    each_metric([&](auto& metric) { metric.reset(scope); });
+  }
+  /// What was measured in all processes: a collective call of them.
+  const Logs& read_logs() {
+    return read([scope = strategy_.scope()](auto& metric) { return metric.result(scope); });
+  }
+  /// What was measured in this one, when somebody looks.
+  [[nodiscard]] CurrentLogs current_logs() {
+    return {this, [](void* steps) -> const Logs& {
+              auto& mine = *static_cast<ModelSteps*>(steps);
+              return mine.read([scope = mine.strategy_.scope()](auto& metric) { return metric.result_here(scope); });
+            }};
+  }
+
+ private:
+  /// The network's variables say whether they are of this strategy (spec Q02).
+  static S& of_strategy(S& strategy, Network& network) {
+    static_cast<void>(network.parameters().component(strategy.scope(), 0));
+    return strategy;
+  }
+
+  void require_new_name(std::string_view name) {
+    const std::size_t names = logs_.size();
+    logs_.set(name, 0);
+    if (logs_.size() == names)
+      throw InvalidArgument(text("Two metrics of a model are named '", name, "'"),
+                            "the logs would have one value for both",
+                            "Give one of them another name: nn::SparseCategoricalAccuracy{.name = \"top\"}");
+  }
+
+  /// Calls `use(features, targets)`, or `use(features, targets, sample weights)`, of a batch that has both.
+  template <class Batch>
+  static void on_parts(const Batch& batch, const auto& use) {
+    const auto parts = parts_of_batch<2>(batch);
+    if constexpr (std::tuple_size_v<std::remove_const_t<decltype(parts)>> >= 2) std::apply(use, parts);
+  }
+
+  /// What a regulariser adds to the loss: a Work.
+  auto start_penalty(const InReplica auto& replica) {
+    if constexpr (FitLoss::is_regularized)
+      return start_total_regularization(replica, network_, loss_function_.regularizer);
+    else
+      return Ready{0.0};
+  }
+
+  /// The loss that the logs show is a mean over replicas and batches, each weighing as many as its rows: of the
+  /// unscaled mean loss, or for a sum of its value times the replicas, so that the mean is the total of a global batch
+  /// (spec P06). The penalty of a regulariser counts whole.
+  void report_loss(const InReplica auto& replica, const auto& loss, const auto& penalty) {
+    const auto weight = static_cast<double>(loss.examples());
+    const double sum_factor = FitLoss::is_sum ? weight * static_cast<double>(replica.num_replicas_in_sync()) : 1;
+    const auto tally = [=](double total, double added) {
+      return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
+    };
+    if constexpr (Work<std::remove_cvref_t<decltype(loss)>>)
+      loss_.add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
+                                         return tally(computed.first.total(), computed.second.value());
+                                       }});
+    else
+      loss_.add(replica, tally(loss.total(), penalty.value()));
+  }
+
+  const Logs& read(const auto& result_of) {
+    logs_.set(loss_.name(), result_of(loss_));
+    each_metric([&](auto& metric) { logs_.set(metric.name(), result_of(metric)); });
+    return logs_;
+  }
+  template <class Call>
+  void each_metric(Call call) {
+    std::apply([&](auto&... metric) { (call(metric), ...); }, metrics_);
+  }
+
+  S& strategy_;
+  Network& network_;
+  L loss_function_;
+  Optimizer<S, Network, O> optimizer_;
+  Metric<S, MeanValue> loss_;
+  std::tuple<Metric<S, Ms>...> metrics_;
+  Logs logs_;
+  ClassWeights class_weights_;
+};
+
+}  // namespace detail
+
+}  // namespace dist::nn
