@@ -16,16 +16,17 @@ using dist::detail::together;
 
 TEST_CASE("one process meets itself") {
   dist::Default strategy;
-  meet(strategy);
+  meet(strategy.workers());
 }
 
 TEST_CASE("processes meet, or know which one does not come") {
   dist::MultiWorker<dist::RingAllReduce> strategy{1};
-  together(strategy, [&] { meet(strategy); });
+  together(strategy, [&] { meet(strategy.workers()); });
   if (strategy.num_replicas_in_sync() == 1) return;
   if (strategy.first_local_replica() == 0) {
     CHECK_THROWS_AS(together(strategy, [&] { throw std::runtime_error("stays away"); }), std::runtime_error);
   } else {
-    CHECK_THROWS_WITH_AS(together(strategy, [&] { meet(strategy); }), doctest::Contains("stays away"), dist::PeerError);
+    CHECK_THROWS_WITH_AS(together(strategy, [&] { meet(strategy.workers()); }), doctest::Contains("stays away"),
+                         dist::PeerError);
   }
 }

@@ -21,6 +21,7 @@
 #include <dist/checkpoint/snapshot.hpp>
 #include <dist/comm/communication_options.hpp>
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/meet.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
@@ -82,14 +83,13 @@ class Checkpoint {
       work_->set_awaited();  // in all processes, whatever becomes of it
       const CommunicationOptions waiting{.timeout = timeout_};
       detail::together(*strategy_, waiting, [&](const auto& workers) {
-        int processes = 1;
         try {
           // All know that all have written their files, or which process is gone, before the first one looks for them.
           work_->wait_for_file();
           if (work_->is_failed()) work_->wait();
-          workers.all_reduce(sum, std::span<int>{&processes, 1});
+          detail::meet(workers);
           work_->wait();
-          workers.all_reduce(sum, std::span<int>{&processes, 1});
+          detail::meet(workers);
         } catch (...) {
           work_->cancel();
           throw;
@@ -264,8 +264,7 @@ class Checkpoint {
       const detail::CheckpointReader& reader = *pending_->reader;
       for (const Named& part : parts) part.check(part, reader);
       reader.verify();
-      int processes = 1;
-      workers.all_reduce(sum, std::span<int>{&processes, 1});  // nobody begins before all have looked
+      detail::meet(workers);  // nobody begins before all have looked
     });
     std::vector<std::string> taken;
     detail::together(strategy_, [&] {
@@ -300,8 +299,7 @@ class Checkpoint {
       throw FileError(path, "is another folder than that of the first process",
                       text("process ", rank(), " does not see there what the first process has just made"),
                       "Give a folder that all processes share");
-    int sharing = 1;
-    strategy_.workers().all_reduce(sum, std::span<int>{&sharing, 1});  // none goes on where another one cannot
+    detail::meet(strategy_.workers());  // none goes on where another one cannot
     return place;
   }
   /// All processes have opened the same checkpoint.

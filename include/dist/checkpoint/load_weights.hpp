@@ -227,7 +227,7 @@ std::vector<std::string> load_weights(S& strategy, Tracked& tracked, const std::
         loaded.back() = std::move(values);
       });
       detail::require_same_weights(strategy, checksum);
-      detail::meet(strategy);  // nobody begins before all have looked
+      detail::meet(strategy.workers());  // nobody begins before all have looked
       return left;
     });
     detail::together(strategy, [&] {

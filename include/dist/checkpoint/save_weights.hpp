@@ -33,7 +33,7 @@ void save_weights(S& strategy, Tracked& tracked, const std::string& path) {
       auto scope = strategy.scope();
       walk(tracked, [&](std::string_view key, auto& leaf) { detail::save_leaf(key, leaf, scope, weights); });
       if (strategy.first_local_replica() == 0) detail::write_weights(path, weights);
-      detail::meet(strategy);  // nobody reads it before it is there
+      detail::meet(strategy.workers());  // nobody reads it before it is there
     });
   }
 }

@@ -6,11 +6,12 @@
 
 namespace dist::detail {
 
-/// Returns when all processes of a strategy have called it. Inside of `together`: throws PeerError where one of them cannot.
-template <class S>
-void meet(const S& strategy) {
+/// Returns when all processes have called it, whose collectives are `workers`. Inside of `together`: throws PeerError where
+/// one of them cannot.
+template <class Workers>
+void meet(const Workers& workers) {
   int processes = 1;
-  strategy.workers().all_reduce(sum, std::span<int>{&processes, 1});
+  workers.all_reduce(sum, std::span<int>{&processes, 1});
 }
 
 }  // namespace dist::detail

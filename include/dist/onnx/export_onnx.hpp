@@ -67,7 +67,7 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
       file.append(std::as_bytes(std::span<const char>{model}));
       file.commit();
     }
-    dist::detail::meet(strategy);  // nobody reads it before it is there
+    dist::detail::meet(strategy.workers());  // nobody reads it before it is there
   });
 }
 /// What it does not take, for a sentence.
