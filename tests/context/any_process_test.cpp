@@ -1,16 +1,26 @@
+// ranks: 1 2 4
 #include <dist/context/any_process.hpp>
 
-#include <doctest/doctest.h>
-#include <dist/comm/memory/shared_memory_all_reduce.hpp>
-#include <dist/strategy/default.hpp>
-#include <dist/strategy/mirrored.hpp>
+#include <cstddef>
 
-// With several processes: multi_worker/model_test.cpp, where one worker stops the training of all.
-TEST_CASE("in one process its own answer is that of all") {
-  dist::Default none;
-  CHECK(dist::detail::any_process(none, true));
-  CHECK_FALSE(dist::detail::any_process(none, false));
-  dist::Mirrored<dist::SharedMemoryAllReduce> two{2};
-  CHECK(dist::detail::any_process(two, true));
-  CHECK_FALSE(dist::detail::any_process(two, false));
+#include <dist/comm/ring_all_reduce.hpp>
+#include <dist/multi_worker.hpp>
+#include <dist/strategy/default.hpp>
+
+#include <doctest/doctest.h>
+
+using dist::detail::any_process;
+
+TEST_CASE("one process answers itself") {
+  const dist::Default strategy;
+  CHECK(any_process(strategy, true));
+  CHECK_FALSE(any_process(strategy, false));
+}
+
+TEST_CASE("all processes hear whether it holds in one of them") {
+  const dist::MultiWorker<dist::RingAllReduce> strategy{1};
+  CHECK_FALSE(any_process(strategy, false));
+  CHECK(any_process(strategy, true));
+  for (std::size_t process = 0; process < strategy.num_replicas_in_sync(); ++process)
+    CHECK(any_process(strategy, strategy.first_local_replica() == process));
 }

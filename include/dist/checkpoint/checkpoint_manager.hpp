@@ -13,10 +13,10 @@
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/checkpoint_reader.hpp>
 #include <dist/checkpoint/checkpoint_series.hpp>
+#include <dist/context/any_process.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/core/say.hpp>
 #include <dist/io/writable_file.hpp>
 
@@ -90,7 +90,7 @@ class CheckpointManager {
       } catch (const FileError& error) {
         failure = error.what();
       }
-      if (everywhere(failure.empty())) {
+      if (!detail::any_process(checkpoint_.strategy(), !failure.empty())) {
         checkpoint_.restore(std::move(reader));
         return series_->path_of(number);
       }
@@ -135,12 +135,6 @@ class CheckpointManager {
       strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
       return result;
     });
-  }
-  [[nodiscard]] bool everywhere(bool holds) const {
-    int all = holds ? 1 : 0;
-    S& strategy = checkpoint_.strategy();
-    detail::together(strategy, [&] { strategy.workers().all_reduce(min, std::span<int>{&all, 1}); });
-    return all != 0;
   }
 
   Checkpoint<S>& checkpoint_;

@@ -2,16 +2,13 @@
 
 #include <signal.h>
 
-#include <cstddef>
 #include <cstdlib>
 #include <optional>
-#include <span>
 #include <string>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
 #include <dist/checkpoint/signal_flag.hpp>
-#include <dist/context/together.hpp>
-#include <dist/core/reduce_op.hpp>
+#include <dist/context/any_process.hpp>
 #include <dist/core/say.hpp>
 
 namespace dist {
@@ -50,10 +47,7 @@ class PreemptionHandler {
 
   /// Whether some process was told to end: the same in all of them. A collective call, of a few bytes.
   [[nodiscard]] bool is_preempted() const {
-    int any = detail::SignalFlag::came() ? 1 : 0;
-    S& strategy = manager_.strategy();
-    detail::together(strategy, [&] { strategy.workers().all_reduce(max, std::span<int>{&any, 1}); });
-    return any != 0;
+    return detail::any_process(manager_.strategy(), detail::SignalFlag::came());
   }
   /// If some process was told to end, saves a checkpoint, and returns true when it is complete. Call it after each step,
   /// outside replica functions: a collective call of the processes.
@@ -69,8 +63,7 @@ class PreemptionHandler {
   static void warn_of_short_grace() {
     if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && std::getenv("OMPI_MCA_odls_base_sigkill_timeout") == nullptr)
       say("mpirun kills processes one second after it tells them to end, which may be too soon for a checkpoint: start "
-          "it "
-          "with --mca odls_base_sigkill_timeout and the seconds that a save may take");
+          "it with --mca odls_base_sigkill_timeout and the seconds that a save may take");
   }
 
   CheckpointManager<S>& manager_;
