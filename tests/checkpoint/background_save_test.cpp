@@ -93,7 +93,7 @@ TEST_CASE("a save is complete when it was waited for, and calls back once") {
   CHECK(!save.is_failed());
   CHECK(calls == 1);
   CHECK(save.folder() == folder.path("one"));
-  const dist::detail::CheckpointReader reader{folder.path("one")};
+  dist::detail::CheckpointReader reader{folder.path("one")};
   reader.verify();
   CHECK(reader.manifest().serial == 3);
   CHECK(reader.read<int>("t3")[7] == 3);
@@ -109,7 +109,7 @@ TEST_CASE("the first process waits for the files of the others, in whatever orde
         std::make_unique<BackgroundSave>(at(folder, "one"), numbers(rank, 3), dist::detail::KeptFunction<void>{}));
   }
   for (const auto& save : saves) save->wait();
-  const dist::detail::CheckpointReader reader{folder.path("one")};
+  dist::detail::CheckpointReader reader{folder.path("one")};
   reader.verify();
   CHECK(reader.keys() == Names{"t0", "t1", "t2", "t3"});
   CHECK(reader.manifest().files.size() == 3);

@@ -38,7 +38,7 @@ TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
   for (const std::size_t processes : {1U, 2U, 5U}) {
     const std::string name = std::to_string(processes);
     write_checkpoint(folder, name, processes, 40 + processes);
-    const CheckpointReader reader{folder.path(name)};
+    CheckpointReader reader{folder.path(name)};
     CHECK(reader.folder() == folder.path(name));
     CHECK(reader.manifest().serial == 40 + processes);
     CHECK(reader.keys() == std::vector<std::string>{"a", "b", "c"});
@@ -103,6 +103,22 @@ TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
   bare.commit();
   complete(folder, "one", {"bare.safetensors"});
   says(refused(folder.path("one")), "/bare.safetensors' is not what the checkpoint was saved with (the bytes of 'd'");
+}
+
+TEST_CASE("a checkpoint is verified once, and each tensor again when it is read") {
+  const SystemFiles folder;
+  const std::string file = "one/" + write_checkpoint(folder, "one", 1)[0];
+  CheckpointReader reader{folder.path("one")};
+  reader.verify();
+  std::string content = folder.read(file);
+  content.back() = static_cast<char>(content.back() ^ 1);
+  folder.write(file, content);
+  reader.verify();
+  says(what_throws<dist::FileError>([&] {
+         for (const std::string& key : reader.keys()) static_cast<void>(reader.read<double>(key));
+       }),
+       "is not what the checkpoint was saved with (the bytes of ");
+  says(refused(folder.path("one")), "is not what the checkpoint was saved with (the bytes of ");
 }
 
 TEST_CASE("no byte that was changed is accepted, and the error names its file") {

@@ -42,7 +42,7 @@ struct Training {
 
 /// The step of a checkpoint, all of which is looked at; -1 where its numbers are of several steps.
 std::int64_t step_of(const std::string& path) {
-  const dist::detail::CheckpointReader reader{path};
+  dist::detail::CheckpointReader reader{path};
   reader.verify();
   const std::int64_t step = reader.read<std::int64_t>("step")[0];
   const auto weights = reader.read<double>("weights");

@@ -261,7 +261,7 @@ class Checkpoint {
   void restore_parts(std::span<const Named> parts) {
     const CommunicationOptions waiting{.timeout = options_.timeout};
     detail::together(strategy_, waiting, [&](const auto& workers) {
-      const detail::CheckpointReader& reader = *pending_->reader;
+      detail::CheckpointReader& reader = *pending_->reader;
       for (const Named& part : parts) part.check(part, reader);
       reader.verify();
       detail::meet(workers);  // nobody begins before all have looked

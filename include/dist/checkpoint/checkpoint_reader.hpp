@@ -83,9 +83,11 @@ class CheckpointReader {
     return values;
   }
 
-  /// Reads everything. Throws FileError, naming the file and the tensor, where bytes were changed.
-  void verify() const {
+  /// Reads everything, unless it did so before. Throws FileError, naming the file and the tensor, where bytes were changed.
+  void verify() {
+    if (is_verified_) return;
     for (const Place& each : tensors_) verify(each);
+    is_verified_ = true;
   }
 
  private:
@@ -128,6 +130,7 @@ class CheckpointReader {
   Manifest manifest_;
   std::vector<io::Safetensors<>> files_;
   std::vector<Place> tensors_;  // by name
+  bool is_verified_ = false;
 };
 
 }  // namespace dist::detail
