@@ -1,7 +1,6 @@
 /// Folders of checkpoints.
 #pragma once
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <dist/checkpoint/manifest.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/descriptor.hpp>
+#include <dist/io/folder_names.hpp>
 
 namespace dist {
 
@@ -27,17 +27,10 @@ namespace detail {
 
 /// The names in a folder, in alphabetical order, without "." and ".."; none where there is no folder. Throws FileError.
 [[nodiscard]] inline std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* const stream = ::opendir(folder.c_str());
-  if (stream == nullptr) {
-    if (errno == ENOENT) return names;
-    throw FileError(folder, "cannot be read as a folder", std::strerror(errno), "Give a folder that may be read");
-  }
-  while (const dirent* const entry = ::readdir(stream))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
-  ::closedir(stream);
-  std::sort(names.begin(), names.end());
-  return names;
+  return io::folder_names(folder, [&](int error) {
+    if (error != ENOENT)
+      throw FileError(folder, "cannot be read as a folder", std::strerror(error), "Give a folder that may be read");
+  });
 }
 
 /// Removes a checkpoint, or what a save that was not completed has left: its manifest first, so that nobody takes the rest

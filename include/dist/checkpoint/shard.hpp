@@ -27,7 +27,7 @@ namespace dist::detail {
   return text("data-", hexadecimal(static_cast<std::uint32_t>(id >> 32)), hexadecimal(static_cast<std::uint32_t>(id)),
               "-");
 }
-/// "data-1b2c3d-00001-of-00004.safetensors", of the save `id`.
+/// "data-0000000000001b2c-00001-of-00004.safetensors", of the save `id`.
 [[nodiscard]] inline std::string shard_name(std::uint64_t id, std::size_t rank, std::size_t processes) {
   const auto five_digits = [](std::size_t number) {
     const std::string digits = text(number);

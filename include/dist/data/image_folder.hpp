@@ -1,10 +1,8 @@
 /// Images in folders, one folder for each class: `train/cat/1.png`, `train/dog/1.jpg`.
 #pragma once
 
-#include <dirent.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +20,7 @@
 #include <dist/data/dataset.hpp>
 #include <dist/data/example.hpp>
 #include <dist/data/files.hpp>
+#include <dist/io/folder_names.hpp>
 #include <dist/io/image.hpp>
 #include <dist/io/random_access.hpp>
 
@@ -45,21 +44,11 @@ namespace detail {
 
 /// The names in a folder that do not begin with a dot, sorted by their bytes. Throws FileError when it cannot be read.
 [[nodiscard]] inline std::vector<std::string> names_in(const std::string& folder) {
-  const auto fail = [&] {
-    throw FileError(folder, "cannot be read as a folder", std::strerror(errno),
+  std::vector<std::string> names = io::folder_names(folder, [&](int error) {
+    throw FileError(folder, "cannot be read as a folder", std::strerror(error),
                     "Give a folder that has one folder of images for each class");
-  };
-  std::vector<std::string> names;
-  DIR* const entries = ::opendir(folder.c_str());
-  if (entries == nullptr) fail();
-  errno = 0;
-  while (const dirent* const entry = ::readdir(entries))
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  const int error = errno;
-  ::closedir(entries);
-  errno = error;
-  if (error != 0) fail();
-  std::sort(names.begin(), names.end());
+  });
+  std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
   return names;
 }
 

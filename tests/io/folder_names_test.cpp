@@ -1,0 +1,32 @@
+#include <dist/io/folder_names.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <support/system_files.hpp>
+
+using dist::io::folder_names;
+using Names = std::vector<std::string>;
+
+TEST_CASE("the names of files and folders, sorted by their bytes") {
+  const SystemFiles folder;
+  for (const char* name : {"b", "Z", ".hidden", "a/inside"}) folder.write(name, "");
+  const auto fail = [](int) { std::abort(); };
+  CHECK(folder_names(folder.root(), fail) == Names{".hidden", "Z", "a", "b"});
+  CHECK(folder_names(folder.path("a"), fail) == Names{"inside"});
+}
+
+TEST_CASE("what cannot be read has no names, and says why") {
+  const SystemFiles folder;
+  folder.write("file", "");
+  int said = 0;
+  const auto fail = [&](int error) { said = error; };
+  CHECK(folder_names(folder.path("nowhere"), fail).empty());
+  CHECK(said == ENOENT);
+  CHECK(folder_names(folder.path("file"), fail).empty());
+  CHECK(said == ENOTDIR);
+  CHECK_THROWS_AS(static_cast<void>(folder_names(folder.path("file"), [](int error) { throw error; })), int);
+}
