@@ -1,8 +1,5 @@
 #include <dist/checkpoint/checkpoint.hpp>
 
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +21,9 @@
 #include <dist/variable/generator.hpp>
 
 #include <doctest/doctest.h>
-#include <support/processes.hpp>
+#include <support/file_size_limit.hpp>
 #include <support/saved.hpp>
+#include <support/small_disk.hpp>
 #include <support/system_files.hpp>
 #include <support/what_throws.hpp>
 
@@ -37,22 +35,6 @@ using Net = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::Dense<2>>;
 using Names = std::vector<std::string>;
 
 namespace {
-
-/// While it lives, files of this process may have so many bytes.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit less{bytes, before_.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &less) == 0);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 /// Whether all numbers of the variable are that one.
 template <class S, class Variable>
@@ -285,7 +267,7 @@ TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its 
   weights.assign(strategy.scope(), 2.0f);
   std::optional<Checkpoint<dist::Default>::Saving> saving;
   {
-    const FileSizeLimit limit{40'000};
+    const support::FileSizeLimit limit{40'000};
     says(what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); }),
          "(File too large, after 40000 bytes; no part of it is left behind). Raise the limit on the size of files "
          "(ulimit -f)");
@@ -310,32 +292,20 @@ TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its 
 
 TEST_CASE("a disk that is full, and one that may not be written, leave the old checkpoint") {
   const SystemFiles folder;
-  constexpr int no_mount = 77;
-  support::Processes child{
-      1, [&](std::size_t) {
-        const std::string disk = folder.root();
-        if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
-            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
-          return no_mount;
-        dist::Default strategy;
-        auto weights = strategy.variable<float>({150'000}, 1.0f);
-        Checkpoint checkpoint{strategy};
-        checkpoint.add("weights", weights).save(folder.path("a"));
-        weights.assign(strategy.scope(), 2.0f);
-        const std::string full = what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); });
-        if (full.find("No space left on device") == std::string::npos) return 1;
-        if (mount(nullptr, disk.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return no_mount;
-        const std::string read_only = what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); });
-        if (read_only.find("Read-only file system") == std::string::npos) return 2;
-        checkpoint.restore(folder.path("a"));
-        return all_are(strategy, weights, 1) ? 0 : 3;
-      }};
-  const int status = child.wait()[0];
-  if (status == no_mount)
-    MESSAGE("no file system can be mounted here: the disk is not tried");
-  else
-    CHECK(status == 0);
+  support::check_on_small_disk(folder.root(), "1m", [&](const auto& make_read_only) {
+    dist::Default strategy;
+    auto weights = strategy.variable<float>({150'000}, 1.0f);
+    Checkpoint checkpoint{strategy};
+    checkpoint.add("weights", weights).save(folder.path("a"));
+    weights.assign(strategy.scope(), 2.0f);
+    const std::string full = what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); });
+    if (full.find("No space left on device") == std::string::npos) return 1;
+    make_read_only();
+    const std::string read_only = what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); });
+    if (read_only.find("Read-only file system") == std::string::npos) return 2;
+    checkpoint.restore(folder.path("a"));
+    return all_are(strategy, weights, 1) ? 0 : 3;
+  });
 }
 
 TEST_CASE("the newest checkpoint is the one that was saved last, in whatever order of names") {

@@ -3,9 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +23,7 @@
 
 #include <io/bytes.hpp>
 #include <support/processes.hpp>
+#include <support/small_disk.hpp>
 #include <support/system_files.hpp>
 #include <support/what_throws.hpp>
 
@@ -295,33 +294,19 @@ TEST_CASE("a limit on the size of files is an error, not a signal") {
 
 TEST_CASE("a disk that is full, and one that may not be written, leave the old content") {
   const SystemFiles folder;
-  constexpr int no_mount = 77;
-  support::Processes child{
-      1, [&](std::size_t) {
-        // A file system of 64 KiB that only this process sees.
-        const std::string disk = folder.root();
-        if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
-            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
-          return no_mount;
-        write_file(folder.path("a"), "old");
-        const std::string full =
-            what_throws<FileError>([&] { write_file(folder.path("a"), std::string(200'000, 'n')); });
-        if (full.find("(No space left on device, after ") == std::string::npos) return 1;
-        if (folder.read("a") != "old" || folder.names().size() != 1) return 2;
-        write_file(folder.path("a"), std::string(40'000, 'n'));  // what failed gave its room back
-        if (mount(nullptr, disk.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return no_mount;
-        const std::string read_only = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
-        if (read_only.find("(Read-only file system; its old content is still there). Check the permissions of") ==
-            std::string::npos)
-          return 3;
-        return folder.read("a").size() == 40'000 ? 0 : 4;
-      }};
-  const int status = child.wait()[0];
-  if (status == no_mount)
-    MESSAGE("no file system can be mounted here: the disk is not tried");
-  else
-    CHECK(status == 0);
+  support::check_on_small_disk(folder.root(), "64k", [&](const auto& make_read_only) {
+    write_file(folder.path("a"), "old");
+    const std::string full = what_throws<FileError>([&] { write_file(folder.path("a"), std::string(200'000, 'n')); });
+    if (full.find("(No space left on device, after ") == std::string::npos) return 1;
+    if (folder.read("a") != "old" || folder.names().size() != 1) return 2;
+    write_file(folder.path("a"), std::string(40'000, 'n'));  // what failed gave its room back
+    make_read_only();
+    const std::string read_only = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
+    if (read_only.find("(Read-only file system; its old content is still there). Check the permissions of") ==
+        std::string::npos)
+      return 3;
+    return folder.read("a").size() == 40'000 ? 0 : 4;
+  });
 }
 
 TEST_CASE("a process that is killed at any moment of 50 writes leaves the old content or the new one") {

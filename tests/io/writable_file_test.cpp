@@ -1,7 +1,5 @@
 #include <dist/io/writable_file.hpp>
 
-#include <sys/resource.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <io/bytes.hpp>
+#include <support/file_size_limit.hpp>
 #include <support/system_files.hpp>
 #include <support/what_throws.hpp>
 
@@ -75,12 +74,11 @@ TEST_CASE("folders are made with those above them, and may be there") {
 TEST_CASE("a limit on the size of files is an error that names the file") {
   const SystemFiles folder;
   const WritableFile file{folder.root() + "/file"};
-  rlimit old{};
-  REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
-  const rlimit small{8, old.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const std::string said = support::what_throws<FileError>([&] { file.write_at(0, bytes("more than eight bytes")); });
-  REQUIRE(::setrlimit(RLIMIT_FSIZE, &old) == 0);
+  std::string said;
+  {
+    const support::FileSizeLimit limit{8};
+    said = support::what_throws<FileError>([&] { file.write_at(0, bytes("more than eight bytes")); });
+  }
   CHECK(said == "File '" + file.name() +
                     "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).");
 }

@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +23,7 @@
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/generator.hpp>
 
+#include <support/file_size_limit.hpp>
 #include <support/saved.hpp>
 #include <support/system_files.hpp>
 
@@ -125,14 +124,6 @@ void check_restored(S& strategy, const std::string& path, const support::Saved& 
   CHECK(parts.total.read(strategy.scope())[2] == total);
 }
 
-rlimit limit_of_files(rlim_t bytes) {
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit less{bytes, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &less);
-  return before;
-}
-
 }  // namespace
 
 TEST_CASE("each worker writes a file, and any number of workers and replicas restores them (spec N08)") {
@@ -218,7 +209,8 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
   for (auto& each : weights) each->assign(strategy.scope(), 2.0f);
   for (const bool waits : {true, false}) {
     meet();
-    const rlimit before = limit_of_files(is_last() ? 40'000 : RLIM_INFINITY);
+    std::optional<support::FileSizeLimit> limit;
+    if (is_last()) limit.emplace(40'000);
     const auto start = std::chrono::steady_clock::now();
     const std::string said = failure([&] {
       const auto saving = checkpoint.start_save(folder.path("a"));
@@ -228,7 +220,7 @@ TEST_CASE("a worker whose disk fails tells all in time, and the old checkpoint s
         static_cast<void>(checkpoint.start_save(folder.path("b")));  // which waits for the one before
     });
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{10});
-    setrlimit(RLIMIT_FSIZE, &before);
+    limit.reset();
     if (is_last())
       CHECK(has(said, "cannot be written (File too large"));
     else

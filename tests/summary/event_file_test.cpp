@@ -1,7 +1,5 @@
 #include <dist/summary/event_file.hpp>
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -11,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <summary/wire.hpp>
+#include <support/file_size_limit.hpp>
 #include <support/stderr_of.hpp>
 #include <support/system_files.hpp>
 #include <support/what_throws.hpp>
@@ -23,22 +22,6 @@ using dist_test::events_of;
 namespace {
 
 using Events = std::vector<std::string>;
-
-/// No file may grow beyond `bytes` while it lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_) == 0);
-    const rlimit limit{bytes, old_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &old_); }
-
- private:
-  rlimit old_{};
-};
 
 }  // namespace
 
@@ -115,7 +98,7 @@ TEST_CASE("where the file may not grow, an event is refused, the file stays whol
   EventFile file{folder.root(), 0, "first", {.most_waiting = 2, .longest_wait = std::chrono::hours{1}}};
   file.append("second");
   {
-    const FileSizeLimit limit{60};  // the first record takes 21 bytes, the second 22
+    const support::FileSizeLimit limit{60};  // the first record takes 21 bytes, the second 22
     CHECK_THROWS_WITH_AS(file.append("refused"),
                          doctest::Contains((file.path() + "' cannot be written (File too large)").c_str()), FileError);
     CHECK(events_of(file.path()) == Events{"first"});
@@ -130,7 +113,7 @@ TEST_CASE("a write that fails at the end is a warning that names the file, or an
   const testing::Ending ending = testing::stderr_of([&] {
     EventFile file{folder.root(), 0, "first"};
     file.append("second");
-    static const FileSizeLimit limit{30};  // beyond the file's life
+    static const support::FileSizeLimit limit{30};  // beyond the file's life
   });
   const std::filesystem::directory_iterator files{folder.root()};
   const std::string path = files->path();
@@ -142,7 +125,7 @@ TEST_CASE("a write that fails at the end is a warning that names the file, or an
   EventFile file{folder.root(), 0, "first"};
   file.append("second");
   {
-    const FileSizeLimit limit{30};
+    const support::FileSizeLimit limit{30};
     CHECK_THROWS_AS(file.close(), FileError);
   }
   CHECK_THROWS_WITH_AS(file.append("third"), doctest::Contains("is closed"), FileError);
