@@ -4,20 +4,16 @@
 //   bench_cnn_step [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_cnn_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <string_view>
 
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/onednn/backend.hpp>
 
-#include "support/arguments.hpp"
 #include "support/cnn.hpp"
 #include "support/machine.hpp"
 #include "support/named_contenders.hpp"
-#include "support/rounds.hpp"
+#include "support/training_steps.hpp"
 
 namespace {
 
@@ -83,22 +79,9 @@ constexpr bench::Quotient quotients[] = {
     {"owners compute: central, 8 over mirrored 2, same work in all (0.9)", "eight_central", "mirrored_owners"},
 };
 
-void run_all(int rounds, std::FILE* json) {
-  Mirrored both{2};  // for the gate
-  bench::Rounds measured{"CNN training step, SGD, (goal)", "images"};
-  bench::add(measured, contenders, quotients);
-  measured.run(rounds, 0.1, bench::quiet_cores(both));
-  measured.print_table();
-  if (json != nullptr) measured.print_json(json);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "--only")
-    return bench::run_alone(contenders, argv[2], argc > 3 ? std::atof(argv[3]) : 2, "images");
-  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]",
-                                   "The training step of the CNN, all contenders in turns, or one of them alone."};
-  const bench::JsonFile json{arguments.text(1)};
-  run_all(arguments.number(0, 40), json.get());
+  return bench::compare_training_steps(argc, argv, contenders, quotients, "CNN training step, SGD, (goal)",
+                                       "The training step of the CNN, all contenders in turns, or one of them alone.");
 }

@@ -6,10 +6,7 @@
 //   bench_torch_step --only NAME [SECONDS]  one contender alone: for a profiler, and for comparisons with other programs
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <string_view>
 
 #include <dist/torch/module.hpp>
 
@@ -23,10 +20,8 @@
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 
-#include "support/arguments.hpp"
-#include "support/machine.hpp"
 #include "support/named_contenders.hpp"
-#include "support/rounds.hpp"
+#include "support/training_steps.hpp"
 
 namespace {
 
@@ -98,22 +93,10 @@ constexpr bench::Quotient quotients[] = {
     {"perceptron: 2 replicas over 1", "perceptron", "perceptron_one"},
 };
 
-void run_all(int rounds, std::FILE* json) {
-  Mirrored both{2};  // for the gate
-  bench::Rounds measured{"training step of modules of libtorch, SGD", "images"};
-  bench::add(measured, contenders, quotients);
-  measured.run(rounds, 0.1, bench::quiet_cores(both));
-  measured.print_table();
-  if (json != nullptr) measured.print_json(json);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "--only")
-    return bench::run_alone(contenders, argv[2], argc > 3 ? std::atof(argv[3]) : 2, "images");
-  const bench::Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]",
-                                   "The training step of modules of libtorch, all contenders in turns, or one alone."};
-  const bench::JsonFile json{arguments.text(1)};
-  run_all(arguments.number(0, 40), json.get());
+  return bench::compare_training_steps(
+      argc, argv, contenders, quotients, "training step of modules of libtorch, SGD",
+      "The training step of modules of libtorch, all contenders in turns, or one alone.");
 }
