@@ -5,39 +5,18 @@
 #include <doctest/doctest.h>
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <string>
 
 #include <dist/checkpoint/preemption_handler.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
 #include "of_workers.hpp"
+#include "shared_folder.hpp"
 
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 using namespace of_workers;
-
-namespace {
-
-/// A folder of all workers, made by the first.
-struct SharedFolder {
-  SharedFolder() {
-    char path[64] = "/tmp/dist-test-XXXXXX";
-    if (my_rank() == 0) REQUIRE(mkdtemp(path) != nullptr);
-    MPI_Bcast(path, sizeof path, MPI_BYTE, 0, MPI_COMM_WORLD);
-    root = path;
-  }
-  ~SharedFolder() {
-    meet();
-    if (my_rank() == 0) std::filesystem::remove_all(root);
-  }
-  std::string root;
-};
-
-}  // namespace
 
 TEST_CASE("all workers save one checkpoint after the same step, and go on from there (spec O03, O04)") {
   const SharedFolder folder;
@@ -48,7 +27,7 @@ TEST_CASE("all workers save one checkpoint after the same step, and go on from t
     std::uint64_t step = 0;
     dist::Checkpoint checkpoint{strategy};
     checkpoint.add("value", value).add("step", step);
-    dist::CheckpointManager manager{checkpoint, folder.root + "/checkpoints", {.max_to_keep = 1}};
+    dist::CheckpointManager manager{checkpoint, folder.path("checkpoints"), {.max_to_keep = 1}};
     dist::PreemptionHandler preemption{manager};
     CHECK(step == (start == 0 ? 0U : 4U));
     bool ends = false;
