@@ -166,8 +166,8 @@ class BackgroundSave {
   }
 
   static constexpr std::chrono::seconds grace{3};
-  /// A tenth of what a thread of the program has, of a processor for which they compete: a step of replicas on all
-  /// processors takes about 1.1 times as long.
+  /// A tenth of what a thread of the program has, of a processor for which they compete; bench_checkpoint measures what
+  /// a step takes meanwhile.
   static constexpr int niceness = 10;
 
   SavePlace place_;
