@@ -54,6 +54,12 @@ TEST_CASE("the name of a Sequential is a scope, in which layers are counted by t
                                               "c/d/e/dense_1/kernel", "c/d/e/dense_1/bias"});
 }
 
+TEST_CASE("a name of a named Sequential is a scope around its own") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Named<"outer", nn::Named<"inner", Two>>>;
+  CHECK(names_of(Net::parameters) == Names{"outer/inner/dense/kernel", "outer/inner/dense/bias",
+                                           "outer/inner/dense_1/kernel", "outer/inner/dense_1/bias"});
+}
+
 TEST_CASE("the name of a layer of layers is a scope too, for what they keep as for what they learn") {
   using Body = nn::Sequential<nn::Named<"first", nn::Conv2D<1, 1>>, nn::BatchNormalization<>, nn::Conv2D<1, 1>>;
   using Net = nn::Sequential<nn::Input<2, 2, 1>, nn::Named<"block", nn::Residual<Body>>,

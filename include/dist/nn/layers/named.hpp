@@ -75,6 +75,8 @@ struct PlacedScoped<Scope, L> {
   using Group = typename ScopedLeaves<Scope, typename L::Group>::Type;
   using Output = typename L::Output;
 };
+template <class Name, HasGroup L>
+struct PlacedNamed<Name, L> : PlacedScoped<Name, L> {};
 template <class Scope, class L>
 struct Scoped {
   template <class In>
@@ -113,7 +115,8 @@ struct NamedLayer<Name, L> {
 /// A layer under a name of its own: its parameters are "stem/kernel" instead of "conv2d_3/kernel", whatever layers come
 /// before it. For a Sequential, or a layer of layers such as Add, the name is that of a scope, in which layers are counted
 /// by themselves: "stem/conv2d/kernel", "stem/conv2d_1/kernel". So a layer that is put in elsewhere renames nothing that
-/// was saved. Two layers of one name do not compile; scopes of one name are one scope.
+/// was saved. Two layers of one name do not compile, be it one that a layer has by its number, "conv2d_3"; scopes of one
+/// name are one scope.
 template <detail::LayerName Name, class L>
 struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {};
 
