@@ -1,6 +1,7 @@
 #include <dist/nn/layout.hpp>
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -30,6 +31,12 @@ struct Both {
 struct Mine : Two {
   static constexpr bool is_named = true;
 };
+struct MineNumbered : Mine {
+  static constexpr std::string_view name = "two_12";
+};
+/// So many layers of one name, then the named one.
+template <std::size_t Count>
+using WithNumbered = decltype(std::tuple_cat(std::array<Two, Count>{}, std::tuple<MineNumbered>{}));
 template <class Kind>
 using Layout = nn::detail::Layout<Kind, std::tuple<Two, Other, Two>>;
 
@@ -80,4 +87,7 @@ TEST_CASE("the tensors of a layer of layers are named by those inside, and count
 TEST_CASE("a name that a program gave may be no other layer's") {
   CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, std::tuple<Two, Mine>>::names_differ);
   CHECK(nn::detail::Layout<nn::detail::Learned, std::tuple<Other, Mine>>::names_differ);
+  // That of the thirteenth layer of its name is "two_12".
+  CHECK(nn::detail::Layout<nn::detail::Learned, WithNumbered<12>>::names_differ);
+  CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, WithNumbered<13>>::names_differ);
 }

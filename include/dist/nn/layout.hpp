@@ -27,6 +27,26 @@ struct Kept {
   }
 };
 
+/// How many layers before each have its name.
+template <std::size_t Count>
+[[nodiscard]] constexpr std::array<std::size_t, Count> ordinals_of(const std::array<std::string_view, Count>& names) {
+  std::array<std::size_t, Count> ordinals{};
+  for (std::size_t layer = 0; layer < Count; ++layer)
+    for (std::size_t before = 0; before < layer; ++before)
+      if (names[before] == names[layer]) ++ordinals[layer];
+  return ordinals;
+}
+
+/// Whether `name` is what Parameter calls the layer with that ordinal among those named `of`, as "dense_1" is.
+[[nodiscard]] constexpr bool is_numbered(std::string_view name, std::string_view of, std::size_t ordinal) {
+  if (ordinal == 0) return name == of;
+  for (; ordinal > 0; ordinal /= 10) {
+    if (name.empty() || name.back() != static_cast<char>('0' + ordinal % 10)) return false;
+    name.remove_suffix(1);
+  }
+  return name.size() == of.size() + 1 && name.back() == '_' && name.substr(0, of.size()) == of;
+}
+
 /// Where the tensors of one kind, of all layers, lie in one array, one after another.
 template <class Kind, class Layers>
 struct Layout : Layout<Kind, std::tuple<>> {};  // where a layer does not fit, which the layer itself has said
@@ -47,15 +67,13 @@ struct Layout<Kind, std::tuple<Layers...>> {
       []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
         std::array<Parameter, first[layers]> all{};
         const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
+        const auto ordinals = ordinals_of(names);
         std::size_t leaf = 0;
         std::size_t count = 0;
         std::size_t offset = 0;
         [[maybe_unused]] const auto add = [&](const auto& specs) {
-          std::size_t ordinal = 0;
-          for (std::size_t before = 0; before < leaf; ++before)
-            if (names[before] == names[leaf]) ++ordinal;
           for (const auto& spec : specs) {
-            all[count++] = Parameter{names[leaf], ordinal, spec.name, spec.shape, offset};
+            all[count++] = Parameter{names[leaf], ordinals[leaf], spec.name, spec.shape, offset};
             offset += padded(spec.shape.elements());
           }
           ++leaf;
@@ -64,13 +82,16 @@ struct Layout<Kind, std::tuple<Layers...>> {
         return all;
       }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
 
-  /// Whether no layer has a name twice that a program gave.
+  /// Whether the names that a program gave are no other layer's, nor what another is called by its number.
   static constexpr bool names_differ = []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
     const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
     const std::array<bool, sizeof...(Leaves) + 1> named{HasName<Leaves>..., false};
+    const auto ordinals = ordinals_of(names);
     for (std::size_t leaf = 0; leaf < sizeof...(Leaves); ++leaf)
       for (std::size_t other = 0; other < sizeof...(Leaves); ++other)
-        if (named[leaf] && other != leaf && names[other] == names[leaf]) return false;
+        if (named[leaf] && other != leaf &&
+            (names[other] == names[leaf] || is_numbered(names[leaf], names[other], ordinals[other])))
+          return false;
     return true;
   }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
 
