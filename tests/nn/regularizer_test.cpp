@@ -1,12 +1,14 @@
 #include <dist/nn/regularizer.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <memory>
 #include <span>
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/strategy/central_storage.hpp>
 
@@ -85,6 +87,17 @@ TEST_CASE("terms and slopes are those of Keras") {
   CHECK(both.slope(-2.0) == -1.5);
   CHECK(nn::L1{}.factor == 0.01f);
   CHECK(nn::L2{}.factor == 0.01f);
+}
+
+TEST_CASE("all kernels of a layer that has several are regularised, and no bias") {
+  using Attending = nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 2>>;
+  std::size_t kernels = 0;
+  for (const nn::Parameter& parameter : Attending::parameters)
+    if (nn::KernelsOnly{}(parameter)) {
+      CHECK(parameter.name().ends_with("/kernel"));
+      ++kernels;
+    }
+  CHECK(kernels == 4);
 }
 
 TEST_CASE("each replica has 1/R of the regularisation loss and of its gradient (spec P03, P05)") {

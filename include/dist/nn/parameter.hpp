@@ -23,7 +23,7 @@ namespace dist::nn {
 struct Parameter {
   std::string_view layer;  ///< the layer's name, "dense"
   std::size_t ordinal;     ///< layers of that name before it
-  std::string_view kind;   ///< "kernel", "bias", "moving_mean"
+  std::string_view kind;   ///< "kernel", "bias", "query/kernel", "moving_mean"
   Shape shape;
   std::size_t offset;    ///< elements before it, padding included
   char separator = '/';  ///< between the layer and the kind

@@ -92,9 +92,12 @@ struct AddSlope {
 }
 }  // namespace detail
 
-/// Which parameters are regularised unless said otherwise: kernels.
+/// Which parameters are regularised unless said otherwise: kernels, and those of parts of a layer, such as the
+/// "query/kernel" of MultiHeadAttention.
 struct KernelsOnly {
-  [[nodiscard]] bool operator()(const Parameter& parameter) const { return parameter.kind == "kernel"; }
+  [[nodiscard]] bool operator()(const Parameter& parameter) const {
+    return parameter.kind == "kernel" || parameter.kind.ends_with("/kernel");
+  }
 };
 
 namespace detail {
