@@ -45,6 +45,9 @@ template <std::size_t... Extents>
 struct InputOf<StaticShape<Extents...>> {
   using Type = Input<Extents...>;
 };
+/// Layers on rows with a StaticShape, as a network.
+template <class Shape, class... Layers>
+using NetworkOn = Sequential<typename InputOf<Shape>::Type, Layers...>;
 
 /// What a layer in its place puts into the network: itself, or its Group of placed layers.
 template <class P>

@@ -23,13 +23,12 @@ namespace dist::nn::detail {
 template <class In, class... Branch>
 struct Branches {
   /// Each branch as a network.
-  using Nets = std::tuple<Sequential<typename InputOf<In>::Type, Branch>...>;
+  using Nets = std::tuple<NetworkOn<In, Branch>...>;
   template <std::size_t Index>
   using Net = std::tuple_element_t<Index, Nets>;
   static constexpr std::size_t count = sizeof...(Branch);
 
-  using Leaves = typename Joined<
-      typename AllLeaves<typename Sequential<typename InputOf<In>::Type, Branch>::Placed>::Type...>::Type;
+  using Leaves = typename Joined<typename AllLeaves<typename NetworkOn<In, Branch>::Placed>::Type...>::Type;
 
  private:
   template <class Kind>
@@ -52,9 +51,9 @@ struct Branches {
   static constexpr auto parameters = specs_of<Learned, ParameterSpec>();
   static constexpr auto state = specs_of<Kept, StateSpec>();
   static constexpr bool is_view = false;
-  static constexpr bool uses_replica = (Sequential<typename InputOf<In>::Type, Branch>::uses_replica || ...);
+  static constexpr bool uses_replica = (NetworkOn<In, Branch>::uses_replica || ...);
 
-  static constexpr bool uses_global_rows = (Sequential<typename InputOf<In>::Type, Branch>::uses_global_rows || ...);
+  static constexpr bool uses_global_rows = (NetworkOn<In, Branch>::uses_global_rows || ...);
 
   template <std::size_t Which, class T>
   static void initialize(TensorView<T> view, RandomStream stream) {

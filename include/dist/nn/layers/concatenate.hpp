@@ -87,7 +87,7 @@ struct Concatenate {
    private:
     using First = typename detail::Branches<In, Branch...>::template Net<0>::OutputShape;
     template <class B>
-    using OutputOf = typename Sequential<typename detail::InputOf<In>::Type, B>::OutputShape;
+    using OutputOf = typename detail::NetworkOn<In, B>::OutputShape;
     static constexpr bool fit = (detail::differ_in_last_axis_only<First, OutputOf<Branch>>() && ...);
     static_assert(fit,
                   "nn::Concatenate puts outputs side by side along the last axis, and those of its branches differ in "

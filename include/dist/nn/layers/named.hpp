@@ -106,7 +106,7 @@ struct NamedLayer<Name, L> {
   template <class In>
   struct On {
     using Group = typename Place<In, Scoped<Name, L>>::Type;
-    using Output = typename Sequential<typename InputOf<In>::Type, L>::OutputShape;
+    using Output = typename NetworkOn<In, L>::OutputShape;
   };
 };
 
