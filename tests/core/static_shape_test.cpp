@@ -12,6 +12,7 @@ TEST_CASE("a static shape knows everything at compile time") {
   static_assert(Image::rank == 3);
   static_assert(Image::elements == 28 * 14 * 3);
   static_assert(Image::extent<0> == 28 && Image::extent<1> == 14 && Image::extent<2> == 3);
+  static_assert(Image::last_extent == 3);
   static_assert(Image::shape() == Shape{28, 14, 3});
   static_assert(std::is_empty_v<Image>);
   CHECK(to_string(Image::shape()) == "[28, 14, 3]");
@@ -20,7 +21,15 @@ TEST_CASE("a static shape knows everything at compile time") {
 TEST_CASE("a static shape without extents is a scalar") {
   static_assert(StaticShape<>::rank == 0);
   static_assert(StaticShape<>::elements == 1);
+  static_assert(StaticShape<>::last_extent == 1);
   CHECK(StaticShape<>::shape() == Shape{});
+}
+
+TEST_CASE("a static shape is made of another's first extents and one more") {
+  using Image = StaticShape<28, 14, 3>;
+  static_assert(std::is_same_v<dist::FirstExtentsAnd<Image, 2, 5>, StaticShape<28, 14, 5>>);
+  static_assert(std::is_same_v<dist::FirstExtentsAnd<Image, 3, 5>, StaticShape<28, 14, 3, 5>>);
+  static_assert(std::is_same_v<dist::FirstExtentsAnd<StaticShape<>, 0, 5>, StaticShape<5>>);
 }
 
 TEST_CASE("an extent of zero makes a static shape empty") {

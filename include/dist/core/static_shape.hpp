@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include <dist/core/shape.hpp>
 
@@ -20,7 +21,26 @@ struct StaticShape {
     return all[Axis];
   }();
 
+  /// The extent of the last axis; 1 without axes.
+  static constexpr std::size_t last_extent = [] {
+    constexpr std::size_t all[] = {1, Extents...};
+    return all[rank];
+  }();
+
   [[nodiscard]] static constexpr Shape shape() { return Shape{Extents...}; }
 };
+
+namespace detail {
+template <class Shape, std::size_t Last, class Axes>
+struct ThenExtent;
+template <class Shape, std::size_t Last, std::size_t... Axis>
+struct ThenExtent<Shape, Last, std::index_sequence<Axis...>> {
+  using Type = StaticShape<Shape::template extent<Axis>..., Last>;
+};
+}  // namespace detail
+
+/// A StaticShape's first `Count` extents, and one more.
+template <class Shape, std::size_t Count, std::size_t Last>
+using FirstExtentsAnd = typename detail::ThenExtent<Shape, Last, std::make_index_sequence<Count>>::Type;
 
 }  // namespace dist

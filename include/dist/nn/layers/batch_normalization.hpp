@@ -163,7 +163,7 @@ struct BatchNormalization {
                   "nn::Reshape before it");
     using Layer = BatchNormalization;
     using Output = In;
-    static constexpr std::size_t channels = In::shape()[In::rank == 0 ? 0 : In::rank - 1];
+    static constexpr std::size_t channels = In::last_extent;
     static constexpr std::string_view name = "batch_normalization";
     static constexpr std::array parameters{ParameterSpec{"gamma", Shape{channels}},
                                            ParameterSpec{"beta", Shape{channels}}};

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include <dist/core/config.hpp>
 #include <dist/core/static_shape.hpp>
@@ -54,16 +53,6 @@ struct SideBySide {
   }
 };
 
-/// The last extent of a StaticShape, and the shape with another one.
-template <class Shape>
-inline constexpr std::size_t last_extent = Shape::shape()[Shape::rank == 0 ? 0 : Shape::rank - 1];
-template <class Shape, std::size_t Last, class Others = std::make_index_sequence<Shape::rank - 1>>
-struct WithLast;
-template <class Shape, std::size_t Last, std::size_t... Axis>
-struct WithLast<Shape, Last, std::index_sequence<Axis...>> {
-  using Type = StaticShape<Shape::template extent<Axis>..., Last>;
-};
-
 /// Whether two shapes differ in the last axis only.
 template <class A, class B>
 [[nodiscard]] constexpr bool differ_in_last_axis_only() {
@@ -95,13 +84,12 @@ struct Concatenate {
 
    public:
     using Layer = Concatenate;
-    using Output = typename detail::WithLast<std::conditional_t<fit, First, StaticShape<1>>,
-                                             (detail::last_extent<OutputOf<Branch>> + ...)>::Type;
+    using Fitting = std::conditional_t<fit, First, StaticShape<1>>;
+    using Output = FirstExtentsAnd<Fitting, Fitting::rank - 1, (OutputOf<Branch>::last_extent + ...)>;
     static constexpr std::string_view name = "concatenate";
 
     template <class Backend, class T>
-    using Operation =
-        detail::BranchesOperation<On, Backend, T, detail::SideBySide<detail::last_extent<OutputOf<Branch>>...>>;
+    using Operation = detail::BranchesOperation<On, Backend, T, detail::SideBySide<OutputOf<Branch>::last_extent...>>;
   };
 };
 

@@ -25,7 +25,7 @@ struct DepthwiseConv2D {
  private:
   /// After the failed assertion of a layer whose input is no image, one channel does.
   template <class In>
-  static constexpr std::size_t image_channels = In::shape().rank() == 3 ? In::shape()[In::rank - 1] : 1;
+  static constexpr std::size_t image_channels = In::rank == 3 ? In::last_extent : 1;
 
  public:
   static_assert(Multiplier > 0, "nn::DepthwiseConv2D needs a multiplier of at least one");

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
@@ -28,13 +27,8 @@ struct Embedding {
 
   template <class In>
   struct On {
-   private:
-    template <std::size_t... Axis>
-    static auto with_width(std::index_sequence<Axis...>) -> StaticShape<In::template extent<Axis>..., Width>;
-
-   public:
     using Layer = Embedding;
-    using Output = decltype(with_width(std::make_index_sequence<In::rank>{}));
+    using Output = FirstExtentsAnd<In, In::rank, Width>;
     static constexpr std::string_view name = "embedding";
     static constexpr std::array parameters{ParameterSpec{"embeddings", Shape{Words, Width}}};
     static constexpr bool is_view = false;

@@ -31,7 +31,7 @@ class GroupNormalizationOperation {
 /// The numbers of channels, the last axis of `In`, in groups; with `PixelsTogether` statistics are over the other axes, too.
 template <class In, std::size_t Groups, bool PixelsTogether>
 struct GroupGeometry {
-  static constexpr std::size_t channels = In::rank == 0 ? Groups : In::shape()[In::rank == 0 ? 0 : In::rank - 1];
+  static constexpr std::size_t channels = In::rank == 0 ? Groups : In::last_extent;
   static constexpr std::size_t groups = Groups;
   static constexpr std::size_t pixels = PixelsTogether ? In::elements / channels : 1;
 };

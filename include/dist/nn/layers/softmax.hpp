@@ -19,7 +19,7 @@ struct Softmax {
                   "before it");
     using Layer = Softmax;
     using Output = In;
-    static constexpr std::size_t classes = In::shape()[In::rank == 0 ? 0 : In::rank - 1];
+    static constexpr std::size_t classes = In::last_extent;
     static constexpr std::string_view name = "softmax";
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = false;
