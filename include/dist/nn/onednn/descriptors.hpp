@@ -3,7 +3,6 @@
 #pragma once
 
 #include <concepts>
-#include <string>
 
 #include <dist/nn/activation.hpp>
 #include <dist/nn/activations/gelu.hpp>
@@ -27,41 +26,24 @@ template <class Function>
 struct NameOf {
   static constexpr bool is_known = false;
 };
-template <>
-struct NameOf<Relu> {
+template <dnnl::algorithm Algorithm, dnnl::algorithm Gradient = Algorithm, int Alpha = 0>
+struct KnownName {
   static constexpr bool is_known = true;
-  static constexpr auto algorithm = dnnl::algorithm::eltwise_relu;
-  static constexpr auto gradient = dnnl::algorithm::eltwise_relu_use_dst_for_bwd;
-  static constexpr float alpha = 0;
+  static constexpr auto algorithm = Algorithm;
+  static constexpr auto gradient = Gradient;
+  static constexpr float alpha = Alpha;
 };
 template <>
-struct NameOf<Tanh> {
-  static constexpr bool is_known = true;
-  static constexpr auto algorithm = dnnl::algorithm::eltwise_tanh;
-  static constexpr auto gradient = dnnl::algorithm::eltwise_tanh_use_dst_for_bwd;
-  static constexpr float alpha = 0;
-};
+struct NameOf<Relu> : KnownName<dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd> {};
 template <>
-struct NameOf<Sigmoid> {
-  static constexpr bool is_known = true;
-  static constexpr auto algorithm = dnnl::algorithm::eltwise_logistic;
-  static constexpr auto gradient = dnnl::algorithm::eltwise_logistic_use_dst_for_bwd;
-  static constexpr float alpha = 0;
-};
+struct NameOf<Tanh> : KnownName<dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd> {};
 template <>
-struct NameOf<Silu> {
-  static constexpr bool is_known = true;
-  static constexpr auto algorithm = dnnl::algorithm::eltwise_swish;
-  static constexpr auto gradient = algorithm;
-  static constexpr float alpha = 1;
-};
+struct NameOf<Sigmoid>
+    : KnownName<dnnl::algorithm::eltwise_logistic, dnnl::algorithm::eltwise_logistic_use_dst_for_bwd> {};
 template <>
-struct NameOf<Gelu> {
-  static constexpr bool is_known = true;
-  static constexpr auto algorithm = dnnl::algorithm::eltwise_gelu_erf;
-  static constexpr auto gradient = algorithm;
-  static constexpr float alpha = 0;
-};
+struct NameOf<Gelu> : KnownName<dnnl::algorithm::eltwise_gelu_erf> {};
+template <>
+struct NameOf<Silu> : KnownName<dnnl::algorithm::eltwise_swish, dnnl::algorithm::eltwise_swish, 1> {};
 
 /// Whether a primitive applies the activation to its result.
 template <class Function>
