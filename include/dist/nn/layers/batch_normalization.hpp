@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -9,12 +8,12 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/place.hpp>
-#include <dist/core/random.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_memory.hpp>
+#include <dist/nn/layers/scale_and_shift.hpp>
 
 namespace dist::nn {
 
@@ -157,7 +156,7 @@ struct BatchNormalization {
   static_assert(Options::epsilon > 0, "nn::BatchNormalization needs an epsilon above 0, as a variance may be 0");
 
   template <class In>
-  struct On {
+  struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,
                   "nn::BatchNormalization normalises channels, the last axis, and its input has no axis: put "
                   "nn::Reshape before it");
@@ -165,17 +164,10 @@ struct BatchNormalization {
     using Output = In;
     static constexpr std::size_t channels = In::last_extent;
     static constexpr std::string_view name = "batch_normalization";
-    static constexpr std::array parameters{ParameterSpec{"gamma", Shape{channels}},
-                                           ParameterSpec{"beta", Shape{channels}}};
     static constexpr std::array state{StateSpec{"moving_mean", Shape{channels}, 0},
                                       StateSpec{"moving_variance", Shape{channels}, 1}};
     static constexpr bool is_view = false;
     static constexpr bool uses_replica = true;
-
-    template <std::size_t Which, class T>
-    static void initialize(TensorView<T> view, RandomStream) {
-      std::ranges::fill(view.elements(), Which == 0 ? T{1} : T{0});
-    }
 
     template <class Backend, class T>
     class Operation {

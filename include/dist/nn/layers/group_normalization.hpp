@@ -1,16 +1,12 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string_view>
 
-#include <dist/core/random.hpp>
-#include <dist/core/shape.hpp>
-#include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layers/group_normalization_operation.hpp>
+#include <dist/nn/layers/scale_and_shift.hpp>
 
 namespace dist::nn {
 
@@ -31,7 +27,7 @@ struct GroupNormalization {
   static_assert(Options::epsilon > 0, "nn::GroupNormalization needs an epsilon above 0, as a variance may be 0");
 
   template <class In>
-  struct On {
+  struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,
                   "nn::GroupNormalization normalises along the last axis, and its input has no axis: put nn::Reshape "
                   "before it");
@@ -43,14 +39,7 @@ struct GroupNormalization {
     using Layer = GroupNormalization;
     using Output = In;
     static constexpr std::string_view name = "group_normalization";
-    static constexpr std::array parameters{ParameterSpec{"gamma", Shape{Geometry::channels}},
-                                           ParameterSpec{"beta", Shape{Geometry::channels}}};
     static constexpr bool is_view = false;
-
-    template <std::size_t Which, class T>
-    static void initialize(TensorView<T> view, RandomStream) {
-      std::ranges::fill(view.elements(), Which == 0 ? T{1} : T{0});
-    }
 
     template <class T>
     struct Asked {
