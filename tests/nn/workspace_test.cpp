@@ -17,7 +17,7 @@
 #include <doctest/doctest.h>
 
 #include "nn/run_network.hpp"
-#include "support/allocations.hpp"
+#include "nn/steady_steps.hpp"
 
 namespace nn = dist::nn;
 using dist_test::numbers;
@@ -142,17 +142,5 @@ TEST_CASE("rows do not influence each other, and memory is used again for smalle
 }
 
 TEST_CASE("a steady step allocates nothing, also at smaller batches") {
-  nn::Workspace<Small, nn::Reference, float> workspace;
-  const auto parameters = dist_test::converted<float>(numbers(Small::padded_count, 1));
-  std::vector<float> gradients(Small::padded_count);
-  const dist::Tensor<float> x{dist::Shape{4, 7, 6, 2}};
-  const auto step = [&](std::size_t rows) {
-    const std::size_t before = allocations;
-    const auto y = workspace.forward(parameters, x.view().rows(0, rows));
-    for (float& element : y.gradient.elements()) element = 1;
-    workspace.backward(parameters, gradients);
-    return allocations - before;
-  };
-  CHECK(step(4) > 0);
-  for (const std::size_t rows : std::initializer_list<std::size_t>{4, 2, 0, 4, 3}) CHECK(step(rows) == 0);
+  dist_test::check_steady_steps<Small>({4, 2, 0, 4, 3});
 }

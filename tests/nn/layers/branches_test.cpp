@@ -23,7 +23,7 @@
 
 #include "nn/run_network.hpp"
 #include "nn/run_normalized.hpp"
-#include "support/allocations.hpp"
+#include "nn/steady_steps.hpp"
 
 namespace nn = dist::nn;
 
@@ -95,18 +95,5 @@ TEST_CASE("gradients through branches with normalisation agree with central diff
 TEST_CASE("a steady step through branches allocates nothing") {
   using Branched = nn::Sequential<nn::Input<6>, nn::Residual<nn::Dense<6, nn::Relu>>,
                                   nn::Concatenate<nn::ReLU, nn::Dense<3>>, nn::Dense<2>>;
-  nn::Workspace<Branched, nn::Reference, float> workspace;
-  const auto parameters = dist_test::converted<float>(dist_test::numbers(Branched::padded_count, 1));
-  std::vector<float> gradients(Branched::padded_count);
-  const dist::Tensor<float> x{dist::Shape{4, 6}};
-  const auto step = [&](std::size_t rows) {
-    const std::size_t before = allocations;
-    const auto y = workspace.forward(parameters, x.view().rows(0, rows));
-    for (float& element : y.gradient.elements()) element = 1;
-    workspace.backward(parameters, gradients);
-    return allocations - before;
-  };
-  CHECK(step(4) > 0);
-  for (const std::size_t rows : {std::size_t{4}, std::size_t{2}, std::size_t{0}, std::size_t{4}})
-    CHECK(step(rows) == 0);
+  dist_test::check_steady_steps<Branched>({4, 2, 0, 4});
 }

@@ -20,7 +20,7 @@
 
 #include "nn/place_layer.hpp"
 #include "nn/run_network.hpp"
-#include "support/allocations.hpp"
+#include "nn/steady_steps.hpp"
 
 namespace nn = dist::nn;
 using List = std::vector<double>;
@@ -67,18 +67,5 @@ TEST_CASE("MultiHeadAttention: gradients agree with central differences, and one
 
 TEST_CASE("MultiHeadAttention: a steady step allocates nothing") {
   using Net = nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 3>>;
-  nn::Workspace<Net, nn::Reference, float> workspace;
-  const auto parameters = dist_test::converted<float>(dist_test::numbers(Net::padded_count, 1));
-  std::vector<float> gradients(Net::padded_count);
-  const dist::Tensor<float> x{dist::Shape{4, 3, 4}};
-  const auto step = [&](std::size_t rows) {
-    const std::size_t before = allocations;
-    const auto y = workspace.forward(parameters, x.view().rows(0, rows));
-    for (float& element : y.gradient.elements()) element = 1;
-    workspace.backward(parameters, gradients);
-    return allocations - before;
-  };
-  CHECK(step(4) > 0);
-  CHECK(step(2) == 0);
-  CHECK(step(4) == 0);
+  dist_test::check_steady_steps<Net>({2, 4});
 }
