@@ -10,6 +10,11 @@
 #include <dist/core/index_range.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/io/safetensors_writer.hpp>
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/default.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/variable/distributed_variable.hpp>
@@ -204,4 +209,27 @@ TEST_CASE("a leaf that says itself which shapes it takes is asked before anythin
       dist::load_weights(strategy, loaded, folder.path("list.npz"), {.names = {{"list", "list", {}, Shape{3, 1}}}}),
       ShapeMismatch);
   CHECK(loaded.list.values.shape() == Shape{3});
+}
+
+TEST_CASE("what an optimizer keeps for a parameter is found again where a layer was inserted") {
+  namespace nn = dist::nn;
+  using Before = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::Dense<2>>;
+  using After = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::LayerNormalization<>, nn::Dense<2>>;
+  const SystemFiles folder;
+  dist::Mirrored<dist::SharedMemoryAllReduce> three{3}, two{2};
+  nn::Network<Before> before{three};
+  nn::Optimizer optimizer{three, before, nn::SGD{.momentum = 0.9F}};
+  three.run([&](auto& replica) {
+    for (float& gradient : before.gradients().component(replica)) gradient = 1;
+    optimizer.apply_gradients(replica);
+  });
+  const Tensor<float> kernel{{3, 2}, {1, 2, 3, 4, 5, 6}};
+  optimizer.assign_slot(three.scope(), "momentum", "dense_1/kernel", kernel);
+  dist::save_weights(three, optimizer, folder.path("optimizer.safetensors"));
+  nn::Network<After> after{two};
+  nn::Optimizer loaded{two, after, nn::SGD{.momentum = 0.9F}};
+  dist::load_weights(two, loaded, folder.path("optimizer.safetensors"),
+                     {.keep = {"momentum/layer_normalization/gamma", "momentum/layer_normalization/beta"}});
+  CHECK(loaded.slot(two.scope(), "momentum", "dense_1/kernel") == kernel);
+  CHECK(loaded.slot(two.scope(), "momentum", "layer_normalization/gamma") == Tensor<float>{{3}});
 }

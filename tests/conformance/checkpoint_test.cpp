@@ -41,7 +41,7 @@ TEST_CASE("the slots of every optimizer, and what its options keep, are saved an
     CHECK(restoring.unrestored().empty());
     const support::Saved again{two, restored};
     for (const std::string& key : kept.keys())
-      if (same_bits || key != "optimizer/accumulated/total") CHECK_MESSAGE(again.same(kept, key), key);
+      if (same_bits || !key.starts_with("optimizer/accumulated/total/")) CHECK_MESSAGE(again.same(kept, key), key);
     training.train(2);
     restored.train(2);
     const support::Saved one{three, training};

@@ -84,6 +84,7 @@ void check_tracked_training(std::unique_ptr<S> (*make)(), Function function, boo
   const auto has = [&](const std::string& key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
   CHECK((has("network/dense_1/kernel") && has("network/batch_normalization/moving_mean")));
   CHECK((has("optimizer/iterations") && has("optimizer/learning_rate")));
+  CHECK((has("optimizer/momentum/dense_1/kernel") && !has("optimizer/momentum")));
   for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
     CAPTURE(replicas);
     const auto other = with_replicas<S>(replicas);
@@ -91,7 +92,7 @@ void check_tracked_training(std::unique_ptr<S> (*make)(), Function function, boo
     kept.restore(*other, restored);
     const support::Saved again{*other, restored};
     for (const std::string& key : keys)
-      if (same_bits || key != "optimizer/accumulated/total") CHECK_MESSAGE(again.same(kept, key), key);
+      if (same_bits || !key.starts_with("optimizer/accumulated/total/")) CHECK_MESSAGE(again.same(kept, key), key);
     restored.train(3);
     const support::Saved trained{*other, restored};
     for (const char* key :

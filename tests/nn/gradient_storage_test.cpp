@@ -8,11 +8,13 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <conformance/make_strategy.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
+#include <dist/core/track.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
@@ -258,6 +260,7 @@ TEST_CASE("an optimizer whose network has ended says so") {
   std::optional<nn::Network<Net, nn::Reference, double>> net{std::in_place, strategy};
   nn::Optimizer optimizer{strategy, *net, nn::SGD{}};
   net.reset();
+  CHECK_THROWS_AS(dist::walk(optimizer, [](std::string_view, auto&) {}), dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(
       strategy.run([&](auto& replica) { optimizer.apply_gradients(replica); }),
       "Optimizer SGD was used after its network had ended (it refers to the network). Keep the network "

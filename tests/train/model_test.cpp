@@ -361,7 +361,8 @@ TEST_CASE("a model names all that outlives a run, and goes on elsewhere with the
   CHECK(kept.keys() == std::vector<std::string>{"epochs", "metrics/accuracy/count", "metrics/accuracy/total",
                                                 "metrics/loss/count", "metrics/loss/total", "network/dense/bias",
                                                 "network/dense/kernel", "optimizer/iterations", "optimizer/kind",
-                                                "optimizer/learning_rate", "optimizer/momentum"});
+                                                "optimizer/learning_rate", "optimizer/momentum/dense/bias",
+                                                "optimizer/momentum/dense/kernel"});
   CHECK(kept.get<std::size_t>("epochs")[0] == 2);
   model.fit(dataset, {.epochs = 2, .verbose = 0});
 

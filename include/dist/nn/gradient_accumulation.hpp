@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,9 @@
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_buffer.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/variable/policies.hpp>
 
 namespace dist::nn {
@@ -39,9 +42,12 @@ class GradientAccumulation {
  public:
   using Span = typename Buffer<T>::Span;
 
-  /// Of so many elements, for an optimizer of that name. Throws OutOfMemory.
-  GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer)
-      : total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
+  /// Of so many elements, for an optimizer of that name; `layout`, which must outlive this, says where the parameters lie.
+  /// Throws OutOfMemory.
+  GradientAccumulation(S& strategy, std::size_t elements, std::string_view optimizer,
+                       std::span<const Parameter> layout = {})
+      : layout_(layout),
+        total_(strategy.template buffer<T>(Shape{elements}, text(optimizer, "/accumulated"))),
         calls_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/accumulated_calls"))) {}
 
   /// Takes this replica's gradient of one call. In the last of `steps` calls it returns the mean of their gradients,
@@ -62,13 +68,15 @@ class GradientAccumulation {
     return total;
   }
 
-  /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see. See Trackable.
+  /// The calls since the last mean, and the sum of the replicas' totals, which is what the update will see, in the parts
+  /// that belong to the parameters of the layout, if there is one. See Trackable.
   void track(auto& visit) {
     visit("calls", TrackedBuffer<decltype(calls_), OnlyFirstReplica>{calls_});
-    visit("total", TrackedBuffer<Buffer<T>, Sum>{total_});
+    detail::visit_parts(visit, "total", TrackedBuffer<Buffer<T>, Sum>{total_}, layout_);
   }
 
  private:
+  std::span<const Parameter> layout_;
   Buffer<T> total_;
   // Since the last mean.
   decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) calls_;

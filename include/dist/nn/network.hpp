@@ -32,6 +32,7 @@
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/workspace.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
@@ -194,8 +195,7 @@ class Network {
   /// Its parameters and what its layers keep, by their names in the layouts. See Trackable.
   void track(auto& visit) {
     for (const Parameter& parameter : layout()) visit(parameter.name(), ParameterPart{parameters_, parameter});
-    if constexpr (Net::state_count > 0)
-      for (const Parameter& kept : state_layout()) visit(kept.name(), ParameterPart{state_.variable(), kept});
+    if constexpr (Net::state_count > 0) TrackedParts{state_.variable(), state_layout()}.track(visit);
   }
 
   /// The network's output for a batch, and where the loss writes its gradient. For evaluation and prediction give

@@ -29,6 +29,7 @@
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/weight_average.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -77,7 +78,7 @@ class Optimizer {
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
             Shape{}, 0, text(O::name, "/iterations"))),
-        slots_(strategy, O::name, slot_names(), network.parameters().size()),
+        slots_(strategy, O::name, slot_names(), network.parameters().size(), detail::layout_of(network)),
         options_(strategy, network, function_) {
     detail::require_trainable(network.parameters());
     if constexpr (HasLifetime<Network>) network_alive_ = network.lifetime();
@@ -193,8 +194,11 @@ class Optimizer {
     slots_.assign(scope, slot, IndexRange{place.offset, place.offset + place.shape.elements()}, given);
   }
 
-  /// The learning rate unless it has a schedule, the iterations, the slots, and gradients that are being accumulated. See Trackable.
+  /// The learning rate unless it has a schedule, the iterations, the slots, and gradients that are being accumulated; of
+  /// these what belongs to each parameter, by its name, as in "momentum/dense_1/kernel". Throws InvalidArgument when the
+  /// network has ended. See Trackable.
   void track(auto& visit) {
+    require_network();
     if constexpr (!has_schedule<O>) visit("learning_rate", function_.learning_rate);
     visit("iterations", iterations_);
     slots_.track(visit);

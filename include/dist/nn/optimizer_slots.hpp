@@ -17,7 +17,9 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_buffer.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
@@ -35,9 +37,13 @@ class OptimizerSlots {
  public:
   using Slot = decltype(std::declval<S&>().template variable<T, Owners, None>(Shape{}, 0, std::string{}));
 
-  /// One for each of `names`, of so many elements, for the optimizer of that name. Throws OutOfMemory.
-  OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names, std::size_t elements)
-      : optimizer_(optimizer), kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
+  /// One for each of `names`, of so many elements, for the optimizer of that name; `layout`, which must outlive this, says
+  /// where the parameters lie. Throws OutOfMemory.
+  OptimizerSlots(S& strategy, std::string_view optimizer, std::span<const std::string_view> names, std::size_t elements,
+                 std::span<const Parameter> layout = {})
+      : optimizer_(optimizer),
+        layout_(layout),
+        kind_(strategy.template host_buffer<std::int64_t>(Shape{1}, text(optimizer, "/kind"))) {
     slots_.reserve(names.size());
     for (const std::string_view name : names)
       slots_.push_back(strategy.template variable<T, Owners, None>(Shape{elements}, 0, text(optimizer, "/", name)));
@@ -102,11 +108,13 @@ class OptimizerSlots {
     restore(scope, slot, all);
   }
 
-  /// The kind of the steps so far, and every slot by its name in the functor. See Trackable.
+  /// The kind of the steps so far, and every slot by its name in the functor, in the parts that belong to the parameters
+  /// of the layout, if there is one. See Trackable.
   void track(auto& visit) {
     visit("kind", TrackedBuffer<decltype(kind_), OnlyFirstReplica>{kind_});
     for (const Slot& slot : slots_)
-      visit(std::string_view{slot.name()}.substr(optimizer_.size() + 1), Whole{this, &slot});
+      detail::visit_parts(visit, std::string_view{slot.name()}.substr(optimizer_.size() + 1), Whole{this, &slot},
+                          layout_);
   }
 
  private:
@@ -116,6 +124,8 @@ class OptimizerSlots {
 
   /// A slot as a leaf of a walk.
   struct Whole {
+    using Element = T;
+
     const OptimizerSlots* slots;
     const Slot* slot;
 
@@ -127,6 +137,7 @@ class OptimizerSlots {
   };
 
   std::string_view optimizer_;
+  std::span<const Parameter> layout_;
   std::vector<Slot> slots_;
   decltype(std::declval<S&>().template host_buffer<std::int64_t>(Shape{}, std::string{})) kind_;
 };

@@ -17,6 +17,7 @@
 #include <dist/nn/optimizers/segmented_update.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/trust_ratios.hpp>
 #include <dist/variable/queue_of.hpp>
 
@@ -53,7 +54,8 @@ class OptionState {
     }
     if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);
     if constexpr (ScalesByNorms<O>) ratios_.emplace(strategy, parameters, segments_.size(), O::name);
-    if constexpr (has_option<O, AccumulateGradients>) accumulation_.emplace(strategy, parameters, O::name);
+    if constexpr (has_option<O, AccumulateGradients>)
+      accumulation_.emplace(strategy, parameters, O::name, detail::layout_of(network));
   }
 
   /// What this call applies of its `gradient`: the mean of several calls' where these make up one update, and nothing

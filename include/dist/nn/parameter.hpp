@@ -79,9 +79,11 @@ struct NamedPart {
 }  // namespace detail
 
 /// One parameter where it lies in the variable that holds those of all, with the verbs of a variable: a leaf of a walk.
-/// Refers to the variable.
+/// The copies of the variable are equal; of others see TrackedParts. Refers to the variable.
 template <class Variable>
 class ParameterPart {
+  static_assert(std::same_as<typename Variable::Synchronization, OnWrite>);
+
  public:
   using Element = typename Variable::Element;
 
@@ -91,12 +93,7 @@ class ParameterPart {
 
   /// See DistributedVariable::whole.
   [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& scope) const {
-    if constexpr (copies_are_equal) {
-      return detail::part_of(*variable_, scope, parameter_);
-    } else {
-      const Tensor<Element> all = variable_->whole(scope);
-      return Tensor<Element>{TensorView<const Element>{all.data() + parameter_.offset, parameter_.shape}};
-    }
+    return detail::part_of(*variable_, scope, parameter_);
   }
   /// Its inverse, for the elements of this parameter: `values` are a tensor of its shape, a contiguous range of as many
   /// numbers, or one number for all. Throws ShapeMismatch.
@@ -104,18 +101,10 @@ class ParameterPart {
   void restore(const InCrossReplica auto& scope, const Values& values) const {
     const auto given = dist::detail::given_to(detail::NamedPart<Element>{parameter_.name(), parameter_.shape}, values);
     const IndexRange range{parameter_.offset, parameter_.offset + parameter_.shape.elements()};
-    if constexpr (copies_are_equal) {
-      dist::detail::update_every_copy(*variable_, scope, range, given, dist::detail::Assign{});
-    } else {
-      Tensor<Element> all = variable_->whole(scope);
-      for (std::size_t i = range.begin; i < range.end; ++i) all[i] = given[i - range.begin];
-      variable_->restore(scope, all);
-    }
+    dist::detail::update_every_copy(*variable_, scope, range, given, dist::detail::Assign{});
   }
 
  private:
-  static constexpr bool copies_are_equal = std::same_as<typename Variable::Synchronization, OnWrite>;
-
   Variable* variable_;
   Parameter parameter_;
 };

@@ -40,6 +40,7 @@
 #include <dist/nn/losses/values.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/nn/tracked_parts.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/replica_buffer.hpp>
@@ -316,9 +317,9 @@ class TorchModule {
 
   /// Its parameters and what it keeps, by their names in libtorch. See Trackable.
   void track(auto& visit) {
-    visit_parts(visit, learned_, parameters_);
-    if (kept_) visit_parts(visit, kept_layout_, *kept_);
-    if (counted_) visit_parts(visit, counted_layout_, *counted_);
+    for (const nn::Parameter& place : learned_) visit(place.name(), nn::ParameterPart{parameters_, place});
+    if (kept_) nn::TrackedParts{*kept_, kept_layout_}.track(visit);
+    if (counted_) nn::TrackedParts{*counted_, counted_layout_}.track(visit);
   }
 
  private:
@@ -452,11 +453,6 @@ class TorchModule {
     static_cast<void>(parameters_.component(replica));  // refuses a replica of another strategy
     if (locals_.size() > 1 && at::get_num_threads() != 1) at::set_num_threads(1);
     return locals_[replica.local_index()];
-  }
-
-  template <class Variable>
-  static void visit_parts(auto& visit, const std::vector<nn::Parameter>& layout, Variable& variable) {
-    for (const nn::Parameter& place : layout) visit(place.name(), nn::ParameterPart{variable, place});
   }
 
   std::vector<Local> locals_;
