@@ -15,6 +15,7 @@
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
+#include <dist/variable/queue_of.hpp>
 #include <dist/variable/write.hpp>
 
 namespace dist::nn {
@@ -57,12 +58,13 @@ namespace detail {
                         "Use one of these names");
 }
 
-/// The tensor of `parameter` in a variable that holds those of all parameters.
+/// The tensor of `parameter` in a variable that holds those of all parameters, whose copies are equal.
 template <class Variable>
-[[nodiscard]] auto part_of(const Variable& variable, const auto& scope, const Parameter& parameter) {
-  using T = typename Variable::Element;
-  const auto& all = variable.read(scope);
-  return Tensor<T>{TensorView<const T>{all.data() + parameter.offset, parameter.shape}};
+[[nodiscard]] auto part_of(const Variable& variable, const InCrossReplica auto& scope, const Parameter& parameter) {
+  Tensor<typename Variable::Element> part{parameter.shape};
+  dist::detail::copy_and_wait(variable.queue(scope, 0),
+                              variable.component(scope, 0).subspan(parameter.offset, part.size()), part.elements());
+  return part;
 }
 
 /// A parameter as something to be written.
