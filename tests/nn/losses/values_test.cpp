@@ -1,6 +1,8 @@
 #include <dist/nn/losses/values.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,14 @@ TEST_CASE("tensors, views and outputs are seen as rows") {
   const auto row = dist::nn::row_at(dist::nn::values_of(outputs).data(), 3, 1);
   CHECK(row.size() == 3);
   CHECK(row[0] == 3.0f);
+}
+
+TEST_CASE("a label is the number of a class, and a negative one is above all classes") {
+  CHECK(dist::nn::class_of(std::uint8_t{200}) == 200);
+  CHECK(dist::nn::class_of(std::int64_t{3}) == 3);
+  for (const std::size_t least :
+       {dist::nn::class_of(std::int8_t{-1}), dist::nn::class_of(std::numeric_limits<std::int64_t>::min())})
+    CHECK(least > std::numeric_limits<std::uint32_t>::max());
 }
 
 TEST_CASE("targets that do not fit are named with both shapes") {

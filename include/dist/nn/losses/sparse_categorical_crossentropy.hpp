@@ -47,9 +47,7 @@ struct SparseCategoricalCrossentropy {
   /// Whether the label is a class.
   template <std::integral Label>
   [[nodiscard]] static DIST_HD bool takes(Row<const Label> label, std::size_t classes) {
-    if constexpr (std::signed_integral<Label>)
-      if (label[0] < 0) return false;
-    return static_cast<std::size_t>(label[0]) < classes;
+    return class_of(label[0]) < classes;
   }
   template <std::integral Label>
   [[noreturn]] static void refuse(Label label, std::size_t row, std::size_t classes) {
@@ -79,7 +77,7 @@ struct SparseCategoricalCrossentropy {
  private:
   template <class T, class Label>
   [[nodiscard]] DIST_HD detail::SmoothedLabel<T> parts(Row<const T> outputs, Row<const Label> label) const {
-    return {static_cast<std::size_t>(label[0]), outputs.size(), label_smoothing};
+    return {class_of(label[0]), outputs.size(), label_smoothing};
   }
   template <class T>
   [[nodiscard]] static DIST_HD T of_probabilities(Row<const T> outputs, const detail::SmoothedLabel<T>& target) {

@@ -87,6 +87,12 @@ template <class T>
   return index_of_largest(row_of(scores));
 }
 
+/// The number of the class that a label means; of a negative label one above those of all classes.
+template <std::integral Label>
+[[nodiscard]] DIST_HD constexpr std::size_t class_of(Label label) {
+  return static_cast<std::size_t>(label);
+}
+
 /// Throws ShapeMismatch unless there are as many targets as examples, each of `expected` elements; `reader`
 /// names the loss or metric in the message. Without examples, targets of shape [0] come from a dataset without any
 /// example to tell the extents.

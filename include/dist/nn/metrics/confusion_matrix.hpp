@@ -49,14 +49,14 @@ struct ConfusionMatrix {
                           "Give .classes the number of the network's outputs");
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
-        if (!is_class(labels[row]))
+        if (class_of(labels[row]) >= classes)
           throw InvalidArgument(text("Label ", +labels[row], " of row ", row, " is not a class"),
                                 text("there are ", classes, " classes, 0 to ", classes - 1),
                                 "Number the labels from 0");
   }
   template <class T, std::integral Label, class Add>
   DIST_HD void for_each_cell(Row<const T> outputs, Row<const Label> label, const Add& add) const {
-    if (is_class(label[0])) add(static_cast<std::size_t>(label[0]) * classes + index_of_largest(outputs));
+    if (const std::size_t right = class_of(label[0]); right < classes) add(right * classes + index_of_largest(outputs));
   }
   [[nodiscard]] double result(TensorView<const double> counts) const {
     double right = 0, all = 0;
@@ -65,14 +65,6 @@ struct ConfusionMatrix {
       if (i % (classes + 1) == 0) right += counts[i];
     }
     return detail::part_of(right, all);
-  }
-
- private:
-  template <std::integral Label>
-  [[nodiscard]] DIST_HD bool is_class(Label label) const {
-    if constexpr (std::signed_integral<Label>)
-      if (label < 0) return false;
-    return static_cast<std::size_t>(label) < classes;
   }
 };
 

@@ -21,13 +21,6 @@ constexpr void require_integer_labels() {
       "a sparse accuracy takes integer labels, the number of the class of each example: give a dist::Tensor of "
       "an integer type as targets, or for one row of classes for each example nn::CategoricalAccuracy");
 }
-/// Whether the label is the number of that class; negative ones are no class's.
-template <std::integral Label>
-[[nodiscard]] DIST_HD bool is_class(Label label, std::size_t number) {
-  if constexpr (std::signed_integral<Label>)
-    if (label < 0) return false;
-  return static_cast<std::size_t>(label) == number;
-}
 
 }  // namespace detail
 
@@ -49,7 +42,7 @@ struct SparseCategoricalAccuracy {
   }
   template <class T, std::integral Label>
   [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Label> label) const {
-    return detail::is_class(label[0], index_of_largest(outputs)) ? 1 : 0;
+    return class_of(label[0]) == index_of_largest(outputs) ? 1 : 0;
   }
 };
 

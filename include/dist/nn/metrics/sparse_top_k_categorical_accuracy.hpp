@@ -46,9 +46,7 @@ struct SparseTopKCategoricalAccuracy {
   }
   template <class T, std::integral Label>
   [[nodiscard]] DIST_HD double of_row(Row<const T> outputs, Row<const Label> label) const {
-    if constexpr (std::signed_integral<Label>)
-      if (label[0] < 0) return 0;
-    return detail::is_in_top(outputs, static_cast<std::size_t>(label[0]), k) ? 1 : 0;
+    return detail::is_in_top(outputs, class_of(label[0]), k) ? 1 : 0;
   }
 };
 
