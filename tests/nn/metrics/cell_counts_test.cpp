@@ -50,3 +50,12 @@ TEST_CASE("rows count into cells with their weights, by rows and by cells") {
   for (std::size_t cell = 0; cell < 4; ++cell) into_cell(cell);
   CHECK(by_cell == counts);
 }
+
+TEST_CASE("a cell says which rows it wants to hear of, and rows want all cells") {
+  const nn::detail::GivenWeight<float, float> weight{nullptr};
+  double counted = 0;
+  const nn::detail::AddIfCell<nn::detail::GivenWeight<float, float>> add{5, 0, weight, counted};
+  CHECK((add.wants(5, 1) && add.wants(4, 2) && add.wants(0, 6)));
+  CHECK((!add.wants(6, 3) && !add.wants(4, 1) && !add.wants(5, 0)));
+  CHECK(nn::detail::AddToCell{nullptr, 1}.wants(7, 1));
+}

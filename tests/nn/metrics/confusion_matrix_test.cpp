@@ -3,6 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include <dist/nn/metrics/cell_counts.hpp>
 
 #include <doctest/doctest.h>
 
@@ -59,4 +62,14 @@ TEST_CASE("labels and outputs of other classes are refused") {
   labels.resize(dist::Shape{1});
   CHECK_THROWS_AS(metric.update(strategy.scope(), outputs, labels), dist::ShapeMismatch);
   CHECK(metric.result(strategy.scope()) == 0);
+}
+
+TEST_CASE("cells that are counted one by one, as on devices, have the numbers of the host") {
+  const keras::Batch<float, std::int32_t> batch{keras::sparse_categorical_accuracy};
+  std::vector<double> counts(9);
+  const nn::detail::CountIntoCell<nn::ConfusionMatrix, float, std::int32_t, nn::detail::GivenWeight<float, float>>
+      into_cell{nn::ConfusionMatrix{.classes = 3}, batch.outputs.data(), batch.targets.data(), 3, 1, 8,
+                {batch.sample_weights.data()},     counts.data()};
+  for (std::size_t cell = 0; cell < 9; ++cell) into_cell(cell);
+  for (std::size_t cell = 0; cell < 9; ++cell) CHECK(counts[cell] == keras::weighted_confusion_matrix[cell]);
 }

@@ -19,8 +19,9 @@ namespace dist::nn {
 
 /// A metric whose result is a function of weighted counts, in an array of that `shape()`: `check()` throws InvalidArgument
 /// for what is out of range, `result(counts)` is the number that logs show, and `for_each_cell(outputs, targets, add)` calls
-/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. What targets it takes, it
-/// says as MeasuresRows does.
+/// `add(cell)` for each cell that a row counts into; it is DIST_HD where networks on GPUs use it. There a row is asked for each
+/// cell, so what is costly is best computed only where `add.wants(first, count)`, for one of so many cells from the first. What
+/// targets it takes, it says as MeasuresRows does.
 template <class M>
 concept CountsCells = requires(const M measure, TensorView<const double> counts) {
   measure.check();
@@ -35,9 +36,25 @@ struct AddToCell {
   double* counts;
   double weight;
   DIST_HD void operator()(std::size_t cell) const { counts[cell] += weight; }
+  [[nodiscard]] DIST_HD bool wants(std::size_t, std::size_t) const { return true; }
+};
+/// Adds the weight of a row to what one cell has counted.
+template <class Weight>
+struct AddIfCell {
+  std::size_t cell;
+  std::size_t row;
+  const Weight& weight;
+  double& counted;
+  DIST_HD void operator()(std::size_t of_row) const {
+    if (of_row == cell) counted += static_cast<double>(weight(row));
+  }
+  [[nodiscard]] DIST_HD bool wants(std::size_t first, std::size_t count) const {
+    return cell >= first && cell - first < count;
+  }
 };
 struct AddNowhere {
   DIST_HD void operator()(std::size_t) const {}
+  [[nodiscard]] DIST_HD bool wants(std::size_t, std::size_t) const { return false; }
 };
 template <class M, class T, class Target>
 concept CountsRowsOf = requires(const M measure, Row<const T> outputs, Row<const Target> targets, AddNowhere add) {
@@ -56,10 +73,7 @@ struct CountIntoCell {
 
   DIST_HD void operator()(std::size_t cell) const {
     double counted = 0;
-    for (std::size_t row = 0; row < rows; ++row)
-      for_each_cell(row, [&](std::size_t of_row) {
-        if (of_row == cell) counted += static_cast<double>(weight(row));
-      });
+    for (std::size_t row = 0; row < rows; ++row) for_each_cell(row, AddIfCell<Weight>{cell, row, weight, counted});
     counts[cell] += counted;
   }
   template <class Add>

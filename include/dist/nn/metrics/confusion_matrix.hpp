@@ -56,7 +56,8 @@ struct ConfusionMatrix {
   }
   template <class T, std::integral Label, class Add>
   DIST_HD void for_each_cell(Row<const T> outputs, Row<const Label> label, const Add& add) const {
-    if (const std::size_t right = class_of(label[0]); right < classes) add(right * classes + index_of_largest(outputs));
+    const std::size_t right = class_of(label[0]);
+    if (right < classes && add.wants(right * classes, classes)) add(right * classes + index_of_largest(outputs));
   }
   [[nodiscard]] double result(TensorView<const double> counts) const {
     double right = 0, all = 0;
