@@ -28,6 +28,7 @@
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
 #include <support/one_layer.hpp>
+#include <support/saved.hpp>
 
 namespace nn = dist::nn;
 using support::OneLayer;
@@ -54,6 +55,13 @@ Trained train(S& strategy, const O& function, Option... option) {
     }
   });
   const auto scope = strategy.scope();
+  {  // what it keeps outlives it
+    const support::Saved saved{strategy, optimizer};
+    OneLayer<S> other{strategy};
+    nn::Optimizer restored{strategy, other, function};
+    saved.restore(strategy, restored);
+    CHECK(support::Saved{strategy, restored} == saved);
+  }
   optimizer.finalize(scope);
   Trained trained{{}, optimizer.iterations(scope)};
   const auto add = [&](const auto& tensor) {
