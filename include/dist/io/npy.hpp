@@ -17,6 +17,7 @@
 #include <dist/core/dtype.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/core/transpose.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/convert_elements.hpp>
 #include <dist/io/element_type.hpp>
@@ -225,25 +226,18 @@ struct NpyType {
   return {};
 }
 
-/// The row-major array of elements that lie column by column.
+/// The row-major array of elements that lie column by column: row by row, they are the array with its axes in reverse.
 template <class T>
 [[nodiscard]] Tensor<T> from_fortran_order(const Tensor<T>& columns) {
-  const Shape& shape = columns.shape();
-  Tensor<T> rows{shape};
-  std::size_t strides[Shape::max_rank + 1] = {1};
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) strides[axis + 1] = strides[axis] * shape[axis];
-  std::size_t index[Shape::max_rank] = {};
-  std::size_t from = 0;
-  for (std::size_t to = 0; to < rows.size(); ++to) {
-    rows.data()[to] = columns.data()[from];
-    for (std::size_t axis = shape.rank(); axis-- > 0;) {
-      from += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      from -= strides[axis + 1];
-      index[axis] = 0;
-    }
+  const std::size_t rank = columns.shape().rank();
+  std::size_t extents[Shape::max_rank];
+  std::size_t axes[Shape::max_rank];
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    axes[axis] = rank - 1 - axis;
+    extents[axis] = columns.shape()[axes[axis]];
   }
-  return rows;
+  const TensorView<const T> reversed{columns.data(), Shape{std::span<const std::size_t>{extents, rank}}};
+  return transpose(reversed, {axes, rank});
 }
 
 /// The array behind a header, whose elements are `Stored` there.
