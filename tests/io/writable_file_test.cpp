@@ -1,8 +1,12 @@
 #include <dist/io/writable_file.hpp>
 
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <span>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -17,23 +21,14 @@ using dist::io::make_folders;
 using dist::io::WritableFile;
 using dist_test::bytes;
 
-namespace {
-
-std::string content_of(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-}  // namespace
-
 TEST_CASE("bytes are written where they belong, in any order") {
   const SystemFiles folder;
   WritableFile file{folder.root() + "/file"};
   file.write_at(3, bytes("def"));
   file.write_at(0, bytes("abc"));
-  CHECK(content_of(file.name()) == "abcdef");
+  CHECK(folder.read("file") == "abcdef");
   CHECK(file.truncate(4));
-  CHECK(content_of(file.name()) == "abcd");
+  CHECK(folder.read("file") == "abcd");
   CHECK(file.is_open());
   file.close();
   CHECK_FALSE(file.is_open());
@@ -46,7 +41,7 @@ TEST_CASE("a file that is there is not written over") {
   CHECK(support::what_throws<FileError>([&] {
           WritableFile{folder.root() + "/file"};
         }).starts_with("File '" + folder.root() + "/file' cannot be made (File exists)."));
-  CHECK(content_of(folder.root() + "/file") == "old");
+  CHECK(folder.read("file") == "old");
 }
 
 TEST_CASE("a folder that is missing, or is a file, is named") {
@@ -81,4 +76,39 @@ TEST_CASE("a limit on the size of files is an error that names the file") {
   }
   CHECK(said == "File '" + file.name() +
                     "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).");
+}
+
+TEST_CASE("what the system takes a part of, or not yet, is handed to it again, and what it never takes is a failure") {
+  const auto all = bytes("abcdefgh");
+  dist_test::Bytes taken;
+  int calls = 0;
+  const auto fail = [](int error) { throw error; };
+  dist::io::detail::write_all(
+      all,
+      [&](std::span<const std::byte> rest) -> ssize_t {
+        errno = EINTR;
+        if (++calls % 2 == 1) return -1;
+        const auto part = rest.first(std::min<std::size_t>(rest.size(), 3));
+        taken.insert(taken.end(), part.begin(), part.end());
+        return static_cast<ssize_t>(part.size());
+      },
+      fail);
+  CHECK(taken == all);
+  CHECK(calls == 6);
+  const auto error_where_write_gives = [&](ssize_t count) {
+    try {
+      dist::io::detail::write_all(
+          all,
+          [&](std::span<const std::byte>) {
+            errno = ENOSPC;
+            return count;
+          },
+          fail);
+    } catch (int error) {
+      return error;
+    }
+    return 0;
+  };
+  CHECK(error_where_write_gives(-1) == ENOSPC);
+  CHECK(error_where_write_gives(0) == EIO);
 }

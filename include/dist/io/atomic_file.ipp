@@ -14,7 +14,6 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
 #include <dist/io/atomic_file.hpp>
-#include <dist/io/file_size_signal.hpp>
 #include <dist/io/writable_file.hpp>
 
 namespace dist::io {
@@ -88,23 +87,20 @@ DIST_INLINE void AtomicFile::create() {
 DIST_INLINE void AtomicFile::append(std::span<const std::byte> bytes) {
   constexpr std::size_t disk_step = std::size_t{8} << 20;
   require_open();
-  NoFileSizeSignal no_signal;
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file_.get(), bytes.data(), std::min(bytes.size(), disk_step));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      const int error = count == 0 ? EIO : errno;
-      if (error == EFBIG) no_signal.raised();
-      fail("cannot be written", error);
-    }
-    size_ += static_cast<std::uint64_t>(count);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-    if (size_ - on_their_way_ < disk_step) continue;
-    // Else the disk would idle until `commit`. What this cannot do is done there.
-    sync_file_range(file_.get(), static_cast<off_t>(on_their_way_), static_cast<off_t>(size_ - on_their_way_),
-                    SYNC_FILE_RANGE_WRITE);
-    on_their_way_ = size_;
-  }
+  detail::write_all(
+      bytes,
+      [&](std::span<const std::byte> rest) {
+        const ssize_t count = ::write(file_.get(), rest.data(), std::min(rest.size(), disk_step));
+        if (count <= 0) return count;
+        size_ += static_cast<std::uint64_t>(count);
+        if (size_ - on_their_way_ < disk_step) return count;
+        // Else the disk would idle until `commit`. What this cannot do is done there.
+        sync_file_range(file_.get(), static_cast<off_t>(on_their_way_), static_cast<off_t>(size_ - on_their_way_),
+                        SYNC_FILE_RANGE_WRITE);
+        on_their_way_ = size_;
+        return count;
+      },
+      [&](int error) { fail("cannot be written", error); });
 }
 
 DIST_INLINE void AtomicFile::commit() {

@@ -46,6 +46,23 @@ namespace detail {
   }
 }
 
+/// Hands all of `bytes` to the system: `write(rest)` writes the first ones of what is left, as many as it will, and returns
+/// their number as the system's functions do. Where that fails it calls `fail(error)`, which throws. A limit on the size of
+/// files is such a failure, too, and sends no signal to the program.
+void write_all(std::span<const std::byte> bytes, auto&& write, auto&& fail) {
+  NoFileSizeSignal no_signal;
+  while (!bytes.empty()) {
+    const ssize_t count = write(bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int error = count == 0 ? EIO : errno;
+      if (error == EFBIG) no_signal.raised();
+      fail(error);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
 }  // namespace detail
 
 /// Makes the folder `path` and those that it lies in, where they are missing. Throws FileError, which names the folder,
@@ -74,18 +91,13 @@ class WritableFile {
   /// Writes all of `bytes` from `offset` on. Throws FileError when the system takes fewer; some may be in the file then.
   /// A limit on the size of files is such a failure, too, and sends no signal to the program.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
-    NoFileSizeSignal no_signal;
-    while (!bytes.empty()) {
-      const ssize_t count = ::pwrite(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        const int error = errno;
-        if (error == EFBIG) no_signal.raised();
-        fail("cannot be written", error);
-      }
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-      offset += static_cast<std::uint64_t>(count);
-    }
+    detail::write_all(
+        bytes,
+        [&](std::span<const std::byte> rest) {
+          return ::pwrite(descriptor_.get(), rest.data(), rest.size(),
+                          static_cast<off_t>(offset + bytes.size() - rest.size()));
+        },
+        [&](int error) { fail("cannot be written", error); });
   }
   /// Cuts what lies behind the first `size` bytes, where the system lets it; returns whether it did.
   bool truncate(std::uint64_t size) const noexcept {
