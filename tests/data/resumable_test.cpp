@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include <dist/data/dataset.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/data/distributed_dataset.hpp>
+#include <dist/data/enumerate.hpp>
 #include <dist/data/filter.hpp>
 #include <dist/data/image_folder.hpp>
 #include <dist/data/map.hpp>
@@ -29,8 +31,10 @@
 #include <dist/data/rebatch.hpp>
 #include <dist/data/resize_images.hpp>
 #include <dist/data/shuffle.hpp>
+#include <dist/data/skip.hpp>
 #include <dist/data/take.hpp>
 #include <dist/data/tensor_slices.hpp>
+#include <dist/data/zip.hpp>
 
 #include <doctest/doctest.h>
 
@@ -48,6 +52,11 @@ std::vector<std::int64_t> numbers_of(const T& tensor) {
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i < tensor.size(); ++i) numbers.push_back(static_cast<std::int64_t>(tensor.data()[i]));
   return numbers;
+}
+
+template <class... Parts>
+std::vector<std::int64_t> numbers_of(const std::tuple<Parts...>& parts) {
+  return std::apply([](const Parts&... part) { return std::vector<std::int64_t>{part...}; }, parts);
 }
 
 template <class D, class I>
@@ -173,6 +182,12 @@ TEST_CASE("so are maps, batches and other batches of them, the last one too") {
   check(data::range(11) | data::map([](std::int64_t number) { return 10 * number; }));
   check(data::range(11) | data::take(4));
   check(data::range(3) | data::take(4));
+  for (const std::size_t skipped : {0U, 4U, 11U, 12U}) check(data::range(11) | data::skip(skipped));
+  check(data::range(11) | data::enumerate(5));
+  const auto pairs = data::zip(data::range(11), data::range(20, 0, -2));
+  check(pairs);
+  check(data::zip(data::range(20, 0, -2), data::range(11)));
+  check(pairs | data::shuffle(4, 5));
   for (const auto remainder : {data::Remainder::keep, data::Remainder::drop}) {
     check(data::range(23) | data::batch(4, remainder));
     check(data::range(23) | data::batch(4) | data::rebatch(5, remainder));
@@ -284,6 +299,14 @@ TEST_CASE("what lies before is not read again") {
   pass.seek(40);
   CHECK(reads == 10);
   reads = 0;
+  const auto second_half = Counted{1000, reads} | data::skip(500);
+  auto pass_of_half = second_half.iterate(0);
+  pass_of_half.seek(40);
+  std::int64_t number = 0;
+  REQUIRE(pass_of_half.next(number));
+  CHECK(number == 540);
+  CHECK(reads == 1);
+  reads = 0;
   const auto distributed = data::distribute_dataset(dataset, 2, {1, 0, 2}, {.fetch_ahead = 0});
   auto pass_of_replicas = distributed.iterate(2);
   pass_of_replicas.seek(40);
@@ -297,6 +320,9 @@ TEST_CASE("a pass that cannot be taken up says so when the program is compiled")
   static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::map([](auto n) { return n; }))>>);
   static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::shuffle(2))>>);
   static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::batch(2) | data::rebatch(3))>>);
+  static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::skip(2))>>);
+  static_assert(!data::Resumable<data::IteratorOf<decltype(filtered | data::enumerate())>>);
+  static_assert(!data::Resumable<data::IteratorOf<decltype(data::zip(data::range(9), filtered))>>);
   CHECK(filtered.cardinality() == data::Cardinality::unknown());
 }
 

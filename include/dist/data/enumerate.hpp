@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 
@@ -21,7 +22,7 @@ class EnumerateDataset : public StepDataset<EnumerateDataset<D>, D> {
   class Iterator {
    public:
     Iterator(const EnumerateDataset& dataset, std::uint64_t epoch)
-        : upstream_(dataset.dataset_.iterate(epoch)), number_(dataset.start_) {}
+        : upstream_(dataset.dataset_.iterate(epoch)), start_(dataset.start_), number_(dataset.start_) {}
 
     bool next(Element& element) {
       if (!upstream_.next(std::get<1>(element))) return false;
@@ -29,8 +30,16 @@ class EnumerateDataset : public StepDataset<EnumerateDataset<D>, D> {
       return true;
     }
 
+    /// See Resumable.
+    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return upstream_.position(); }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      upstream_.seek(position);
+      number_ = start_ + static_cast<std::int64_t>(position);
+    }
+
    private:
     IteratorOf<D> upstream_;
+    std::int64_t start_;
     std::int64_t number_;
   };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 
@@ -17,17 +18,29 @@ class SkipDataset : public StepDataset<SkipDataset<D>, D> {
   class Iterator {
    public:
     Iterator(const SkipDataset& dataset, std::uint64_t epoch)
-        : upstream_(dataset.dataset_.iterate(epoch)), left_(dataset.count_) {}
+        : upstream_(dataset.dataset_.iterate(epoch)), count_(dataset.count_), left_(dataset.count_) {}
 
     bool next(ElementOf<D>& element) {
       for (; left_ > 0; --left_)
         if (!upstream_.next(element)) return false;
-      return upstream_.next(element);
+      if (!upstream_.next(element)) return false;
+      ++given_;
+      return true;
+    }
+
+    /// See Resumable. The first elements are not made then.
+    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> {
+      upstream_.seek(count_ + position);
+      left_ = 0;
+      given_ = position;
     }
 
    private:
     IteratorOf<D> upstream_;
+    std::size_t count_;
     std::size_t left_;
+    std::uint64_t given_ = 0;
   };
 
   [[nodiscard]] Cardinality cardinality() const {

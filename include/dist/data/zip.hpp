@@ -9,6 +9,7 @@
 #include <dist/core/algorithms.hpp>
 #include <dist/data/batch_size.hpp>
 #include <dist/data/dataset.hpp>
+#include <dist/data/resumable.hpp>
 
 namespace dist::data {
 
@@ -30,15 +31,25 @@ class ZipDataset : public DatasetRange<ZipDataset<Ds...>> {
               std::apply([&](const Ds&... each) { return Upstreams{each.iterate(epoch)...}; }, dataset.datasets_)) {}
 
     bool next(Element& element) {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const bool all = [&]<std::size_t... I>(std::index_sequence<I...>) {
         return (std::get<I>(upstreams_).next(std::get<I>(element)) && ...);
       }
       (std::index_sequence_for<Ds...>{});
+      if (all) ++given_;
+      return all;
+    }
+
+    /// See Resumable.
+    [[nodiscard]] std::uint64_t position() const noexcept { return given_; }
+    void seek(std::uint64_t position) requires(Resumable<IteratorOf<Ds>>&&...) {
+      std::apply([&](auto&... each) { (each.seek(position), ...); }, upstreams_);
+      given_ = position;
     }
 
    private:
     using Upstreams = std::tuple<IteratorOf<Ds>...>;
     Upstreams upstreams_;
+    std::uint64_t given_ = 0;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const { return Iterator{*this, epoch}; }
