@@ -27,12 +27,9 @@ namespace detail {
 
 /// An AttrValue that is a list of one shape.
 [[nodiscard]] inline std::string shape_list(std::span<const std::int64_t> extents) {
-  const std::string shape = protobuf([&](Protobuf& message) {
-    for (const std::int64_t extent : extents)
-      message.add_message(2, protobuf([&](Protobuf& axis) { axis.add_int64(1, extent); }));
+  return protobuf([&](Protobuf& value) {
+    value.add_message(1, protobuf([&](Protobuf& list) { list.add_message(7, shape_message(extents)); }));
   });
-  return protobuf(
-      [&](Protobuf& value) { value.add_message(1, protobuf([&](Protobuf& list) { list.add_message(7, shape); })); });
 }
 
 }  // namespace detail

@@ -1,6 +1,9 @@
 /// Messages of event files.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include <dist/core/error.hpp>
@@ -10,6 +13,14 @@ namespace dist::summary::detail {
 
 using io::detail::Protobuf;
 using io::detail::protobuf;
+
+/// A TensorShapeProto; -1 is an axis of any extent.
+[[nodiscard]] inline std::string shape_message(std::span<const std::int64_t> extents) {
+  return protobuf([&](Protobuf& shape) {
+    for (const std::int64_t extent : extents)
+      shape.add_message(2, protobuf([&](Protobuf& axis) { axis.add_int64(1, extent); }));
+  });
+}
 
 /// Throws InvalidArgument unless a field of type string may hold `words`: readers refuse the whole message otherwise.
 /// `what` is what errors call them.

@@ -45,10 +45,7 @@ template <class AddElements>
 [[nodiscard]] std::string tensor(DataType type, std::span<const std::int64_t> extents, AddElements add_elements) {
   return protobuf([&](Protobuf& tensor) {
     tensor.add_enum(1, static_cast<std::int32_t>(type));
-    tensor.add_message(2, protobuf([&](Protobuf& shape) {
-                         for (const std::int64_t extent : extents)
-                           shape.add_message(2, protobuf([&](Protobuf& axis) { axis.add_int64(1, extent); }));
-                       }));
+    tensor.add_message(2, shape_message(extents));
     add_elements(tensor);
   });
 }
