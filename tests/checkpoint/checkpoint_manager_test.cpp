@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 #include <support/processes.hpp>
 #include <support/stderr_of.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::Checkpoint;
@@ -34,7 +34,7 @@ struct Training {
   Training() { checkpoint.add("step", step); }
 };
 
-void damage(const SystemFiles& folder, const std::string& checkpoint) {
+void damage(const support::TemporaryFolder& folder, const std::string& checkpoint) {
   for (const std::string& name : dist::detail::names_in(folder.path(checkpoint)))
     if (name.starts_with("data-")) {
       std::string content = folder.read(checkpoint + "/" + name);
@@ -46,7 +46,7 @@ void damage(const SystemFiles& folder, const std::string& checkpoint) {
 }  // namespace
 
 TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is restored (spec N18)") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Training training;
   CheckpointManager manager{training.checkpoint, folder.path("all/of/them"), {.max_to_keep = 2, .keep_every = 3}};
   CHECK(manager.restore_latest() == std::nullopt);
@@ -64,15 +64,15 @@ TEST_CASE("checkpoints are numbered, the newest few stay, and the newest is rest
 }
 
 TEST_CASE("numbers go on after a restart, where a save that was not completed is written again") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   {
     Training training;
-    CheckpointManager manager{training.checkpoint, folder.root(), {.name = "epoch"}};
+    CheckpointManager manager{training.checkpoint, folder.path(), {.name = "epoch"}};
     for (training.step = 1; training.step <= 10; ++training.step) manager.save();
   }
   folder.write("epoch-11/data-0000000000000001-00000-of-00001.safetensors.partial-1-1", "left by one that was killed");
   Training training;
-  CheckpointManager manager{training.checkpoint, folder.root(), {.name = "epoch"}};
+  CheckpointManager manager{training.checkpoint, folder.path(), {.name = "epoch"}};
   CHECK(manager.latest() == folder.path("epoch-10"));
   CHECK(manager.restore_latest() == folder.path("epoch-10"));
   CHECK(training.step == 10);
@@ -82,29 +82,29 @@ TEST_CASE("numbers go on after a restart, where a save that was not completed is
 }
 
 TEST_CASE("a save in the background removes older ones when it is complete, also when the manager is gone") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Training training;
   {
-    CheckpointManager manager{training.checkpoint, folder.root(), {.max_to_keep = 1}};
+    CheckpointManager manager{training.checkpoint, folder.path(), {.max_to_keep = 1}};
     for (int i = 0; i < 3; ++i) static_cast<void>(manager.start_save());
   }
   training.checkpoint.save(folder.path("last"));  // which waits for the one before
-  CHECK(dist::detail::names_in(folder.root()) == Names{".lock", "ckpt-3", "last"});
+  CHECK(dist::detail::names_in(folder.path()) == Names{".lock", "ckpt-3", "last"});
 }
 
 TEST_CASE("a folder has one manager") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Training training;
   std::optional<CheckpointManager<dist::Default>> manager;
-  manager.emplace(training.checkpoint, folder.root());
+  manager.emplace(training.checkpoint, folder.path());
   const auto second = [&] {
-    return what_throws<dist::FileError>([&] { CheckpointManager{training.checkpoint, folder.root()}; });
+    return what_throws<dist::FileError>([&] { CheckpointManager{training.checkpoint, folder.path()}; });
   };
   CHECK(second().find("is a folder to which somebody else writes checkpoints") != std::string::npos);
   support::Processes other{1, [&](std::size_t) {
                              Training theirs;
                              return what_throws<dist::FileError>([&] {
-                                      CheckpointManager{theirs.checkpoint, folder.root()};
+                                      CheckpointManager{theirs.checkpoint, folder.path()};
                                     }) == "nothing was thrown"
                                         ? 1
                                         : 0;
@@ -114,7 +114,7 @@ TEST_CASE("a folder has one manager") {
   CHECK(second() == "nothing was thrown");
   for (const char* name : {"", "a/b"})
     CHECK(what_throws<dist::InvalidArgument>([&] {
-            CheckpointManager{training.checkpoint, folder.root(), {.name = name}};
+            CheckpointManager{training.checkpoint, folder.path(), {.name = name}};
           }).starts_with("CheckpointManagerOptions.name is no name of a folder (it is '" + std::string{name} + "')"));
   folder.write("file", "");
   CHECK(what_throws<dist::FileError>([&] {
@@ -123,9 +123,9 @@ TEST_CASE("a folder has one manager") {
 }
 
 TEST_CASE("a newest one that was damaged is left out loudly, and the one before is restored") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Training training;
-  CheckpointManager manager{training.checkpoint, folder.root()};
+  CheckpointManager manager{training.checkpoint, folder.path()};
   for (training.step = 1; training.step <= 3; ++training.step) manager.save();
   damage(folder, "ckpt-3");
   const testing::Ending ending = testing::stderr_of([&] {
@@ -142,7 +142,7 @@ TEST_CASE("a newest one that was damaged is left out loudly, and the one before 
   damage(folder, "ckpt-1");
   training.step = 77;
   const std::string said = what_throws<dist::FileError>([&] { static_cast<void>(manager.restore_latest()); });
-  CHECK(said.starts_with("File '" + folder.root() + "' has no checkpoint that is whole (File '" +
+  CHECK(said.starts_with("File '" + folder.path() + "' has no checkpoint that is whole (File '" +
                          folder.path("ckpt-3/data-")));
   CHECK(said.ends_with("Train from the beginning, in another folder."));
   CHECK(training.step == 77);
@@ -151,15 +151,15 @@ TEST_CASE("a newest one that was damaged is left out loudly, and the one before 
 }
 
 TEST_CASE("a whole one that does not fit is an error, not left out") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   {
     Training training;
-    CheckpointManager{training.checkpoint, folder.root()}.save();
+    CheckpointManager{training.checkpoint, folder.path()}.save();
   }
   dist::Default strategy;
   auto step = strategy.variable<int>({2});
   Checkpoint checkpoint{strategy};
   checkpoint.add("step", step);
-  CheckpointManager manager{checkpoint, folder.root()};
+  CheckpointManager manager{checkpoint, folder.path()};
   CHECK_THROWS_AS(static_cast<void>(manager.restore_latest()), dist::ShapeMismatch);
 }

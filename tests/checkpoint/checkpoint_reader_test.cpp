@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 #include "saved_folder.hpp"
@@ -34,7 +34,7 @@ bool says(const std::string& said, const std::string& part) {
 }  // namespace
 
 TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (const std::size_t processes : {1U, 2U, 5U}) {
     const std::string name = std::to_string(processes);
     write_checkpoint(folder, name, processes, 40 + processes);
@@ -61,7 +61,7 @@ TEST_CASE("tensors are found by their keys, whatever processes wrote them") {
 }
 
 TEST_CASE("files that lack, that have another length, that are others' or no files at all are named") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::vector<std::string> files = write_checkpoint(folder, "one");
   write_checkpoint(folder, "two", 2, 2);
   const std::string first = "one/" + files[0];
@@ -92,7 +92,7 @@ TEST_CASE("files that lack, that have another length, that are others' or no fil
 }
 
 TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::vector<std::string> files = write_checkpoint(folder, "one", 1);
   folder.write("one/again.safetensors", folder.read("one/" + files[0]));
   complete(folder, "one", {files[0], "again.safetensors"});
@@ -106,7 +106,7 @@ TEST_CASE("a tensor of two files, and one without a checksum, are refused") {
 }
 
 TEST_CASE("a checkpoint is verified once, and each tensor again when it is read") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::string file = "one/" + write_checkpoint(folder, "one", 1)[0];
   CheckpointReader reader{folder.path("one")};
   reader.verify();
@@ -122,7 +122,7 @@ TEST_CASE("a checkpoint is verified once, and each tensor again when it is read"
 }
 
 TEST_CASE("no byte that was changed is accepted, and the error names its file") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::vector<std::string> shards = write_checkpoint(folder, "one");
   std::vector<std::string> files{"manifest.json"};
   files.insert(files.end(), shards.begin(), shards.end());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 #include "saved_folder.hpp"
 
@@ -25,12 +25,12 @@ TEST_CASE("a number belongs to a name and to no other") {
 }
 
 TEST_CASE("the newest so many stay, and every so many-th for ever") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (unsigned i = 1; i <= 12; ++i) write_checkpoint(folder, "ckpt-" + std::to_string(i), 1, i);
   write_checkpoint(folder, "other-1", 1, 1);
   folder.write("ckpt-13/data-1-00000-of-00001.safetensors", "a save that goes on");
   folder.write("ckpt-10/here", "somebody's");
-  CheckpointSeries series{.folder = folder.root(), .options = {.max_to_keep = 3, .keep_every = 4}};
+  CheckpointSeries series{.folder = folder.path(), .options = {.max_to_keep = 3, .keep_every = 4}};
   CHECK(series.numbers() == Numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   series.remove_old();
   CHECK(series.numbers() == Numbers{4, 8, 10, 11, 12});
@@ -45,11 +45,11 @@ TEST_CASE("the newest so many stay, and every so many-th for ever") {
 }
 
 TEST_CASE("what saves before the newest left that did not complete is removed") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("ckpt-3/data-1-00000-of-00001.safetensors", "left");
   folder.write("ckpt-3/data-1-00001-of-00002.safetensors.failed", "");
   folder.write("ckpt-5/data-1-00000-of-00001.safetensors", "left");
   write_checkpoint(folder, "ckpt-4", 1, 1);
-  CheckpointSeries{.folder = folder.root(), .options = {}}.remove_old();
+  CheckpointSeries{.folder = folder.path(), .options = {}}.remove_old();
   CHECK(dist::detail::names_in(folder.path("")) == std::vector<std::string>{"ckpt-4", "ckpt-5"});
 }

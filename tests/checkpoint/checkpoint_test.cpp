@@ -24,7 +24,7 @@
 #include <support/file_size_limit.hpp>
 #include <support/saved.hpp>
 #include <support/small_disk.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 namespace nn = dist::nn;
@@ -55,7 +55,7 @@ bool says(const std::string& said, std::string_view part) {
 }  // namespace
 
 TEST_CASE("parts are saved by their names, and numbers of the program with them") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Mirrored strategy{2};
   nn::Network<Net> net{strategy};
   std::int64_t epoch = 7;
@@ -80,7 +80,7 @@ TEST_CASE("parts are saved by their names, and numbers of the program with them"
 }
 
 TEST_CASE("elements are converted where their type has changed, if every number fits") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net, nn::Reference, float> net{strategy};
   std::int32_t epoch = 300;
@@ -107,7 +107,7 @@ TEST_CASE("elements are converted where their type has changed, if every number 
 }
 
 TEST_CASE("what is made later is restored when it is added (spec N10)") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Mirrored three{3};
   nn::Network<Net> net{three};
   nn::Optimizer optimizer{three, net, nn::Adam{.learning_rate = 0.25f}};
@@ -142,7 +142,7 @@ TEST_CASE("what is made later is restored when it is added (spec N10)") {
 }
 
 TEST_CASE("nothing has changed after a checkpoint that does not fit, and the error has the key") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Mirrored strategy{2};
   auto first = strategy.variable<float>({4}, 1.0f);
   auto second = strategy.variable<float>({5, 2}, 2.0f);
@@ -177,7 +177,7 @@ TEST_CASE("nothing has changed after a checkpoint that does not fit, and the err
 }
 
 TEST_CASE("nothing has changed after a checkpoint that was damaged anywhere") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   auto first = strategy.variable<float>({100}, 1.0f);
   auto last = strategy.variable<float>({100}, 2.0f);
@@ -218,7 +218,7 @@ TEST_CASE("names of parts are unique, and have no '/'") {
 }
 
 TEST_CASE("what is saved in the background is what was there at start_save (spec N16)") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Mirrored strategy{2};
   auto weights = strategy.variable<float>({2'000'000}, 1.0f);
   std::int64_t epoch = 1;
@@ -239,7 +239,7 @@ TEST_CASE("what is saved in the background is what was there at start_save (spec
 }
 
 TEST_CASE("a second save waits for the first, and a handle that goes ends nothing") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   auto weights = strategy.variable<float>({1'000'000}, 1.0f);
   {
@@ -251,7 +251,7 @@ TEST_CASE("a second save waits for the first, and a handle that goes ends nothin
     CHECK(first.is_done());
     CHECK(dist::detail::is_checkpoint(folder.path("a")));
   }
-  CHECK(dist::latest_checkpoint(folder.root()) == folder.path("b"));
+  CHECK(dist::latest_checkpoint(folder.path()) == folder.path("b"));
   Checkpoint checkpoint{strategy};
   checkpoint.add("weights", weights).restore(folder.path("a"));
   CHECK(all_are(strategy, weights, 1));
@@ -260,7 +260,7 @@ TEST_CASE("a second save waits for the first, and a handle that goes ends nothin
 }
 
 TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its own files away, and is told once") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   auto weights = strategy.variable<float>({100'000}, 1.0f);
   Checkpoint checkpoint{strategy};
@@ -294,8 +294,8 @@ TEST_CASE("a save that fails leaves an older checkpoint in its place, takes its 
 }
 
 TEST_CASE("a disk that is full, and one that may not be written, leave the old checkpoint") {
-  const SystemFiles folder;
-  support::check_on_small_disk(folder.root(), "1m", [&](const auto& make_read_only) {
+  const support::TemporaryFolder folder;
+  support::check_on_small_disk(folder.path(), "1m", [&](const auto& make_read_only) {
     dist::Default strategy;
     auto weights = strategy.variable<float>({150'000}, 1.0f);
     Checkpoint checkpoint{strategy};
@@ -312,7 +312,7 @@ TEST_CASE("a disk that is full, and one that may not be written, leave the old c
 }
 
 TEST_CASE("the newest checkpoint is the one that was saved last, in whatever order of names") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   int number = 0;
   Checkpoint checkpoint{strategy};
@@ -321,12 +321,12 @@ TEST_CASE("the newest checkpoint is the one that was saved last, in whatever ord
     ++number;
     checkpoint.save(folder.path(name));
     const std::string path{name, 1};
-    CHECK(dist::latest_checkpoint(folder.root()) == folder.path(path));
+    CHECK(dist::latest_checkpoint(folder.path()) == folder.path(path));
   }
   CHECK(dist::detail::names_in(folder.path("b")).size() == 2);  // the files of the first save are gone
   // A path without a folder lies in the program's own.
   const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder.root());
+  std::filesystem::current_path(folder.path());
   checkpoint.save("relative");
   CHECK(dist::latest_checkpoint(".") == "./relative");
   std::filesystem::current_path(before);

@@ -27,7 +27,7 @@
 #include <doctest/doctest.h>
 
 #include <support/python.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace nn = dist::nn;
 
@@ -71,7 +71,7 @@ TEST_CASE("NumPy and safetensors read the weights of a network under its names")
   network.assign_parameter(scope, "dense/kernel", dist::Tensor<float>{{2, 2}, {1, 2, 3, 4}});
   network.assign_parameter(scope, "dense/bias", 0.5F);
   network.assign_parameter(scope, "dense_1/kernel", dist::Tensor<float>{{2, 1}, {-1, 8}});
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::save_weights(strategy, network, folder.path("weights.npz"));
   dist::save_weights(strategy, network, folder.path("weights.safetensors"));
   const std::string expected =
@@ -83,12 +83,12 @@ TEST_CASE("NumPy and safetensors read the weights of a network under its names")
       "dense/kernel float32 [2, 2] [1.0, 2.0, 3.0, 4.0]\n"
       "dense_1/bias float32 [1] [0.0]\n"
       "dense_1/kernel float32 [2, 1] [-1.0, 8.0]\n";
-  CHECK(testing::python_output("checkpoint/show_weights.py", folder.root()) == expected + expected);
+  CHECK(testing::python_output("checkpoint/show_weights.py", folder.path()) == expected + expected);
 }
 
 TEST_CASE("a state_dict of PyTorch predicts as it did there") {
-  const SystemFiles folder;
-  testing::python_output("checkpoint/state_dict.py", folder.root());
+  const support::TemporaryFolder folder;
+  testing::python_output("checkpoint/state_dict.py", folder.path());
   const dist::LoadWeightsOptions options{
       .names = {{"conv2d/kernel", "features.0.weight", {2, 3, 1, 0}},
                 {"conv2d/bias", "features.0.bias"},
@@ -114,8 +114,8 @@ TEST_CASE("a state_dict of PyTorch predicts as it did there") {
 }
 
 TEST_CASE("an encoder of PyTorch, whose attention has three projections in one weight, predicts as it did there") {
-  const SystemFiles folder;
-  testing::python_output("checkpoint/state_dict.py", folder.root());
+  const support::TemporaryFolder folder;
+  testing::python_output("checkpoint/state_dict.py", folder.path());
   constexpr std::size_t width = 6;
   const auto kernel = [](const char* ours, std::size_t part) {
     return dist::WeightSource{ours,

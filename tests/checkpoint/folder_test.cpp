@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <support/processes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 #include "saved_folder.hpp"
@@ -20,11 +20,11 @@ using support::what_throws;
 using Names = std::vector<std::string>;
 
 TEST_CASE("the names in a folder") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("b", "");
   folder.write("a", "");
   folder.write(".lock", "");
-  CHECK(dist::detail::names_in(folder.root()) == Names{".lock", "a", "b"});
+  CHECK(dist::detail::names_in(folder.path()) == Names{".lock", "a", "b"});
   CHECK(dist::detail::names_in(folder.path("gone")).empty());
   CHECK(what_throws<dist::FileError>([&] { static_cast<void>(dist::detail::names_in(folder.path("a"))); }) ==
         "File '" + folder.path("a") +
@@ -45,7 +45,7 @@ TEST_CASE("paths") {
 }
 
 TEST_CASE("a checkpoint is removed with what a save has left there, and other files stay") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_checkpoint(folder, "one");
   REQUIRE(unlink(folder.path("one/here").c_str()) == 0);
   folder.write("one/data-77-00000-of-00001.safetensors.partial-1-0", "left");
@@ -59,7 +59,7 @@ TEST_CASE("a checkpoint is removed with what a save has left there, and other fi
 }
 
 TEST_CASE("the files of saves before are removed, and those of the manifest stay") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const Names files = write_checkpoint(folder, "one");
   folder.write("one/data-0000000000000099-00000-of-00001.safetensors", "old");
   folder.write("one/data-0000000000000099-begun", "");
@@ -69,28 +69,28 @@ TEST_CASE("the files of saves before are removed, and those of the manifest stay
 }
 
 TEST_CASE("the newest checkpoint is the one of the largest serial number, whatever its name") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   CHECK(dist::latest_checkpoint(folder.path("gone")) == std::nullopt);
-  CHECK(dist::latest_checkpoint(folder.root()) == std::nullopt);
+  CHECK(dist::latest_checkpoint(folder.path()) == std::nullopt);
   write_checkpoint(folder, "z", 1, 1);
   write_checkpoint(folder, "best", 1, 12);
   write_checkpoint(folder, "k", 1, 9);
   folder.write("file", "");
   folder.write("begun/data-1-00000-of-00001.safetensors", "not complete");
-  CHECK(dist::latest_checkpoint(folder.root()) == folder.path("best"));
-  CHECK(dist::detail::checkpoints_in(folder.root()).size() == 3);
+  CHECK(dist::latest_checkpoint(folder.path()) == folder.path("best"));
+  CHECK(dist::detail::checkpoints_in(folder.path()).size() == 3);
   folder.write("best/manifest.json", "damaged");
-  CHECK(dist::latest_checkpoint(folder.root()) == folder.path("k"));
+  CHECK(dist::latest_checkpoint(folder.path()) == folder.path("k"));
 }
 
 TEST_CASE("one at a time has a folder, in all programs") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto refused = [&] {
-    return what_throws<dist::FileError>([&] { const dist::detail::FolderLock second{folder.root()}; });
+    return what_throws<dist::FileError>([&] { const dist::detail::FolderLock second{folder.path()}; });
   };
   {
-    const dist::detail::FolderLock lock{folder.root()};
-    CHECK(refused() == "File '" + folder.root() +
+    const dist::detail::FolderLock lock{folder.path()};
+    CHECK(refused() == "File '" + folder.path() +
                            "' is a folder to which somebody else writes checkpoints (another manager in this program, "
                            "or another program, holds its lock). Give each model a folder of its own, or end the other "
                            "program.");

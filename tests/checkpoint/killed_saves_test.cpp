@@ -17,7 +17,7 @@
 
 #include <doctest/doctest.h>
 #include <support/processes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace {
 
@@ -89,7 +89,7 @@ void kill_saves(const Body& body, const Newest& newest) {
 }  // namespace
 
 TEST_CASE("saves over an older checkpoint, killed at any moment, leave the old one or the new one") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::string path = folder.path("saved");
   {
     Training training;
@@ -118,11 +118,11 @@ TEST_CASE("saves over an older checkpoint, killed at any moment, leave the old o
 }
 
 TEST_CASE("saves of a manager, killed at any moment, lose nothing that was acknowledged") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   kill_saves(
       [&](const auto& acknowledge) {
         Training training;
-        dist::CheckpointManager manager{training.checkpoint, folder.root(), {.max_to_keep = 2}};
+        dist::CheckpointManager manager{training.checkpoint, folder.path(), {.max_to_keep = 2}};
         manager.restore_latest();
         acknowledge(training.step);
         for (;;) {
@@ -133,7 +133,7 @@ TEST_CASE("saves of a manager, killed at any moment, lose nothing that was ackno
       },
       [&] {
         std::int64_t newest = 0;
-        for (const auto& checkpoint : dist::detail::checkpoints_in(folder.root())) {
+        for (const auto& checkpoint : dist::detail::checkpoints_in(folder.path())) {
           const std::int64_t step = step_of(checkpoint.path);
           REQUIRE(step > newest);  // all that are there are whole, and in their order
           newest = step;
@@ -141,7 +141,7 @@ TEST_CASE("saves of a manager, killed at any moment, lose nothing that was ackno
         return newest;
       });
   Training training;
-  dist::CheckpointManager manager{training.checkpoint, folder.root(), {.max_to_keep = 2}};
+  dist::CheckpointManager manager{training.checkpoint, folder.path(), {.max_to_keep = 2}};
   manager.save();
-  CHECK(dist::detail::names_in(folder.root()).size() == 3);  // the lock, and two checkpoints
+  CHECK(dist::detail::names_in(folder.path()).size() == 3);  // the lock, and two checkpoints
 }

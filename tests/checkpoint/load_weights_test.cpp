@@ -21,7 +21,7 @@
 
 #include <doctest/doctest.h>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::FileError;
@@ -65,7 +65,7 @@ struct OneList {
 };
 
 /// What another program wrote: the kernel as [3, 2] in half precision, a mean, an epoch.
-std::string theirs(const SystemFiles& folder, ElementType of_epoch = ElementType::u8) {
+std::string theirs(const support::TemporaryFolder& folder, ElementType of_epoch = ElementType::u8) {
   const std::string path = folder.path("theirs.safetensors");
   dist::io::SafetensorsWriter file{
       path, {{"weight", ElementType::bf16, {3, 2}}, {"mean", ElementType::f32, {}}, {"epoch", of_epoch, {}}}};
@@ -92,7 +92,7 @@ bool untouched(S& strategy, Parts<S>& parts) {
 }  // namespace
 
 TEST_CASE("names, orders of axes and types of elements are theirs") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
   Parts parts{strategy};
   CHECK(dist::load_weights(strategy, parts, theirs(folder), fitting).empty());
@@ -104,7 +104,7 @@ TEST_CASE("names, orders of axes and types of elements are theirs") {
 }
 
 TEST_CASE("what was saved is loaded, in both formats") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
   Parts parts{strategy};
   dist::load_weights(strategy, parts, theirs(folder), fitting);
@@ -120,7 +120,7 @@ TEST_CASE("what was saved is loaded, in both formats") {
 }
 
 TEST_CASE("a load that does not fit changes nothing and says what is wrong") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
   const std::string path = theirs(folder);
@@ -160,7 +160,7 @@ TEST_CASE("a load that does not fit changes nothing and says what is wrong") {
 }
 
 TEST_CASE("keys may keep what they have, and names may be left") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
   CHECK(
@@ -172,7 +172,7 @@ TEST_CASE("keys may keep what they have, and names may be left") {
 }
 
 TEST_CASE("elements may be seen under another shape") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
   dist::load_weights(strategy, parts, theirs(folder), {.names = {{"kernel", "weight", {1, 0}, Shape{6, 1}}}});
@@ -181,7 +181,7 @@ TEST_CASE("elements may be seen under another shape") {
 }
 
 TEST_CASE("a part of their rows may be ours") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   OneList parts;
   const std::string path = theirs(folder);
@@ -197,7 +197,7 @@ TEST_CASE("a part of their rows may be ours") {
 }
 
 TEST_CASE("a leaf that says itself which shapes it takes is asked before anything changes") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   OneList parts;
   parts.list.values = Tensor<float>{{3}, {1, 2, 3}};
@@ -215,7 +215,7 @@ TEST_CASE("what an optimizer keeps for a parameter is found again where a layer 
   namespace nn = dist::nn;
   using Before = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::Dense<2>>;
   using After = nn::Sequential<nn::Input<4>, nn::Dense<3, nn::Relu>, nn::LayerNormalization<>, nn::Dense<2>>;
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Mirrored<dist::SharedMemoryAllReduce> three{3}, two{2};
   nn::Network<Before> before{three};
   nn::Optimizer optimizer{three, before, nn::SGD{.momentum = 0.9F}};

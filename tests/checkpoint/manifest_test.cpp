@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <doctest/doctest.h>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::detail::Manifest;
@@ -125,7 +125,7 @@ TEST_CASE("what a manifest needs has its name") {
 }
 
 TEST_CASE("a folder is a checkpoint when it has a manifest") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::string path = folder.path("one");
   CHECK(!dist::detail::is_checkpoint(path));
   const auto reading = [&] {

@@ -7,12 +7,12 @@
 #include <doctest/doctest.h>
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 
 TEST_CASE("a program that is told to end saves, and goes on from there when it is started again (spec O03, O06)") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   double expected = 0;
   std::uint64_t step = 0;
   int starts = 0;
@@ -22,7 +22,7 @@ TEST_CASE("a program that is told to end saves, and goes on from there when it i
     step = 0;
     dist::Checkpoint checkpoint{strategy};
     checkpoint.add("value", value).add("step", step);
-    dist::CheckpointManager manager{checkpoint, folder.root() + "/checkpoints", {.max_to_keep = 1}};
+    dist::CheckpointManager manager{checkpoint, folder.path("checkpoints"), {.max_to_keep = 1}};
     dist::PreemptionHandler preemption{manager};
     CHECK(preemption.restored().has_value() == (starts > 0));
     CHECK(preemption.exit_code() == 42);

@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::io::Safetensors;
 
@@ -36,7 +36,7 @@ struct Parts {
 }  // namespace
 
 TEST_CASE("all that is tracked is in the file, as it is outside replica functions") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{2};
   Parts parts{strategy};
   strategy.run([&](const auto& replica) {
@@ -51,7 +51,7 @@ TEST_CASE("all that is tracked is in the file, as it is outside replica function
 }
 
 TEST_CASE("a save that fails leaves the older file") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   Parts parts{strategy};
   dist::save_weights(strategy, parts, folder.path("weights.npz"));

@@ -10,13 +10,13 @@
 #include <dist/checkpoint/shard.hpp>
 #include <dist/checkpoint/snapshot.hpp>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace checkpoint_tests {
 
 /// Writes the manifest of the files in the folder `name`, whose parts were written before.
-inline void complete(const SystemFiles& folder, const std::string& name, const std::vector<std::string>& files,
-                     std::uint64_t serial = 1) {
+inline void complete(const support::TemporaryFolder& folder, const std::string& name,
+                     const std::vector<std::string>& files, std::uint64_t serial = 1) {
   dist::detail::Manifest manifest{.id = 1, .serial = serial, .files = {}};
   for (const std::string& file : files) manifest.files.push_back(dist::detail::describe_shard(folder.path(name), file));
   folder.write(name + "/manifest.json", written(manifest));
@@ -24,7 +24,7 @@ inline void complete(const SystemFiles& folder, const std::string& name, const s
 
 /// A checkpoint of tensors "a", of 1000 floats, "b" of 3 integers and "c", a number, in files of so many processes. Returns
 /// the names of the files.
-inline std::vector<std::string> write_checkpoint(const SystemFiles& folder, const std::string& name,
+inline std::vector<std::string> write_checkpoint(const support::TemporaryFolder& folder, const std::string& name,
                                                  std::size_t processes = 2, std::uint64_t serial = 1) {
   folder.write(name + "/here", "");
   std::vector<std::string> files;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::detail::describe_shard;
@@ -19,7 +19,7 @@ TEST_CASE("the name of a file says whose part of which save it is") {
 }
 
 TEST_CASE("a file of tensors is a safetensors file with the checksum of each") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Snapshot snapshot{0, 1};
   dist::Tensor<std::uint8_t> digits{{9}};
   for (std::size_t i = 0; i < 9; ++i) digits[i] = static_cast<std::uint8_t>('1' + i);
@@ -34,7 +34,7 @@ TEST_CASE("a file of tensors is a safetensors file with the checksum of each") {
   CHECK(file.metadata().at("crc32c digits") == "e3069283");  // the check value of the catalogue of CRC algorithms
   CHECK(file.metadata().at("crc32c none") == "00000000");
 
-  const ShardFile described = describe_shard(folder.root(), "a");
+  const ShardFile described = describe_shard(folder.path(), "a");
   CHECK(described.name == "a");
   CHECK(described.bytes == folder.read("a").size());
   const std::string all = folder.read("a");
@@ -43,20 +43,20 @@ TEST_CASE("a file of tensors is a safetensors file with the checksum of each") {
 }
 
 TEST_CASE("a process without tensors writes a file without tensors") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_shard(folder.path("a"), Snapshot{1, 2});
   CHECK(dist::io::Safetensors{folder.path("a")}.entries().empty());
 }
 
 TEST_CASE("what is no file of tensors is described without harm") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("short", "abc");
-  CHECK(describe_shard(folder.root(), "short").bytes == 3);
+  CHECK(describe_shard(folder.path(), "short").bytes == 3);
   folder.write("empty", "");
-  CHECK(describe_shard(folder.root(), "empty").bytes == 0);
+  CHECK(describe_shard(folder.path(), "empty").bytes == 0);
   folder.write("huge", std::string(8, '\xff'));
-  CHECK(describe_shard(folder.root(), "huge").bytes == 8);
+  CHECK(describe_shard(folder.path(), "huge").bytes == 8);
   CHECK(support::what_throws<dist::FileError>([&] {
-          static_cast<void>(describe_shard(folder.root(), "gone"));
+          static_cast<void>(describe_shard(folder.path(), "gone"));
         }).starts_with("File '" + folder.path("gone") + "' cannot be opened"));
 }

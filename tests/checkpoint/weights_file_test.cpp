@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::Tensor;
 using dist::detail::Snapshot;
@@ -16,7 +16,7 @@ using dist::detail::WeightsFile;
 using dist::detail::write_weights;
 
 TEST_CASE("both formats hold the tensors of a snapshot, which are read as another type") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   auto snapshot = Snapshot::of_first(true);
   snapshot.put("a/kernel", Tensor<float>{{2, 3}, {1, 2, 3, 4, 5, 6}});
   snapshot.put("epoch", Tensor<std::int64_t>{{}, {7}});
@@ -34,7 +34,7 @@ TEST_CASE("both formats hold the tensors of a snapshot, which are read as anothe
 }
 
 TEST_CASE("the end of a name says the format") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto snapshot = Snapshot::of_first(true);
   CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.bin"), snapshot),
                        doctest::Contains("Use a name that ends in .safetensors or .npz"), dist::InvalidArgument);
@@ -43,7 +43,7 @@ TEST_CASE("the end of a name says the format") {
 }
 
 TEST_CASE("NPZ has no bfloat16, safetensors has") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   auto snapshot = Snapshot::of_first(true);
   snapshot.put("kernel", Tensor<dist::BFloat16>{{1}, {dist::BFloat16(1.5F)}});
   CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.npz"), snapshot),

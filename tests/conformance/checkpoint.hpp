@@ -26,7 +26,7 @@
 
 #include <doctest/doctest.h>
 #include <support/saved.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace conformance {
 
@@ -107,7 +107,7 @@ template <class S>
 void check_checkpoint(std::unique_ptr<S> (*make)()) {
   const auto made = make();
   S& strategy = *made;
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const std::string path = folder.path("saved");
   const auto save = [&](auto& part) {
     dist::Checkpoint checkpoint{strategy};

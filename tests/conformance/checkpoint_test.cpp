@@ -15,6 +15,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/temporary_folder.hpp>
+
 namespace nn = dist::nn;
 using conformance::Make;
 using Shared = dist::Mirrored<dist::SharedMemoryAllReduce>;
@@ -24,7 +26,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(checkpoint, Make<dist::Default>, Make<Shared, 1>,
                                Make<Shared, 4>, Make<Central, 1>, Make<Central, 2>, Make<Central, 3>);
 
 TEST_CASE("the slots of every optimizer, and what its options keep, are saved and restored") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Shared three{3};
   Central two{2};
   const auto check = [&](auto function, bool same_bits = true) {

@@ -12,6 +12,7 @@
 
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Shape;
@@ -23,7 +24,6 @@ using dist::data::Split;
 using dist_test::Bytes;
 using dist_test::bytes;
 using dist_test::joined;
-using dist_test::TemporaryFolder;
 
 namespace {
 
@@ -43,7 +43,7 @@ void refuse(const std::string& folder, Split split, const std::string& because) 
 }  // namespace
 
 TEST_CASE("the bytes of an image go from channel after channel to pixel after pixel") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("test_batch.bin", joined({record({9}), record({0}, 7)}));
   const auto dataset = cifar10<std::uint8_t>(folder.path(), Split::test);
   CHECK(dataset.cardinality() == Cardinality::known(2));
@@ -61,7 +61,7 @@ TEST_CASE("the bytes of an image go from channel after channel to pixel after pi
 }
 
 TEST_CASE("floats are in [0, 1], and five files in order are the training set") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   for (unsigned file = 1; file <= 5; ++file)
     folder.write("data_batch_" + std::to_string(file) + ".bin",
                  joined({record({file}, file), record({file + 1}), record({file - 1})}));
@@ -78,7 +78,7 @@ TEST_CASE("floats are in [0, 1], and five files in order are the training set") 
 }
 
 TEST_CASE("more records than are read at a time") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   Bytes content;
   for (unsigned i = 0; i < 600; ++i) {
     const Bytes next = record({i % 10}, i);
@@ -97,7 +97,7 @@ TEST_CASE("more records than are read at a time") {
 }
 
 TEST_CASE("CIFAR-100 has two labels") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("train.bin", joined({record({19, 99}), record({0, 1})}));
   const auto fine = cifar100<std::uint8_t>(folder.path(), Split::train);
   const auto coarse = cifar100(folder.path(), Split::train, CifarLabel::coarse);
@@ -111,7 +111,7 @@ TEST_CASE("CIFAR-100 has two labels") {
 }
 
 TEST_CASE("files that are not CIFAR's are refused by name") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   refuse(folder.path(), Split::test, "File '" + folder.path() + "/test_batch.bin' cannot be opened");
   const std::string file = folder.write("test_batch.bin", joined({record({1}), bytes({0})}));
   refuse(
@@ -119,7 +119,7 @@ TEST_CASE("files that are not CIFAR's are refused by name") {
       "File '" + file +
           "' does not hold records of CIFAR (it has 3074 bytes, expected 1 to 1000000 records of 3073 bytes). Give the "
           "folder cifar-10-batches-bin");
-  folder.write("test_batch.bin", {});
+  folder.write("test_batch.bin", "");
   refuse(folder.path(), Split::test, "it has 0 bytes");
   folder.write("test_batch.bin", joined({record({3}), record({10})}));
   refuse(folder.path(), Split::test, "has a label that is no class (label 1 is 10, expected 0 to 9)");
@@ -128,7 +128,7 @@ TEST_CASE("files that are not CIFAR's are refused by name") {
 }
 
 TEST_CASE("the images can be taken up anywhere and divided among workers") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("test_batch.bin", joined({record({0}), record({1}), record({2}), record({3}), record({4})}));
   const auto dataset = cifar10(folder.path(), Split::test);
   auto pass = dataset.iterate(0);

@@ -17,6 +17,7 @@
 
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace data = dist::data;
 using data::column;
@@ -25,7 +26,6 @@ using dist::FileError;
 using dist::InvalidArgument;
 using dist_test::bytes;
 using dist_test::collect;
-using dist_test::TemporaryFolder;
 
 namespace {
 
@@ -57,7 +57,7 @@ std::vector<int> kinds(const auto& dataset) {
 }  // namespace
 
 TEST_CASE("members take the cells of the columns that are named, in whatever order") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("name,note,kind,other,length,width,known\n"
                                                        "\"Iris, wild\", as is ,-128,x,1.5e-1,2,TRUE\n"
                                                        ",,+127,, 3 ,,\n"
@@ -74,7 +74,7 @@ TEST_CASE("members take the cells of the columns that are named, in whatever ord
 }
 
 TEST_CASE("several files, each with its own order of columns, and another separator") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const auto header = [](const std::string& names, const std::string& row) { return bytes(names + "\n" + row + "\n"); };
   const std::string a = folder.write("a.csv", header("length;kind;name;known;width;note", "1;2;a;0;3;"));
   const std::string b = folder.write("b.csv", header("note;width;known;name;kind;length", ";3;1;b;2;1"));
@@ -86,7 +86,7 @@ TEST_CASE("several files, each with its own order of columns, and another separa
 }
 
 TEST_CASE("what an empty cell stands for may be said; else it is refused") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("n,m\n1,\n ,2\n"));
   CHECK(kinds(csv(file, column("n", &Flower::kind, 9))) == std::vector<int>{1, 9});
   CHECK_THROWS_WITH_AS(kinds(numbers(file)),
@@ -99,7 +99,7 @@ TEST_CASE("what an empty cell stands for may be said; else it is refused") {
 
 TEST_CASE("cells that are no value are refused with line, column and name") {
   const auto refuse = [](const std::string& row, const std::string& because) {
-    TemporaryFolder folder;
+    support::TemporaryFolder folder;
     const std::string file =
         folder.write("a.csv", bytes("length,kind,name,known,width,note\n1,2,a,1,1,\n" + row + "\n"));
     CHECK_THROWS_WITH_AS(collect(flowers({file})), doctest::Contains(("File '" + file + "' " + because).c_str()),
@@ -117,7 +117,7 @@ TEST_CASE("cells that are no value are refused with line, column and name") {
 }
 
 TEST_CASE("the header row is checked by name") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("m;n;m\n1;2;3\n"));
   CHECK_THROWS_WITH_AS(
       kinds(numbers(file)),
@@ -127,10 +127,10 @@ TEST_CASE("the header row is checked by name") {
   CHECK_THROWS_WITH_AS(kinds(csv(file, data::CsvOptions{.separator = ';'}, column("m", &Flower::kind))),
                        doctest::Contains("has two columns called 'm' (columns 1 and 3 of its header row)"), FileError);
   CHECK(kinds(csv(file, data::CsvOptions{.separator = ';'}, column("n", &Flower::kind))) == std::vector<int>{2});
-  CHECK_THROWS_WITH_AS(kinds(numbers(folder.write("empty.csv", {}))),
+  CHECK_THROWS_WITH_AS(kinds(numbers(folder.write("empty.csv", ""))),
                        doctest::Contains("empty.csv' has no header row (it is empty)"), FileError);
-  CHECK_THROWS_WITH_AS(kinds(numbers(folder.path() + "/nowhere.csv")),
-                       doctest::Contains("nowhere.csv' cannot be opened"), FileError);
+  CHECK_THROWS_WITH_AS(kinds(numbers(folder.path("nowhere.csv"))), doctest::Contains("nowhere.csv' cannot be opened"),
+                       FileError);
 }
 
 TEST_CASE("nothing to read, and separators that are none") {
@@ -140,7 +140,7 @@ TEST_CASE("nothing to read, and separators that are none") {
 }
 
 TEST_CASE("files are divided among workers, or rows") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::vector<std::string> files;
   for (const char* name : {"a", "b", "c"})
     files.push_back(
@@ -154,7 +154,7 @@ TEST_CASE("files are divided among workers, or rows") {
 }
 
 TEST_CASE("rows are mapped to examples and batched") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string file = folder.write("a.csv", bytes("length,width,kind\n1,2,3\n4,5,6\n7,8,9\n"));
   const auto batches =
       csv(file, column("length", &Flower::length), column("width", &Flower::width), column("kind", &Flower::kind)) |

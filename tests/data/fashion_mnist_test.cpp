@@ -8,6 +8,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/gzip_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Shape;
@@ -18,7 +19,6 @@ using dist_test::Bytes;
 using dist_test::bytes;
 using dist_test::gzip;
 using dist_test::joined;
-using dist_test::TemporaryFolder;
 
 namespace {
 
@@ -64,7 +64,7 @@ class Variable {
 }  // namespace
 
 TEST_CASE("images are scaled to [0, 1] and gain a channel, labels are scalars") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("t10k-images-idx3-ubyte.gz", gzip(images(2)));
   folder.write("t10k-labels-idx1-ubyte", labels({9, 0}));
   const auto dataset = fashion_mnist(Split::test, folder.path());
@@ -81,7 +81,7 @@ TEST_CASE("images are scaled to [0, 1] and gain a channel, labels are scalars") 
 }
 
 TEST_CASE("the directory is the argument, else the variable") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("train-images-idx3-ubyte", images(1));
   folder.write("train-labels-idx1-ubyte", labels({3}));
   const Variable variable{"DIST_FASHION_MNIST_DIR", folder.path().c_str()};
@@ -92,7 +92,7 @@ TEST_CASE("the directory is the argument, else the variable") {
 
 TEST_CASE("files that do not fit are refused by name") {
   const auto with = [](const Bytes& image_file, const Bytes& label_file, const std::string& because) {
-    TemporaryFolder folder;
+    support::TemporaryFolder folder;
     const std::string image_path = folder.write("t10k-images-idx3-ubyte.gz", gzip(image_file));
     const std::string label_path = folder.write("t10k-labels-idx1-ubyte.gz", gzip(label_file));
     std::string text = because;
@@ -109,11 +109,11 @@ TEST_CASE("files that do not fit are refused by name") {
 }
 
 TEST_CASE("files that announce more than any split holds are refused with a sentence that helps") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   folder.write("t10k-images-idx3-ubyte", images(1));
   folder.write("t10k-labels-idx1-ubyte", bytes({0, 0, 8, 1, 0, 0x1E, 0x84, 0x81}));  // 2000001
   refuse(folder.path(), "multiply to more than 1000000). Give the files of Fashion-MNIST");
-  TemporaryFolder other;
+  support::TemporaryFolder other;
   other.write("t10k-images-idx3-ubyte", bytes({0, 0, 8, 3, 0, 0x1E, 0x84, 0x81, 0, 0, 0, 28, 0, 0, 0, 28}));
   other.write("t10k-labels-idx1-ubyte", labels({1}));
   refuse(other.path(), "multiply to more than 784000000). Give the files of Fashion-MNIST");

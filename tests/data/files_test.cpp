@@ -11,6 +11,7 @@
 #include <dist/data/interleave.hpp>
 #include <dist/data/tfrecord.hpp>
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::InvalidArgument;
 using dist::data::auto_shard;
@@ -43,7 +44,7 @@ TEST_CASE("a shard has every n-th file (spec I08)") {
 }
 
 TEST_CASE("auto-sharding divides files that interleave reads, and those behind a cache (spec I08, I10)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   Paths paths;
   for (const std::string name : {"a", "b", "c", "d"}) {
     std::string content;

@@ -11,7 +11,7 @@
 
 #include <data/sequences.hpp>
 #include <io/image_bytes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace {
 
@@ -22,11 +22,11 @@ std::string text_of(const dist_test::Bytes& bytes) {
 }  // namespace
 
 TEST_CASE("both formats are read from one folder") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("a/1.png", text_of(dist_test::png_rgb));
   folder.write("a/2.jpg", text_of(dist_test::jpeg_rgb));
   folder.write("b/3.JPEG", text_of(dist_test::jpeg_gray));
-  const auto dataset = dist::data::image_folder<dist::io::Png, dist::io::Jpeg>(folder.root());
+  const auto dataset = dist::data::image_folder<dist::io::Png, dist::io::Jpeg>(folder.path());
   const auto examples = dist_test::collect(dataset);
   REQUIRE(examples.size() == 3);
   CHECK(examples[0].x.shape() == dist::Shape{3, 2, 3});

@@ -17,7 +17,7 @@
 #include <dist/data/resumable.hpp>
 
 #include <data/sequences.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace data = dist::data;
 using data::image_folder;
@@ -62,7 +62,7 @@ std::vector<int> labels_and_firsts(const auto& dataset) {
 }  // namespace
 
 TEST_CASE("classes and images come in the order of their names") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("dog/b.row", "\x05\x05\x05");
   folder.write("dog/a.LINE", "\x04\x04\x04");
   folder.write("cat/10.row", "\x01\x01\x01");
@@ -71,9 +71,9 @@ TEST_CASE("classes and images come in the order of their names") {
   folder.write(".thumbnails/c.row", "");
   folder.write("readme.txt", "");
   folder.write("Zebra/z", "");
-  std::filesystem::remove(folder.root() + "/Zebra/z");
+  std::filesystem::remove(folder.path("Zebra/z"));
   folder.write("Zebra/z.row", "\x06\x06\x06");
-  const auto dataset = image_folder<std::uint8_t, Row, Reverse>(folder.root());
+  const auto dataset = image_folder<std::uint8_t, Row, Reverse>(folder.path());
   CHECK(dataset.class_names() == std::vector<std::string>{"Zebra", "cat", "dog"});
   CHECK(dataset.cardinality() == data::Cardinality::known(5));
   CHECK(labels_and_firsts(dataset) == std::vector<int>{0, 6, 1, 1, 1, 2, 2, 4, 2, 5});
@@ -82,24 +82,24 @@ TEST_CASE("classes and images come in the order of their names") {
 }
 
 TEST_CASE("pixels are floats in [0, 1] or bytes, with as many channels as are asked for") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("a/a.row", std::string("\0\x33\xFF\x0A\x14\x1E", 6));
-  const auto floats = collect(image_folder<Row>(folder.root()));
+  const auto floats = collect(image_folder<Row>(folder.path()));
   REQUIRE(floats.size() == 1);
   CHECK(floats[0].x.shape() == dist::Shape{1, 2, 3});
   CHECK(values(floats[0].x) == std::vector<float>{0, 0.2F, 1, 10 / 255.0F, 20 / 255.0F, 30 / 255.0F});
-  const auto bytes = collect(image_folder<std::uint8_t, Row>(folder.root(), {.channels = 1}));
+  const auto bytes = collect(image_folder<std::uint8_t, Row>(folder.path(), {.channels = 1}));
   CHECK(bytes[0].x.shape() == dist::Shape{1, 6, 1});
   CHECK(values(bytes[0].x) == std::vector<std::uint8_t>{0, 0x33, 0xFF, 0x0A, 0x14, 0x1E});
-  CHECK_THROWS_WITH_AS(collect(image_folder<Row>(folder.root(), {.max_elements = 5})),
+  CHECK_THROWS_WITH_AS(collect(image_folder<Row>(folder.path(), {.max_elements = 5})),
                        doctest::Contains("/a/a.row' is too large"), FileError);
 }
 
 TEST_CASE("a pass is taken up anywhere, changed with random numbers, batched, and divided among workers") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (int i = 0; i < 7; ++i)
     folder.write((i < 3 ? "a/" : "b/") + std::to_string(i) + ".row", std::string(3, static_cast<char>(i)));
-  const auto dataset = image_folder<std::uint8_t, Row>(folder.root());
+  const auto dataset = image_folder<std::uint8_t, Row>(folder.path());
   auto pass = dataset.iterate(0);
   static_assert(data::Resumable<decltype(pass)>);
   decltype(dataset)::Element element{};
@@ -125,26 +125,26 @@ TEST_CASE("a pass is taken up anywhere, changed with random numbers, batched, an
 }
 
 TEST_CASE("folders without classes or images, and files of other formats, are refused by name") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto refuse = [&](const std::string& because) {
-    CHECK_THROWS_WITH_AS(image_folder<Row>(folder.root()), doctest::Contains(because.c_str()), FileError);
+    CHECK_THROWS_WITH_AS(image_folder<Row>(folder.path()), doctest::Contains(because.c_str()), FileError);
   };
   folder.write("file.row", "");
-  refuse("File '" + folder.root() + "' has no classes");
+  refuse("File '" + folder.path() + "' has no classes");
   folder.write("a/.hidden", "");
-  refuse("File '" + folder.root() + "/a' has no images");
+  refuse("File '" + folder.path() + "/a' has no images");
   folder.write("a/1.row", "abc");
   folder.write("a/2.rev", "abc");
-  refuse("File '" + folder.root() +
+  refuse("File '" + folder.path() +
          "/a/2.rev' is of no format that is read here (the names of images end with: row, line)");
-  CHECK_THROWS_WITH_AS(image_folder<Row>(folder.root() + "/nowhere"),
+  CHECK_THROWS_WITH_AS(image_folder<Row>(folder.path("nowhere")),
                        doctest::Contains("nowhere' cannot be read as a folder (No such file or directory)"), FileError);
 }
 
 TEST_CASE("an image that vanishes is named when its turn comes") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("a/1.row", "abc");
-  const auto dataset = image_folder<Row>(folder.root());
-  std::filesystem::remove(folder.root() + "/a/1.row");
+  const auto dataset = image_folder<Row>(folder.path());
+  std::filesystem::remove(folder.path("a/1.row"));
   CHECK_THROWS_WITH_AS(collect(dataset), doctest::Contains("/a/1.row' cannot be opened"), FileError);
 }

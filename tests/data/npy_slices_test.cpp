@@ -9,6 +9,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/npy_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::data::Cardinality;
@@ -19,7 +20,7 @@ using dist_test::npy_header;
 using dist_test::values;
 
 TEST_CASE("the rows of NPY files are examples (spec I29)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string x = folder.write("x.npy", npy(npy_header("|u1", "(2, 3)"), bytes({1, 2, 3, 4, 5, 6})));
   const std::string y = folder.write("y.npy", npy(npy_header("<i2", "(2,)"), bytes({7, 0, 8, 0})));
   const auto rows = npy_slices<std::uint8_t>(x);
@@ -33,7 +34,7 @@ TEST_CASE("the rows of NPY files are examples (spec I29)") {
 }
 
 TEST_CASE("files that do not hold rows, or not as many, are refused by name (spec I29)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string two = folder.write("two", npy(npy_header("|u1", "(2,)"), bytes({1, 2})));
   const std::string three = folder.write("three", npy(npy_header("|u1", "(3,)"), bytes({1, 2, 3})));
   const std::string scalar = folder.write("scalar", npy(npy_header("|u1", "()"), bytes({1})));

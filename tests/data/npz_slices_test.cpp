@@ -9,13 +9,14 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/numpy_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::data::npz_slices;
 using dist_test::values;
 
 TEST_CASE("the rows of arrays of one NPZ file are examples (spec I29)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string path = folder.write("data.npz", dist_test::numpy_savez_compressed);
   const auto features = npz_slices<float>(path, "x_train");
   CHECK(values(dist_test::collect(features).at(1)) == std::vector<float>{3, 4, 5});
@@ -27,7 +28,7 @@ TEST_CASE("the rows of arrays of one NPZ file are examples (spec I29)") {
 }
 
 TEST_CASE("a missing array is refused by name (spec I29)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string path = folder.write("data.npz", dist_test::numpy_savez);
   CHECK_THROWS_WITH_AS(static_cast<void>(npz_slices<float, float>(path, "x_train", "y")),
                        doctest::Contains("has no array 'y' (it holds 'x_train', 'y_train')"), FileError);

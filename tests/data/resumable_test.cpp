@@ -39,7 +39,7 @@
 #include <doctest/doctest.h>
 
 #include <io/bytes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace data = dist::data;
 
@@ -138,7 +138,7 @@ TEST_CASE("so are the rows of CSV files, of several, too") {
   struct Row {
     std::int64_t number = 0;
   };
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const auto a = folder.write("a.csv", dist_test::bytes("n\n0\n1\n2\n3\n4\n"));
   const auto b = folder.write("b.csv", dist_test::bytes("m,n\n,5\n,6\n,7\n"));
   const auto rows = data::csv(std::vector{a, b, a}, data::column("n", &Row::number)) |
@@ -163,18 +163,18 @@ struct Bytes {
 }  // namespace
 
 TEST_CASE("so are the images of folders and of CIFAR, with what random numbers make of them") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (const char* const name : {"a/0", "a/1", "a/2", "b/3", "b/4", "c/5", "c/6"})
     folder.write(std::string(name) + ".bytes", std::string(4, name[0]) + name[2] + "z");
   const auto pixels = data::map([](const auto& example) { return dist::Tensor<std::uint8_t>{example.x}; });
-  const auto images = data::image_folder<std::uint8_t, Bytes>(folder.root());
+  const auto images = data::image_folder<std::uint8_t, Bytes>(folder.path());
   check(images | pixels);
   check(images | data::shuffle(3, 5) | data::random_flip(5) | data::random_crop(1, 5) | pixels | data::batch(2));
   std::string records;
   for (char label = 0; label < 5; ++label)
     records += std::string(1, label) + std::string(3072, static_cast<char>(7 * label));
   folder.write("test_batch.bin", records);
-  check(data::cifar10<std::uint8_t>(folder.root(), data::Split::test) | data::random_crop(1, 5) | pixels |
+  check(data::cifar10<std::uint8_t>(folder.path(), data::Split::test) | data::random_crop(1, 5) | pixels |
         data::batch(2));
 }
 

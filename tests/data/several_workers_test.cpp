@@ -26,6 +26,7 @@
 #include <dist/io/byte_source.hpp>
 #include <dist/io/tfrecord.hpp>
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::InputContext;
 using dist::InvalidArgument;
@@ -42,7 +43,6 @@ using dist_test::Meeting;
 using dist_test::MeetingAgreement;
 using dist_test::on_workers;
 using dist_test::Steps;
-using dist_test::TemporaryFolder;
 using dist_test::values;
 
 namespace {
@@ -367,7 +367,7 @@ TEST_CASE("batches of unknown size are sliced, however many each worker has (spe
 }
 
 TEST_CASE("records of TFRecord files, and of IDX files that interleave opens (spec I08, I10, I24)") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::vector<std::string> records;
   std::vector<std::string> arrays;
   const std::vector<std::vector<std::uint8_t>> contents{{0, 1, 2, 3, 4}, {10}, {}, {30, 31, 32}};

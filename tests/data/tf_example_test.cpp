@@ -16,6 +16,7 @@
 #include <dist/data/tfrecord.hpp>
 #include <io/bytes.hpp>
 #include <support/allocations.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::InvalidArgument;
 using dist::data::TfExample;
@@ -125,7 +126,7 @@ TEST_CASE("the next record is parsed in the same memory") {
 }
 
 TEST_CASE("from files of Examples to batches (spec I08, I30)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::string content;
   for (int i = 0; i < 3; ++i) dist::io::append_tfrecord(content, of_protobuf);
   const auto examples = dist::data::tfrecord(folder.write("examples", dist_test::bytes(content))) |

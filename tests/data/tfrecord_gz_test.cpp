@@ -8,6 +8,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/gzip_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::data::tfrecord_gz;
@@ -17,7 +18,7 @@ using dist_test::collect;
 using Records = std::vector<std::string>;
 
 TEST_CASE("compressed records are those that were written, and can be sharded (spec I08)") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::vector<std::string> files;
   for (const std::string name : {"a", "b", "c"}) {
     std::string content;
@@ -35,7 +36,7 @@ TEST_CASE("compressed records are those that were written, and can be sharded (s
 }
 
 TEST_CASE("a truncated gzip file is refused, even if its records are all there") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::string content;
   dist::io::append_tfrecord(content, "record");
   const Bytes compressed = dist_test::gzip(bytes(content));

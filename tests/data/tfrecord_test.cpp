@@ -10,6 +10,7 @@
 #include <dist/data/prefetch.hpp>
 #include <dist/data/repeat.hpp>
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::InvalidArgument;
@@ -17,13 +18,12 @@ using dist::data::Cardinality;
 using dist::data::tfrecord;
 using dist_test::bytes;
 using dist_test::collect;
-using dist_test::TemporaryFolder;
 using Records = std::vector<std::string>;
 
 namespace {
 
 /// Writes a file of these records.
-std::string write(TemporaryFolder& folder, const std::string& name, const Records& records) {
+std::string write(support::TemporaryFolder& folder, const std::string& name, const Records& records) {
   std::string content;
   for (const std::string& record : records) dist::io::append_tfrecord(content, record);
   return folder.write(name, bytes(content));
@@ -32,7 +32,7 @@ std::string write(TemporaryFolder& folder, const std::string& name, const Record
 }  // namespace
 
 TEST_CASE("the records of the files come one file after the other, in every pass") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string a = write(folder, "a", {"a0", "a1"});
   const std::string none = write(folder, "none", {});
   const std::string b = write(folder, "b", {"b0"});
@@ -49,7 +49,7 @@ TEST_CASE("the records of the files come one file after the other, in every pass
 }
 
 TEST_CASE("a shard has every n-th file (spec I08)") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   std::vector<std::string> files;
   for (int i = 0; i < 5; ++i) files.push_back(write(folder, std::to_string(i), {std::to_string(i)}));
   const auto dataset = tfrecord(files);
@@ -70,9 +70,9 @@ TEST_CASE("fewer files than shards, or no such shard, is refused (spec I08)") {
 }
 
 TEST_CASE("a file that is missing or corrupt is refused when its turn comes") {
-  TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string good = write(folder, "good", {"one"});
-  const auto missing = tfrecord({good, folder.path() + "/missing"});
+  const auto missing = tfrecord({good, folder.path("missing")});
   auto iterator = missing.iterate(0);
   std::string record;
   CHECK(iterator.next(record));

@@ -4,7 +4,7 @@
 
 #include <dist/core/text.hpp>
 #include <dist/device/affinity.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,11 +20,11 @@ using Numbers = std::vector<std::size_t>;
 namespace {
 
 /// The files of a machine.
-class Machine : public SystemFiles {
+class Machine : public support::TemporaryFolder {
  public:
-  using SystemFiles::write;
+  using TemporaryFolder::write;
 
-  [[nodiscard]] Topology read(const Numbers& processors) const { return dist::read_topology(processors, root()); }
+  [[nodiscard]] Topology read(const Numbers& processors) const { return dist::read_topology(processors, path()); }
 
   void write(std::size_t processor, const std::string& file, const std::string& content) const {
     write(dist::text("cpu/cpu", processor, "/", file), content + "\n");

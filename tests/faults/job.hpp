@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -28,6 +27,7 @@
 
 #include <net/ports.hpp>
 #include <support/processes.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace faults {
 
@@ -78,37 +78,6 @@ inline std::vector<pid_t> descendants() {
   }
   return found;
 }
-
-inline std::vector<std::string> names_in(const std::string& path) {
-  std::vector<std::string> found;
-  DIR* const folder = opendir(path.c_str());
-  while (const dirent* entry = folder != nullptr ? readdir(folder) : nullptr) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") found.push_back(name);
-  }
-  if (folder != nullptr) closedir(folder);
-  return found;
-}
-
-/// A folder of the test's own, which goes with it.
-class Folder {
- public:
-  Folder() {
-    const char* const parent = std::getenv("TMPDIR");
-    path_ = std::string{parent != nullptr ? parent : "/tmp"} + "/dist-faults.XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder " + path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    const std::string command = "rm -rf '" + path_ + "'";
-    if (std::system(command.c_str()) != 0) std::fprintf(stderr, "%s failed\n", command.c_str());
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// What the workers are to do (worker.cpp).
 struct Plan {
@@ -240,26 +209,23 @@ class Job {
   /// Files that the workers had mapped, or that MPI made, and that are still there.
   [[nodiscard]] std::string files_left() const {
     std::string left;
-    for (const std::string& name : names_in(folder_.path() + "/tmp")) left += name + " ";
+    for (const std::string& name : folder_.names("tmp")) left += name + " ";
     for (std::size_t rank = 0; rank < plan_.ranks; ++rank)
       for (const Said& one : said(rank))
         if (one.word == "mapped" && access(one.text.c_str(), F_OK) == 0) left += one.text + " ";
     return left;
   }
   /// What all printed.
-  [[nodiscard]] std::string output() const {
-    std::ifstream file(folder_.path() + "/output");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
+  [[nodiscard]] std::string output() const { return folder_.read("output"); }
   [[nodiscard]] Start start() const { return start_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
 
  private:
   void take_over_orphans() const {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    mkdir((folder_.path() + "/tmp").c_str(), 0700);
+    mkdir(folder_.path("tmp").c_str(), 0700);
   }
-  [[nodiscard]] std::string log() const { return folder_.path() + "/log"; }
+  [[nodiscard]] std::string log() const { return folder_.path("log"); }
 
   /// Does what is due: lets a victim that was stopped go on, or ends it when all others have, and ends an mpirun that would
   /// wait although none of its processes is left. Whether all that were started have ended.
@@ -323,20 +289,20 @@ class Job {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child != 0) return child;
-    const int output = open((folder_.path() + "/output").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    const int output = open(folder_.path("output").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     unsetenv("TF_CONFIG");
     unsetenv("DIST_COLLECTIVE_TIMEOUT");
     if (plan_.timeout_ms == 0) setenv("DIST_COLLECTIVE_TIMEOUT", "1", 1);
     setenv("DIST_FAULTS_LOG", log().c_str(), 1);
-    setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);
+    setenv("TMPDIR", folder_.path("tmp").c_str(), 1);
     for (const char* name :
          {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
       setenv(name, "1", 1);
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // a process that gives up leaves MPI as it is
     if (start_ == Start::mpirun_keeping)          // it leaves its segments when it is ended
-      setenv("OMPI_MCA_btl_vader_backing_directory", (folder_.path() + "/tmp").c_str(), 1);
+      setenv("OMPI_MCA_btl_vader_backing_directory", folder_.path("tmp").c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -357,7 +323,7 @@ class Job {
 
   Start start_;
   Plan plan_;
-  Folder folder_;
+  support::TemporaryFolder folder_;
   std::vector<pid_t> children_;
   std::vector<int> statuses_;
   std::vector<double> ends_;

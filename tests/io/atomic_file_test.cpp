@@ -24,7 +24,7 @@
 #include <io/bytes.hpp>
 #include <support/processes.hpp>
 #include <support/small_disk.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::FileError;
@@ -89,7 +89,7 @@ extern "C" int flock(int descriptor, int operation) noexcept {
 #pragma GCC diagnostic pop
 
 TEST_CASE("others see the old content until commit, and then the new one, appended in pieces") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   AtomicFile file{folder.path("a")};
   file.append(bytes("ne"));
@@ -105,7 +105,7 @@ TEST_CASE("others see the old content until commit, and then the new one, append
 }
 
 TEST_CASE("without commit the new content vanishes, and the old one stays") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   { AtomicFile{folder.path("a")}.append(bytes("x")); }
   CHECK(folder.names().empty());
   write_file(folder.path("a"), "old");
@@ -126,10 +126,10 @@ TEST_CASE("without commit the new content vanishes, and the old one stays") {
 }
 
 TEST_CASE("a path may be relative, and the program may change its folder before commit") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   char before[4096];
   REQUIRE(getcwd(before, sizeof before) != nullptr);
-  REQUIRE(chdir(folder.root().c_str()) == 0);
+  REQUIRE(chdir(folder.path().c_str()) == 0);
   AtomicFile file{"a"};
   REQUIRE(chdir("/") == 0);
   file.append(bytes("x"));
@@ -139,7 +139,7 @@ TEST_CASE("a path may be relative, and the program may change its folder before 
 }
 
 TEST_CASE("the permissions are those of a new file, and a symbolic link is replaced") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const mode_t before = umask(027);
   write_file(folder.path("a"), "a");
   umask(before);
@@ -153,7 +153,7 @@ TEST_CASE("the permissions are those of a new file, and a symbolic link is repla
 }
 
 TEST_CASE("an object writes one content") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   AtomicFile file{folder.path("a")};
   file.commit();
   CHECK(folder.read("a").empty());
@@ -163,7 +163,7 @@ TEST_CASE("an object writes one content") {
 }
 
 TEST_CASE("a path where no file can be is refused, and says what to do") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto refused = [](const std::string& path) { return what_throws<FileError>([&] { AtomicFile{path}; }); };
   CHECK(refused("") == "File '' cannot be written (its path has no name at its end). Give the path of a file.");
   CHECK(refused("/tmp/").find("its path has no name at its end") != std::string::npos);
@@ -178,7 +178,7 @@ TEST_CASE("a path where no file can be is refused, and says what to do") {
 }
 
 TEST_CASE("a write that the system cuts or interrupts goes on") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   std::string content(1000, 'a');
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>('a' + i % 26);
   int calls = 0;
@@ -195,7 +195,7 @@ TEST_CASE("a write that the system cuts or interrupts goes on") {
 }
 
 TEST_CASE("the disk begins to write while more is appended") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   std::vector<std::size_t> starts;
   faults.start_writing = [&](std::size_t offset, std::size_t count) {
     starts.push_back(offset);
@@ -213,7 +213,7 @@ TEST_CASE("the disk begins to write while more is appended") {
 }
 
 TEST_CASE("whatever fails, the old content survives, nothing else is left, and the error names the file") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   const auto refused = [&] {
     const std::string said = what_throws<FileError>([&] { write_file(folder.path("a"), "new"); });
@@ -238,7 +238,7 @@ TEST_CASE("whatever fails, the old content survives, nothing else is left, and t
 }
 
 TEST_CASE("a failure takes the new content away at once, and the object stays closed") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   AtomicFile file{folder.path("a")};
   file.append(bytes("x"));
   faults.write = failing(EIO);
@@ -249,7 +249,7 @@ TEST_CASE("a failure takes the new content away at once, and the object stays cl
 }
 
 TEST_CASE("a folder that cannot be synchronised is told, as the new content is there") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto write_with = [&](int error) {
     faults.fsync = [=, calls = 0]() mutable {
       errno = error;
@@ -269,7 +269,7 @@ TEST_CASE("a folder that cannot be synchronised is told, as the new content is t
 }
 
 TEST_CASE("a limit on the size of files is an error, not a signal") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_file(folder.path("a"), "old");
   support::Processes child{1, [&](std::size_t) {
                              const rlimit limit{4096, 4096};
@@ -293,8 +293,8 @@ TEST_CASE("a limit on the size of files is an error, not a signal") {
 }
 
 TEST_CASE("a disk that is full, and one that may not be written, leave the old content") {
-  const SystemFiles folder;
-  support::check_on_small_disk(folder.root(), "64k", [&](const auto& make_read_only) {
+  const support::TemporaryFolder folder;
+  support::check_on_small_disk(folder.path(), "64k", [&](const auto& make_read_only) {
     write_file(folder.path("a"), "old");
     const std::string full = what_throws<FileError>([&] { write_file(folder.path("a"), std::string(200'000, 'n')); });
     if (full.find("(No space left on device, after ") == std::string::npos) return 1;
@@ -310,7 +310,7 @@ TEST_CASE("a disk that is full, and one that may not be written, leave the old c
 }
 
 TEST_CASE("a process that is killed at any moment of 50 writes leaves the old content or the new one") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto content = [](int write) {
     return std::string(static_cast<std::size_t>(20'000 + write), static_cast<char>('a' + write % 26));
   };
@@ -346,7 +346,7 @@ TEST_CASE("a process that is killed at any moment of 50 writes leaves the old co
 }
 
 TEST_CASE("what others are writing is not taken for abandoned") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   AtomicFile file{folder.path("a")};
   AtomicFile other{folder.path("ab")};
   file.append(bytes("x"));
@@ -364,7 +364,7 @@ TEST_CASE("what others are writing is not taken for abandoned") {
 }
 
 TEST_CASE("a name that a process of the same number left behind is not written over") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (int number = 0; number < 1000; ++number)
     folder.write("a.partial-" + std::to_string(getpid()) + "-" + std::to_string(number), "left");
   AtomicFile file{folder.path("a")};
@@ -379,7 +379,7 @@ TEST_CASE("a name that a process of the same number left behind is not written o
 }
 
 TEST_CASE("a file that was taken for abandoned before it had its lock is made again") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   int locks = 0;
   faults.lock = [&] {
     if (++locks > 2) return;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::io::ByteSource;
@@ -49,7 +50,7 @@ TEST_CASE("read_full fills the buffer from a source that trickles") {
 }
 
 TEST_CASE("a file gives its bytes") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   Bytes content(100'000);
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * 31 % 251);
   const std::string path = folder.write("data", content);
@@ -67,8 +68,8 @@ TEST_CASE("a file gives its bytes") {
 }
 
 TEST_CASE("a missing file, a folder and a path through a file are FileErrors with the system's reason") {
-  dist_test::TemporaryFolder folder;
-  const std::string missing = folder.path() + "/none";
+  support::TemporaryFolder folder;
+  const std::string missing = folder.path("none");
   CHECK_THROWS_WITH_AS(FileSource{missing},
                        ("File '" + missing +
                         "' cannot be opened (No such file or directory). Check the path, and that "

@@ -1,19 +1,12 @@
-/// Small things that the tests of readers share: byte strings, files that vanish, and sources that are slow
-/// or fail.
+/// Small things that the tests of readers share: byte strings, and sources that are slow.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <doctest/doctest.h>
 
 namespace dist_test {
 
@@ -34,38 +27,6 @@ inline Bytes joined(std::initializer_list<Bytes> parts) {
   for (const Bytes& part : parts) result.insert(result.end(), part.begin(), part.end());
   return result;
 }
-
-/// A new folder that is removed with the files written into it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const char* parent = std::getenv("TMPDIR");
-    std::string pattern = std::string(parent != nullptr ? parent : "/tmp") + "/dist-test-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    for (const std::string& file : files_) ::unlink(file.c_str());
-    ::rmdir(path_.c_str());
-  }
-
-  const std::string& path() const { return path_; }
-  std::string write(const std::string& name, std::span<const std::byte> content) {
-    const std::string file = path_ + "/" + name;
-    std::FILE* stream = std::fopen(file.c_str(), "wb");
-    REQUIRE(stream != nullptr);
-    if (!content.empty()) REQUIRE(std::fwrite(content.data(), 1, content.size(), stream) == content.size());
-    REQUIRE(std::fclose(stream) == 0);
-    files_.push_back(file);
-    return file;
-  }
-
- private:
-  std::string path_;
-  std::vector<std::string> files_;
-};
 
 /// Gives at most `step` bytes at a time.
 template <class Source>

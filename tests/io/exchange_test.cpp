@@ -17,7 +17,7 @@
 
 #include <data/sequences.hpp>
 #include <support/python.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::BFloat16;
 using dist::Float16;
@@ -39,7 +39,7 @@ const Tensor<std::int64_t> i64{{2, 1}, {-1, std::int64_t{1} << 62}};
 const Tensor<std::int32_t> none{Shape{0, 3}};
 const Tensor<BFloat16> bf16{{2}, {BFloat16(1.5F), BFloat16(-2.0F)}};
 
-void write_ours(const SystemFiles& folder) {
+void write_ours(const support::TemporaryFolder& folder) {
   using namespace dist::io;
   NpzWriter npz{folder.path("ours.npz")};
   SafetensorsWriter safetensors{folder.path("ours.safetensors"),
@@ -95,9 +95,9 @@ void check_theirs(const File& file) {
 
 TEST_CASE("NumPy and safetensors read what we write, and we what they write") {
   using std::string;
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_ours(folder);
-  const string said = testing::python_output("io/exchange_arrays.py", folder.root());
+  const string said = testing::python_output("io/exchange_arrays.py", folder.path());
   CHECK(said == string("npy f32") + said_f32 + "npy f64" + said_f64 + "npy f16" + said_f16 + "npy bool" + said_bool +
                     "npy u8" + said_u8 + "npy i64" + said_i64 + "npz f64" + said_f64 + "npz f32" + said_f32 +
                     "npz f16" + said_f16 + "npz bool" + said_bool + "npz u8" + said_u8 + "npz i64" + said_i64 +

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <support/processes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::io::NoFileSizeSignal;
 
@@ -19,7 +19,7 @@ namespace {
 /// A process that may write no byte, to a new file; its exit status.
 template <class Body>
 int limited(Body&& body) {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   support::Processes child{1, [&](std::size_t) {
                              const int file = open(folder.path("a").c_str(), O_WRONLY | O_CREAT, 0600);
                              const rlimit none{0, 0};

@@ -6,21 +6,21 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::io::folder_names;
 using Names = std::vector<std::string>;
 
 TEST_CASE("the names of files and folders, sorted by their bytes") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (const char* name : {"b", "Z", ".hidden", "a/inside"}) folder.write(name, "");
   const auto fail = [](int) { std::abort(); };
-  CHECK(folder_names(folder.root(), fail) == Names{".hidden", "Z", "a", "b"});
+  CHECK(folder_names(folder.path(), fail) == Names{".hidden", "Z", "a", "b"});
   CHECK(folder_names(folder.path("a"), fail) == Names{"inside"});
 }
 
 TEST_CASE("what cannot be read has no names, and says why") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("file", "");
   int said = 0;
   const auto fail = [&](int error) { said = error; };

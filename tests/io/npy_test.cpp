@@ -10,6 +10,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/npy_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Float16;
@@ -105,9 +106,9 @@ TEST_CASE("a source may trickle, a file is read by its path") {
     dist_test::Trickle source{MemorySource{two_by_three}, step};
     CHECK(values(read_npy<std::uint8_t>(source, 6)) == std::vector<std::uint8_t>{1, 2, 3, 4, 5, 255});
   }
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   CHECK(read_npy<std::uint8_t>(folder.write("x.npy", two_by_three)).shape() == Shape{2, 3});
-  CHECK_THROWS_AS(read_npy<std::uint8_t>(folder.path() + "/nowhere.npy"), FileError);
+  CHECK_THROWS_AS(read_npy<std::uint8_t>(folder.path("nowhere.npy")), FileError);
 }
 
 TEST_CASE("another type is refused, naming both") {
@@ -145,7 +146,7 @@ TEST_CASE("elements of another type are converted when that is asked for") {
                        FileError);
   CHECK_THROWS_AS(converted("b2", {0, 0}, float{}), FileError);
   CHECK_THROWS_AS(converted("<b2", {0, 0}, float{}), FileError);  // the letter and the size of BFloat16
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   CHECK(values(dist::io::read_npy_converted<int>(folder.write("x.npy", two_by_three))) ==
         std::vector<int>{1, 2, 3, 4, 5, 255});
 }

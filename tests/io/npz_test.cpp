@@ -13,6 +13,7 @@
 #include <io/npy_bytes.hpp>
 #include <io/numpy_files.hpp>
 #include <io/zip_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Shape;
@@ -66,7 +67,7 @@ TEST_CASE("files of numpy.save, numpy.savez and numpy.savez_compressed (spec I29
   dist::io::MemorySource npy_file{dist_test::numpy_save};
   CHECK(values(dist::io::read_npy<float>(npy_file)) == x);
   for (const Bytes& content : {dist_test::numpy_savez, dist_test::numpy_savez_compressed}) {
-    dist_test::TemporaryFolder folder;
+    support::TemporaryFolder folder;
     const Npz npz{folder.write("data.npz", content)};
     CHECK(npz.names() == std::vector<std::string>{"x_train", "y_train"});
     const auto x_train = npz.read<float>("x_train");

@@ -10,7 +10,7 @@
 #include <dist/io/npz.hpp>
 
 #include <data/sequences.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::InvalidArgument;
@@ -22,7 +22,7 @@ using dist::io::NpzWriter;
 using dist_test::values;
 
 TEST_CASE("arrays are read again by name, with their checksums") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   {
     NpzWriter file{folder.path("a.npz")};
     file.add("network/dense_1/kernel", Tensor<float>{{2, 3}, {0, 1, 2, 3, 4, 5}});
@@ -47,7 +47,7 @@ TEST_CASE("arrays are read again by name, with their checksums") {
 }
 
 TEST_CASE("a name comes once, is not empty, and nothing is left without commit") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   {
     NpzWriter file{folder.path("a.npz")};
     const Tensor<float> one{{1}, {1}};

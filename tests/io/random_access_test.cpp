@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <io/bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::io::RandomAccess;
@@ -51,7 +52,7 @@ void check_letters(const RandomAccess auto& letters) {
 TEST_CASE("memory and files are read at any place, and in ranges") {
   const Bytes content = bytes("abcde");
   check_letters(RandomAccessMemory{content});
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const std::string path = folder.write("letters", content);
   check_letters(RandomAccessFile{path});
   CHECK(RandomAccessFile{path}.name() == path);
@@ -67,8 +68,8 @@ TEST_CASE("a pipe, which has no places to read at, is refused") {
 }
 
 TEST_CASE("a file that is missing or a folder is refused") {
-  dist_test::TemporaryFolder folder;
-  CHECK_THROWS_WITH_AS(RandomAccessFile{folder.path() + "/x"}, doctest::Contains("cannot be opened"), FileError);
+  support::TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(RandomAccessFile{folder.path("x")}, doctest::Contains("cannot be opened"), FileError);
   const RandomAccessFile directory{folder.path()};
   Bytes buffer(1);
   CHECK_THROWS_WITH_AS(static_cast<void>(directory.read_at(0, buffer)), doctest::Contains("Give the path of a file"),

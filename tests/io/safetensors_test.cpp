@@ -12,6 +12,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/safetensors_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Shape;
@@ -57,7 +58,7 @@ void check_sound(const Safetensors<RandomAccessMemory>& file, const Bytes& conte
 }  // namespace
 
 TEST_CASE("a file of the package safetensors is read: names, types, shapes, places, texts and elements") {
-  dist_test::TemporaryFolder folder;
+  support::TemporaryFolder folder;
   const Safetensors file{folder.write("a.safetensors", dist_test::saved_by_safetensors)};
   std::vector<std::string> names;
   for (const SafetensorsEntry& entry : file.entries()) names.push_back(entry.name);

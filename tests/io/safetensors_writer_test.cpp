@@ -13,7 +13,7 @@
 #include <dist/io/safetensors.hpp>
 
 #include <data/sequences.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::InvalidArgument;
@@ -32,7 +32,7 @@ const std::vector<float> six{0, 1, 2, 3, 4, 5};
 }  // namespace
 
 TEST_CASE("the file has the bytes of the format: length, JSON padded to 64 bytes, elements") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   SafetensorsWriter file{folder.path("a"), {{"w", ElementType::f32, {2, 1}}, {"n", ElementType::u8, {}}}, {{"k", "v"}}};
   file.append(std::span{six}.subspan(1, 2));
   const std::uint8_t nine[] = {9};
@@ -50,7 +50,7 @@ TEST_CASE("the file has the bytes of the format: length, JSON padded to 64 bytes
 }
 
 TEST_CASE("what is written is read again: every type, names and texts in any script") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   std::vector<SafetensorsTensor> tensors;
   for (const ElementType type : dist::io::all_element_types)
     tensors.push_back({"träger/\"" + std::string(to_string(type)) + "\"", type, {2, 3}});
@@ -76,7 +76,7 @@ TEST_CASE("what is written is read again: every type, names and texts in any scr
 }
 
 TEST_CASE("elements come in pieces of any size, as elements or as bytes; tensors without any need none") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   SafetensorsWriter file{folder.path("a"),
                          {{"none", ElementType::f32, {0, 4}},
                           {"a", ElementType::f32, {6}},
@@ -97,14 +97,14 @@ TEST_CASE("elements come in pieces of any size, as elements or as bytes; tensors
 }
 
 TEST_CASE("a file of no tensors is one") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   SafetensorsWriter{folder.path("a"), {}}.commit();
   CHECK(folder.read("a").size() == 64);
   CHECK(Safetensors{folder.path("a")}.entries().empty());
 }
 
 TEST_CASE("other elements than were announced are refused, and the file stays as it was") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   SafetensorsWriter file{folder.path("a"), {{"w", ElementType::f32, {6}}, {"b", ElementType::f32, {1}}}};
   const std::string start = "The safetensors file '" + folder.path("a") + "' ";
   const double wide[] = {1};
@@ -129,7 +129,7 @@ TEST_CASE("other elements than were announced are refused, and the file stays as
 }
 
 TEST_CASE("names that the format cannot hold are refused, and nothing is left behind") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto refused = [&](std::vector<SafetensorsTensor> tensors, const SafetensorsWriter::Metadata& metadata = {}) {
     const std::string said = what_throws<InvalidArgument>([&] {
       SafetensorsWriter{folder.path("a"), std::move(tensors), metadata};

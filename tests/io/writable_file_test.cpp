@@ -13,7 +13,7 @@
 
 #include <io/bytes.hpp>
 #include <support/file_size_limit.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::FileError;
@@ -22,8 +22,8 @@ using dist::io::WritableFile;
 using dist_test::bytes;
 
 TEST_CASE("bytes are written where they belong, in any order") {
-  const SystemFiles folder;
-  WritableFile file{folder.root() + "/file"};
+  const support::TemporaryFolder folder;
+  WritableFile file{folder.path("file")};
   file.write_at(3, bytes("def"));
   file.write_at(0, bytes("abc"));
   CHECK(folder.read("file") == "abcdef");
@@ -36,39 +36,39 @@ TEST_CASE("bytes are written where they belong, in any order") {
 }
 
 TEST_CASE("a file that is there is not written over") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("file", "old");
   CHECK(support::what_throws<FileError>([&] {
-          WritableFile{folder.root() + "/file"};
-        }).starts_with("File '" + folder.root() + "/file' cannot be made (File exists)."));
+          WritableFile{folder.path("file")};
+        }).starts_with("File '" + folder.path() + "/file' cannot be made (File exists)."));
   CHECK(folder.read("file") == "old");
 }
 
 TEST_CASE("a folder that is missing, or is a file, is named") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
-      WritableFile{folder.root() + "/nowhere/file"},
+      WritableFile{folder.path("nowhere/file")},
       doctest::Contains("cannot be made (No such file or directory). Make the folder first, or correct the path."),
       FileError);
-  CHECK_THROWS_WITH_AS(make_folders(folder.root() + "/file/below"),
+  CHECK_THROWS_WITH_AS(make_folders(folder.path("file/below")),
                        doctest::Contains("/file/below' cannot be made as a folder (Not a directory)"), FileError);
   CHECK_THROWS_WITH_AS(make_folders("/proc/nowhere"), doctest::Contains("File '/proc/nowhere' cannot be made"),
                        FileError);
 }
 
 TEST_CASE("folders are made with those above them, and may be there") {
-  const SystemFiles folder;
-  make_folders(folder.root() + "/a/b/c/");
-  CHECK(std::filesystem::is_directory(folder.root() + "/a/b/c"));
-  make_folders(folder.root() + "/a/b/d");
-  CHECK(std::filesystem::is_directory(folder.root() + "/a/b/d"));
+  const support::TemporaryFolder folder;
+  make_folders(folder.path("a/b/c/"));
+  CHECK(std::filesystem::is_directory(folder.path("a/b/c")));
+  make_folders(folder.path("a/b/d"));
+  CHECK(std::filesystem::is_directory(folder.path("a/b/d")));
   make_folders("/");
 }
 
 TEST_CASE("a limit on the size of files is an error that names the file") {
-  const SystemFiles folder;
-  const WritableFile file{folder.root() + "/file"};
+  const support::TemporaryFolder folder;
+  const WritableFile file{folder.path("file")};
   std::string said;
   {
     const support::FileSizeLimit limit{8};

@@ -12,7 +12,7 @@
 #include <data/sequences.hpp>
 #include <io/bytes.hpp>
 #include <io/numpy_files.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::Shape;
@@ -23,7 +23,7 @@ using dist::io::write_npy;
 using dist_test::values;
 
 TEST_CASE("the file is that of numpy.save, byte for byte") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   write_npy(folder.path("x.npy"), Tensor<float>{{2, 3}, {0, 1, 2, 3, 4, 5}});
   const std::string written = folder.read("x.npy");
   // The first member of the archive that numpy.savez wrote begins behind 61 bytes, and has 152.
@@ -33,7 +33,7 @@ TEST_CASE("the file is that of numpy.save, byte for byte") {
 }
 
 TEST_CASE("what is written is read again: every type and rank") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto again = [&]<class T>(const Tensor<T>& array) {
     write_npy(folder.path("x.npy"), array);
     CHECK(folder.read("x.npy").size() % 64 == array.size() * sizeof(T) % 64);
@@ -59,7 +59,7 @@ TEST_CASE("what is written is read again: every type and rank") {
 }
 
 TEST_CASE("a view is written as well, over an older file, and an error names the file") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Tensor<int> array{{3, 2}, {1, 2, 3, 4, 5, 6}};
   write_npy(folder.path("x.npy"), array);
   write_npy(folder.path("x.npy"), TensorView<int>{array}.rows(1, 2));

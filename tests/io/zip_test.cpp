@@ -6,6 +6,7 @@
 
 #include <io/bytes.hpp>
 #include <io/zip_bytes.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::io::RandomAccessFile;
@@ -78,8 +79,8 @@ TEST_CASE("what is not an archive is refused") {
   refuse({}, "File 'file.zip' is not a ZIP archive (its 0 bytes have no directory at their end)");
   refuse(bytes("PK\x03\x04 and no more"), "is not a ZIP archive");
   refuse(joined({one, bytes("x")}), "is not a ZIP archive");
-  dist_test::TemporaryFolder folder;
-  CHECK_THROWS_AS(ZipArchive{RandomAccessFile{folder.path() + "/nowhere"}}, FileError);
+  support::TemporaryFolder folder;
+  CHECK_THROWS_AS(ZipArchive{RandomAccessFile{folder.path("nowhere")}}, FileError);
 }
 
 TEST_CASE("an archive cut anywhere is refused, whether at its end or at its start") {

@@ -19,7 +19,7 @@
 
 #include <io/bytes.hpp>
 #include <io/zip_bytes.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::InvalidArgument;
 using dist::io::RandomAccessFile;
@@ -52,7 +52,7 @@ extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
 }
 
 TEST_CASE("an archive has the bytes of APPNOTE") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   ZipWriter archive{folder.path("a.zip")};
   const Bytes part = bytes("123456789");
   archive.add("n", {std::span{part}.first(4), std::span{part}.subspan(4)});
@@ -87,7 +87,7 @@ TEST_CASE("an archive has the bytes of APPNOTE") {
 }
 
 TEST_CASE("names that are not ASCII say that they are UTF-8; an archive may be empty") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   ZipWriter archive{folder.path("a.zip")};
   add(archive, "größe", "x");
   archive.commit();
@@ -99,7 +99,7 @@ TEST_CASE("names that are not ASCII say that they are UTF-8; an archive may be e
 }
 
 TEST_CASE("names that no archive can hold are refused") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   ZipWriter archive{folder.path("a.zip")};
   add(archive, std::string(65'534, 'n'), "x");
   CHECK_THROWS_WITH_AS(add(archive, std::string(65'535, 'n'), "x"), doctest::Contains("(it has more than 65534 bytes)"),
@@ -112,7 +112,7 @@ TEST_CASE("names that no archive can hold are refused") {
 }
 
 TEST_CASE("65535 files and more are written as ZIP64") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (const std::size_t count : {std::size_t{65'534}, std::size_t{65'535}, std::size_t{70'000}}) {
     ZipWriter writer{folder.path("a.zip")};
     for (std::size_t i = 0; i < count; ++i) add(writer, std::to_string(i), "x");
@@ -129,7 +129,7 @@ TEST_CASE("4 GiB and more are written as ZIP64, and what lies behind them") {
   constexpr std::uint64_t limit = 0xFFFFFFFF;  // a size that stands for "elsewhere"
   void* const zeros = mmap(nullptr, limit + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(zeros != MAP_FAILED);
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   for (const std::uint64_t size : {limit - 1, limit}) {
     ZipWriter writer{folder.path("a.zip")};
     writer.add("large", {std::span{static_cast<const std::byte*>(zeros), static_cast<std::size_t>(size)}});

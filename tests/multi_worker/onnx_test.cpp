@@ -9,12 +9,12 @@
 #include <dist/nn/network.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/onnx/export_onnx.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace nn = dist::nn;
 
 TEST_CASE("one file, of the first process") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::MultiWorker<dist::RingAllReduce> strategy{2};
   nn::Network<nn::Sequential<nn::Input<3>, nn::Dense<2>>> network{strategy};
   nn::export_onnx(strategy, network, folder.path("model.onnx"));

@@ -1,3 +1,4 @@
+// A folder of all workers.
 #pragma once
 
 #include <mpi.h>
@@ -6,33 +7,32 @@
 #include <optional>
 #include <string>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 #include "of_workers.hpp"
 
 namespace of_workers {
 
-/// A folder that all workers have, removed when all are done with it.
+/// A new folder that all workers have, made by the first, and removed when all are done with it.
 class SharedFolder {
  public:
   SharedFolder() {
-    if (my_rank() == 0) files_.emplace();
-    root_ = my_rank() == 0 ? files_->root() : "";
-    std::size_t length = root_.size();
+    if (my_rank() == 0) path_ = files_.emplace().path();
+    std::size_t length = path_.size();
     MPI_Bcast(&length, sizeof length, MPI_BYTE, 0, MPI_COMM_WORLD);
-    root_.resize(length);
-    MPI_Bcast(root_.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
+    path_.resize(length);
+    MPI_Bcast(path_.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
   }
   ~SharedFolder() { meet(); }
   SharedFolder(const SharedFolder&) = delete;
   SharedFolder& operator=(const SharedFolder&) = delete;
 
-  [[nodiscard]] std::string path(const std::string& name) const { return root_ + "/" + name; }
-  [[nodiscard]] const std::string& root() const { return root_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string path(const std::string& file) const { return path_ + "/" + file; }
 
  private:
-  std::optional<SystemFiles> files_;
-  std::string root_;
+  std::optional<support::TemporaryFolder> files_;
+  std::string path_;
 };
 
 }  // namespace of_workers

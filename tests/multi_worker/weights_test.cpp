@@ -12,7 +12,7 @@
 #include <dist/checkpoint/save_weights.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/strategy/default.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
 
@@ -41,7 +41,7 @@ struct Other {
 };
 
 /// A path that all processes know, in a folder of the first one.
-std::string shared_path(Workers& strategy, const SystemFiles& mine) {
+std::string shared_path(Workers& strategy, const support::TemporaryFolder& mine) {
   char path[256] = {};
   mine.path("weights.safetensors").copy(path, sizeof path - 1);
   strategy.workers().broadcast(0, std::span<char>{path});
@@ -51,7 +51,7 @@ std::string shared_path(Workers& strategy, const SystemFiles& mine) {
 }  // namespace
 
 TEST_CASE("what the first process wrote, all load: variables as they were outside replica functions") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Workers strategy{2};
   const std::string path = shared_path(strategy, folder);
   Parts parts{strategy};
@@ -69,7 +69,7 @@ TEST_CASE("what the first process wrote, all load: variables as they were outsid
 }
 
 TEST_CASE("different files in different processes are refused before anything changes") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   Workers strategy{1};
   if (strategy.num_replicas_in_sync() == 1) return;
   const std::string shared = shared_path(strategy, folder);

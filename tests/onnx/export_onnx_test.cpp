@@ -14,7 +14,7 @@
 #include <doctest/doctest.h>
 
 #include <summary/wire.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace nn = dist::nn;
 using dist_test::Wire;
@@ -34,7 +34,7 @@ struct Unknown {
 }  // namespace
 
 TEST_CASE("the model has the parameters and the state of the network, the same under every strategy") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default one;
   nn::Network<Net> network{one, 3};
   nn::export_onnx(one, network, folder.path("one.onnx"));
@@ -51,7 +51,7 @@ TEST_CASE("the model has the parameters and the state of the network, the same u
 }
 
 TEST_CASE("elements are of the network's type") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net, nn::Reference, double> network{strategy};
   nn::export_onnx(strategy, network, folder.path("model.onnx"));
@@ -62,7 +62,7 @@ TEST_CASE("elements are of the network's type") {
 }
 
 TEST_CASE("an export that fails leaves the older model") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("model.onnx", "older");
   dist::Default strategy;
   nn::Network<nn::Sequential<nn::Input<3>, nn::Dense<2>, Unknown>> network{strategy};

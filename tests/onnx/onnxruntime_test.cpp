@@ -24,7 +24,7 @@
 #include <doctest/doctest.h>
 
 #include <support/python.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace nn = dist::nn;
 
@@ -48,7 +48,7 @@ dist::Tensor<float> batch_of(const dist::Shape& row, std::size_t words) {
 /// Exports a network with weights of every kind, and compares what onnxruntime computes with our predictions.
 template <class Net>
 void check(const std::string& described, std::size_t words = 0) {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   dist::Default strategy;
   nn::Network<Net> network{strategy, 5};
   auto scope = strategy.scope();
@@ -65,7 +65,7 @@ void check(const std::string& described, std::size_t words = 0) {
   batch.add("x", x);
   batch.commit();
   nn::export_onnx(strategy, network, folder.path("model.onnx"));
-  CHECK(testing::python_output("onnx/evaluate.py", folder.root()) == described);
+  CHECK(testing::python_output("onnx/evaluate.py", folder.path()) == described);
   const auto theirs = dist::io::Npz{folder.path("model.out.npz")}.read<float>("y");
   strategy.run([&](const auto& replica) {
     const auto ours = network.forward(replica, dist::TensorView<const float>{x}, nn::inference).values;

@@ -11,7 +11,7 @@
 #include <summary/wire.hpp>
 #include <support/file_size_limit.hpp>
 #include <support/stderr_of.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
 using dist::FileError;
@@ -26,22 +26,22 @@ using Events = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("the name says when, where and who, and no two files have the same") {
-  const SystemFiles folder;
-  const EventFile a{folder.root() + "/logs/train", 1234.75, "first"};
-  const EventFile b{folder.root() + "/logs/train/", 1234.75, "first"};
+  const support::TemporaryFolder folder;
+  const EventFile a{folder.path("logs/train"), 1234.75, "first"};
+  const EventFile b{folder.path("logs/train/"), 1234.75, "first"};
   CHECK(a.path() != b.path());
   char host[256] = {};
   REQUIRE(::gethostname(host, sizeof host - 1) == 0);
   const std::string start =
-      folder.root() + "/logs/train/events.out.tfevents.0000001234." + host + "." + std::to_string(::getpid()) + ".";
+      folder.path("logs/train/events.out.tfevents.0000001234.") + host + "." + std::to_string(::getpid()) + ".";
   CHECK(a.path().starts_with(start));
   CHECK(b.path().starts_with(start));
   CHECK(a.path().ends_with(".v2"));
 }
 
 TEST_CASE("the first event is written at once, others when enough wait, when it is time, or when told to") {
-  const SystemFiles folder;
-  EventFile file{folder.root(), 0, "first", {.most_waiting = 3, .longest_wait = std::chrono::hours{1}}};
+  const support::TemporaryFolder folder;
+  EventFile file{folder.path(), 0, "first", {.most_waiting = 3, .longest_wait = std::chrono::hours{1}}};
   CHECK(events_of(file.path()) == Events{"first"});
   file.append("a");
   file.append("b");
@@ -52,7 +52,7 @@ TEST_CASE("the first event is written at once, others when enough wait, when it 
   file.flush();
   CHECK(events_of(file.path()) == Events{"first", "a", "b", "c", "d"});
 
-  EventFile timed{folder.root(), 0, "first", {.most_waiting = 1000, .longest_wait = std::chrono::milliseconds{40}}};
+  EventFile timed{folder.path(), 0, "first", {.most_waiting = 1000, .longest_wait = std::chrono::milliseconds{40}}};
   timed.append("a");
   std::this_thread::sleep_for(std::chrono::milliseconds{50});
   timed.append("b");
@@ -60,15 +60,15 @@ TEST_CASE("the first event is written at once, others when enough wait, when it 
 }
 
 TEST_CASE("the end writes what waits; after close, events are refused") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   std::string path;
   {
-    EventFile file{folder.root(), 0, "first"};
+    EventFile file{folder.path(), 0, "first"};
     path = file.path();
     file.append("a");
   }
   CHECK(events_of(path) == Events{"first", "a"});
-  EventFile file{folder.root(), 0, "first"};
+  EventFile file{folder.path(), 0, "first"};
   file.append("a");
   file.close();
   CHECK(events_of(file.path()) == Events{"first", "a"});
@@ -78,24 +78,24 @@ TEST_CASE("the end writes what waits; after close, events are refused") {
 }
 
 TEST_CASE("a folder that cannot be written is named") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
-      (EventFile{folder.root() + "/file", 0, ""}),
+      (EventFile{folder.path("file"), 0, ""}),
       doctest::Contains("cannot be made (Not a directory). Make the folder first, or correct the path."), FileError);
   CHECK_THROWS_WITH_AS((EventFile{"/proc/nowhere/train", 0, ""}), doctest::Contains("'/proc/nowhere' cannot be made"),
                        FileError);
   if (::geteuid() != 0) {
-    std::filesystem::permissions(folder.root(),
+    std::filesystem::permissions(folder.path(),
                                  std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-    CHECK_THROWS_WITH_AS((EventFile{folder.root(), 0, ""}), doctest::Contains("Check the permissions"), FileError);
-    std::filesystem::permissions(folder.root(), std::filesystem::perms::owner_all);
+    CHECK_THROWS_WITH_AS((EventFile{folder.path(), 0, ""}), doctest::Contains("Check the permissions"), FileError);
+    std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
   }
 }
 
 TEST_CASE("where the file may not grow, an event is refused, the file stays whole, and what waits is not lost") {
-  const SystemFiles folder;
-  EventFile file{folder.root(), 0, "first", {.most_waiting = 2, .longest_wait = std::chrono::hours{1}}};
+  const support::TemporaryFolder folder;
+  EventFile file{folder.path(), 0, "first", {.most_waiting = 2, .longest_wait = std::chrono::hours{1}}};
   file.append("second");
   {
     const support::FileSizeLimit limit{60};  // the first record takes 21 bytes, the second 22
@@ -109,20 +109,20 @@ TEST_CASE("where the file may not grow, an event is refused, the file stays whol
 }
 
 TEST_CASE("a write that fails at the end is a warning that names the file, or an error of close") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const testing::Ending ending = testing::stderr_of([&] {
-    EventFile file{folder.root(), 0, "first"};
+    EventFile file{folder.path(), 0, "first"};
     file.append("second");
     static const support::FileSizeLimit limit{30};  // beyond the file's life
   });
-  const std::filesystem::directory_iterator files{folder.root()};
+  const std::filesystem::directory_iterator files{folder.path()};
   const std::string path = files->path();
   CHECK(ending.stderr_text ==
         "dist: events are lost: File '" + path +
             "' cannot be written (File too large). Raise the limit on the size of files (ulimit -f).\n");
   CHECK(events_of(path) == Events{"first"});
 
-  EventFile file{folder.root(), 0, "first"};
+  EventFile file{folder.path(), 0, "first"};
   file.append("second");
   {
     const support::FileSizeLimit limit{30};

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <support/python.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace {
 
@@ -17,9 +17,9 @@ const testing::NeedsPython needs_tensorboard{"tensorboard.backend.event_processi
 
 TEST_CASE("tensorboard reads tags, steps and values as they were written") {
   using namespace dist::summary;
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   {
-    Writer writer{folder.root()};
+    Writer writer{folder.path()};
     for (int step = 0; step < 12; ++step) writer.scalar("epoch_loss", 1.0 / (1 << step), 5 * step);
     const float weights[] = {0, 0.5F, 1, 1, 2, 4};
     writer.histogram("weights", std::span{weights}, 7, 4);
@@ -60,11 +60,11 @@ TEST_CASE("tensorboard reads tags, steps and values as they were written") {
       "histograms weights 7 True float64 [4, 3] 0.0 1.0 2.0 1.0 2.0 2.0 2.0 3.0 1.0 3.0 4.0 1.0\n"
       "node x Placeholder\n"
       "node block/dense Dense x\n";
-  CHECK(testing::python_output("summary/read_events.py", folder.root()) == expected);
+  CHECK(testing::python_output("summary/read_events.py", folder.path()) == expected);
 
   // The same messages as tensorboard's own functions make, but for images, which these leave to TensorFlow.
   std::string tags;
   for (int step = 0; step < 12; ++step) tags += "epoch_loss\n";
-  CHECK(testing::python_output("summary/compare_events.py", folder.root()) ==
+  CHECK(testing::python_output("summary/compare_events.py", folder.path()) ==
         tags + "weights\nnote\n_hparams_/experiment\n_hparams_/session_start_info\n");
 }

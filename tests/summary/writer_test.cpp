@@ -10,7 +10,7 @@
 #include <dist/core/tensor.hpp>
 
 #include <summary/wire.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using dist::FileError;
 using dist::InvalidArgument;
@@ -31,9 +31,9 @@ Wire value_of(const std::string& event) { return Wire{event}.message(5).message(
 }  // namespace
 
 TEST_CASE("a scalar in the file: version, then time, step, tag and number") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const double before = static_cast<double>(std::time(nullptr));
-  Writer writer{folder.root() + "/train"};
+  Writer writer{folder.path("train")};
   writer.scalar("epoch_loss", 0.5, 3);
   CHECK(events_of(writer.path()).size() == 1);  // TensorFlow's policy: ten, or two minutes
   writer.close();
@@ -50,8 +50,8 @@ TEST_CASE("a scalar in the file: version, then time, step, tag and number") {
 }
 
 TEST_CASE("each function writes for its plugin, in the order of the calls") {
-  const SystemFiles folder;
-  Writer writer{folder.root(), {.most_waiting = 1}};
+  const support::TemporaryFolder folder;
+  Writer writer{folder.path(), {.most_waiting = 1}};
   dist::Tensor<float> weights{{2, 2}};
   weights[3] = 1;
   writer.histogram("weights", weights, 1, 2);
@@ -84,12 +84,11 @@ TEST_CASE("each function writes for its plugin, in the order of the calls") {
 }
 
 TEST_CASE("a bad tag leaves the file as it was, a bad folder is named") {
-  const SystemFiles folder;
-  Writer writer{folder.root(), {.most_waiting = 1}};
+  const support::TemporaryFolder folder;
+  Writer writer{folder.path(), {.most_waiting = 1}};
   CHECK_THROWS_AS(writer.scalar("", 1, 0), InvalidArgument);
   writer.flush();
   CHECK(events_of(writer.path()).size() == 1);
   folder.write("file", "");
-  CHECK_THROWS_WITH_AS(Writer{folder.root() + "/file/train"}, doctest::Contains("file/train' cannot be made"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(Writer{folder.path("file/train")}, doctest::Contains("file/train' cannot be made"), FileError);
 }

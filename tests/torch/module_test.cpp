@@ -30,6 +30,7 @@
 
 #undef CHECK  // of libtorch's log
 #include <doctest/doctest.h>
+#include <support/temporary_folder.hpp>
 #include <support/throw_cause_of.hpp>
 #include <support/what_throws.hpp>
 
@@ -199,7 +200,7 @@ TEST_CASE("gradients are summed while the backward pass goes on") {
 }
 
 TEST_CASE("training goes on from a checkpoint with another number of replicas") {
-  const small::Folder folder{"torch_module"};
+  const support::TemporaryFolder folder;
   const std::vector<double> expected = by_adam();
   constexpr std::size_t half = convolution::steps / 2;
   {
@@ -208,13 +209,13 @@ TEST_CASE("training goes on from a checkpoint with another number of replicas") 
     nn::Optimizer optimizer{strategy, net, adam};
     losses_of(strategy, net, optimizer, 0, half);
     dist::Checkpoint checkpoint{strategy};
-    checkpoint.add("net", net).add("optimizer", optimizer).save(folder.path + "/half");
+    checkpoint.add("net", net).add("optimizer", optimizer).save(folder.path("half"));
   }
   Mirrored strategy{3};
   auto net = dist::torch_module(strategy, MakeNets{99});
   nn::Optimizer optimizer{strategy, net, adam};
   dist::Checkpoint checkpoint{strategy};
-  checkpoint.add("net", net).add("optimizer", optimizer).restore(folder.path + "/half");
+  checkpoint.add("net", net).add("optimizer", optimizer).restore(folder.path("half"));
   const std::vector<double> losses = losses_of(strategy, net, optimizer, half);
   CHECK(difference(losses, {expected.begin() + half, expected.end()}) < 1e-5);
 }

@@ -16,7 +16,7 @@
 
 #include <doctest/doctest.h>
 
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace nn = dist::nn;
 
@@ -241,13 +241,13 @@ TEST_CASE("a locale with commas changes nothing") {
 }
 
 TEST_CASE("a file is written over, and one that cannot be is named") {
-  const SystemFiles folder;
+  const support::TemporaryFolder folder;
   const auto history = history_of({{"loss", {4, 2, 1}}});
   folder.write("plot.svg", std::string(100'000, 'x'));
-  nn::plot_history(history, folder.root() + "/plot.svg");
-  std::ifstream file{folder.root() + "/plot.svg"};
+  nn::plot_history(history, folder.path("plot.svg"));
+  std::ifstream file{folder.path("plot.svg")};
   CHECK(std::string(std::istreambuf_iterator<char>{file}, {}) == nn::plot_history(history));
-  CHECK_THROWS_WITH_AS(nn::plot_history(history, folder.root() + "/nowhere/plot.svg"),
+  CHECK_THROWS_WITH_AS(nn::plot_history(history, folder.path("nowhere/plot.svg")),
                        doctest::Contains("nowhere/plot.svg' cannot be written (No such file or directory)"),
                        dist::FileError);
   CHECK_THROWS_WITH_AS(nn::plot_history(history, "/dev/full"),

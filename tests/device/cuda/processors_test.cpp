@@ -8,14 +8,14 @@
 #include <vector>
 
 #include <support/fake_cuda/machine.hpp>
-#include <support/system_files.hpp>
+#include <support/temporary_folder.hpp>
 
 using Numbers = std::vector<std::size_t>;
 
 namespace {
 
 /// 11 GPUs, and what the system says of where they are.
-class Machine : SystemFiles {
+class Machine : support::TemporaryFolder {
  public:
   Machine() {
     fake_cuda::Options options;
@@ -27,7 +27,7 @@ class Machine : SystemFiles {
     write(address + "/local_cpulist", processors + "\n");
   }
   [[nodiscard]] Numbers processors(const Numbers& devices) const {
-    return dist::cuda::processors_near(devices, root());
+    return dist::cuda::processors_near(devices, path());
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <support/saved.hpp>
+#include <support/temporary_folder.hpp>
 
 #include "small_model.hpp"
 
@@ -56,18 +57,18 @@ TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of 
         CAPTURE(save_freq.value_or(0));
         CAPTURE(epoch);
         CAPTURE(step);
-        const small::Folder folder{"backup"};
+        const support::TemporaryFolder folder;
         {
           small::Model interrupted;
           Interrupts interrupts{epoch, step};
           CHECK_THROWS_AS(interrupted.model.fit(small::examples(), {.epochs = 4, .verbose = 0},
-                                                BackupAndRestore{folder.path, {.save_freq = save_freq}}, interrupts),
+                                                BackupAndRestore{folder.path(), {.save_freq = save_freq}}, interrupts),
                           std::runtime_error);
         }
         small::Model again{7};
         Began began;
         const nn::History history = again.model.fit(small::examples(), {.epochs = 4, .verbose = 0},
-                                                    BackupAndRestore{folder.path, {.save_freq = save_freq}}, began);
+                                                    BackupAndRestore{folder.path(), {.save_freq = save_freq}}, began);
         // Without save_freq the epoch is done again; with it, the batches behind the last backup.
         const std::size_t done = 4 * epoch + step + 1;
         const std::size_t kept = save_freq ? done / *save_freq * *save_freq : 4 * epoch;
@@ -78,23 +79,23 @@ TEST_CASE("a fit that was interrupted goes on from its backup, with the bits of 
           CHECK(history["loss"].back() == expected["loss"].back());
           CHECK(support::Saved{again.strategy, again.model} == whole);
         }
-        CHECK(!dist::latest_checkpoint(folder.path));  // it came to its end
+        CHECK(!dist::latest_checkpoint(folder.path()));  // it came to its end
       }
 }
 
 TEST_CASE("backups may stay, and one folder is for one fit") {
-  const small::Folder folder{"stay"};
+  const support::TemporaryFolder folder;
   small::Model trained;
-  BackupAndRestore stays{folder.path, {.delete_checkpoint = false}};
+  BackupAndRestore stays{folder.path(), {.delete_checkpoint = false}};
   trained.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, stays);
-  CHECK(dist::latest_checkpoint(folder.path));
+  CHECK(dist::latest_checkpoint(folder.path()));
   // The same fit again has nothing left to do.
   small::Model same;
   CHECK(same.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, stays).epochs().empty());
   CHECK(support::Saved{same.strategy, same.model} == support::Saved{trained.strategy, trained.model});
 
-  BackupAndRestore first{folder.path};
-  BackupAndRestore second{folder.path};
+  BackupAndRestore first{folder.path()};
+  BackupAndRestore second{folder.path()};
   CHECK_THROWS_AS(trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, first, second), dist::FileError);
   CHECK_THROWS_AS((BackupAndRestore{"x", {.save_freq = 0}}), dist::InvalidArgument);
 }
@@ -102,12 +103,12 @@ TEST_CASE("backups may stay, and one folder is for one fit") {
 TEST_CASE("a fit that is told to end ends after the batch, and goes on there (spec Q20, O03)") {
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 3, .verbose = 0});
-  const small::Folder folder{"preempted"};
+  const support::TemporaryFolder folder;
   {
     small::Model told;
     Tells tells{1, 2};
     Began began;
-    BackupAndRestore backup{folder.path, {.save_before_preemption = true}};
+    BackupAndRestore backup{folder.path(), {.save_before_preemption = true}};
     const nn::History history = told.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, tells, began);
     CHECK(backup.is_preempted());
     CHECK(history.epochs().size() == 1);
@@ -115,7 +116,7 @@ TEST_CASE("a fit that is told to end ends after the batch, and goes on there (sp
   }
   small::Model again{7};
   Began began;
-  BackupAndRestore backup{folder.path, {.save_before_preemption = true}};
+  BackupAndRestore backup{folder.path(), {.save_before_preemption = true}};
   again.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, began);
   CHECK_FALSE(backup.is_preempted());
   CHECK(began.batches == 1 + 4);

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/temporary_folder.hpp>
+
 #include "small_model.hpp"
 
 namespace nn = dist::nn;
@@ -32,8 +34,8 @@ struct Script {
 }  // namespace
 
 TEST_CASE("a line for each epoch, by the alphabet, under a header") {
-  const small::Folder folder{"csv"};
-  const std::string path = folder.path + "/log.csv";
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path("log.csv");
   small::Model trained;
   Script script;
   CSVLogger logger{path};

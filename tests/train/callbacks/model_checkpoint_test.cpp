@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <dist/strategy/default.hpp>
 #include <support/saved.hpp>
+#include <support/temporary_folder.hpp>
 
 #include "small_model.hpp"
 
@@ -26,18 +27,18 @@ bool exists(const std::string& path) { return std::filesystem::exists(path); }
 }  // namespace
 
 TEST_CASE("a model is saved after each epoch, and evaluates alike where it is loaded (spec Q19, Q28)") {
-  const small::Folder folder{"model_checkpoint"};
+  const support::TemporaryFolder folder;
   for (const bool background : {false, true}) {
     CAPTURE(background);
     small::Model trained;
     trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
-                      ModelCheckpoint{folder.path + "/ckpt_{epoch}", {.background = background}});
+                      ModelCheckpoint{folder.path("ckpt_{epoch}"), {.background = background}});
     const support::Saved whole{trained.strategy, trained.model};
     const nn::Logs expected = trained.model.evaluate(small::examples(), {.verbose = 0});
-    const auto latest = dist::latest_checkpoint(folder.path);
+    const auto latest = dist::latest_checkpoint(folder.path());
     REQUIRE(latest);
-    CHECK(*latest == folder.path + "/ckpt_3");
-    CHECK((exists(folder.path + "/ckpt_1") && exists(folder.path + "/ckpt_2")));
+    CHECK(*latest == folder.path("ckpt_3"));
+    CHECK((exists(folder.path("ckpt_1")) && exists(folder.path("ckpt_2"))));
 
     small::Model loaded{9};
     dist::Checkpoint checkpoint{loaded.strategy};
@@ -58,20 +59,20 @@ TEST_CASE("a model is saved after each epoch, and evaluates alike where it is lo
 }
 
 TEST_CASE("the best models alone, or every few batches") {
-  const small::Folder folder{"best"};
+  const support::TemporaryFolder folder;
   small::Model trained;
   Script script{{5, 6, 4, 4}};
   trained.model.fit(small::examples(), {.epochs = 4, .verbose = 0}, script,
-                    ModelCheckpoint{folder.path + "/{epoch}_{val_loss:.0f}", {.save_best_only = true}});
-  CHECK((exists(folder.path + "/1_5") && exists(folder.path + "/3_4")));
-  CHECK_FALSE((exists(folder.path + "/2_6") || exists(folder.path + "/4_4")));
+                    ModelCheckpoint{folder.path("{epoch}_{val_loss:.0f}"), {.save_best_only = true}});
+  CHECK((exists(folder.path("1_5")) && exists(folder.path("3_4"))));
+  CHECK_FALSE((exists(folder.path("2_6")) || exists(folder.path("4_4"))));
 
   // Four batches an epoch: after 3, 6 and 9.
   trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
-                    ModelCheckpoint{folder.path + "/b{epoch}_{batch}", {.save_freq = 3}});
-  CHECK((exists(folder.path + "/b1_3") && exists(folder.path + "/b2_2") && exists(folder.path + "/b3_1") &&
-         exists(folder.path + "/b3_4")));
-  CHECK_FALSE(exists(folder.path + "/b1_4"));
+                    ModelCheckpoint{folder.path("b{epoch}_{batch}"), {.save_freq = 3}});
+  CHECK((exists(folder.path("b1_3")) && exists(folder.path("b2_2")) && exists(folder.path("b3_1")) &&
+         exists(folder.path("b3_4"))));
+  CHECK_FALSE(exists(folder.path("b1_4")));
 }
 
 TEST_CASE("what it cannot do is said") {

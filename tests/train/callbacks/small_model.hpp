@@ -3,14 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <string>
-
-#include <unistd.h>
 
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/core/text.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
@@ -51,15 +46,5 @@ inline auto examples(std::size_t rows = 24) {
   for (std::size_t i = 0; i < rows; ++i) y[i] = static_cast<std::int32_t>(i % 3);
   return dist::data::tensor_slices(x, y) | dist::data::shuffle(rows, 3) | dist::data::batch(6);  // four batches
 }
-
-/// A folder of the test's own, which is removed with all that is in it.
-struct Folder {
-  explicit Folder(const std::string& name) : path(dist::text("/tmp/dist_test_", getpid(), "_", name)) {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
 
 }  // namespace small

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <summary/wire.hpp>
+#include <support/temporary_folder.hpp>
 
 #include "small_model.hpp"
 
@@ -60,12 +61,12 @@ float value_of(const Content& from, const std::string& tag, std::int64_t step) {
 }  // namespace
 
 TEST_CASE("train and validation have Keras' tags, the learning rate, and the network's graph (spec Q22)") {
-  const small::Folder folder{"tensor_board"};
+  const support::TemporaryFolder folder;
   small::Model trained;
   const nn::History history = trained.model.fit(
-      small::examples(), {.epochs = 2, .validation = small::examples(12), .verbose = 0}, TensorBoard{folder.path});
-  const Content train = content(folder.path + "/train");
-  const Content validation = content(folder.path + "/validation");
+      small::examples(), {.epochs = 2, .validation = small::examples(12), .verbose = 0}, TensorBoard{folder.path()});
+  const Content train = content(folder.path("train"));
+  const Content validation = content(folder.path("validation"));
   CHECK(train.scalars.size() == 6);
   for (const int epoch : {0, 1}) {
     const auto at = static_cast<std::size_t>(epoch);
@@ -91,11 +92,11 @@ TEST_CASE("train and validation have Keras' tags, the learning rate, and the net
 }
 
 TEST_CASE("histograms of the weights and logs of batches, where they are asked for") {
-  const small::Folder folder{"tensor_board_more"};
+  const support::TemporaryFolder folder;
   small::Model trained;
   trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0},
-                    TensorBoard{folder.path, {.histogram_freq = 2, .write_graph = false, .update_freq = 3}});
-  const Content train = content(folder.path + "/train");
+                    TensorBoard{folder.path(), {.histogram_freq = 2, .write_graph = false, .update_freq = 3}});
+  const Content train = content(folder.path("train"));
   CHECK(train.graphs.empty());
   CHECK(train.histograms == std::vector<std::string>{"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias",
                                                      "dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"});
@@ -103,7 +104,7 @@ TEST_CASE("histograms of the weights and logs of batches, where they are asked f
   for (const Scalar& scalar : train.scalars)
     if (scalar.tag == "batch_loss") steps.push_back(scalar.step);
   CHECK(steps == std::vector<std::int64_t>{3, 6, 9, 12});
-  CHECK_FALSE(std::filesystem::exists(folder.path + "/validation"));
+  CHECK_FALSE(std::filesystem::exists(folder.path("validation")));
 }
 
 TEST_CASE("a folder that cannot be written is named before training") {

@@ -1,0 +1,67 @@
+// A folder of the test's own.
+#pragma once
+
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace support {
+
+/// A new folder, which is removed at the end with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "dist-test-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) throw std::system_error{errno, std::generic_category(), pattern};
+    path_ = pattern;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;  // a process that a test killed may leave what cannot be removed yet
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] std::string path() const { return path_; }
+  [[nodiscard]] std::string path(const std::string& file) const { return path_ / file; }
+  /// Of all that is there, or in a folder below, in no order.
+  [[nodiscard]] std::vector<std::string> names(const std::string& below = "") const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator{path_ / below})
+      names.push_back(entry.path().filename());
+    return names;
+  }
+  /// What a file holds; empty where there is none.
+  [[nodiscard]] std::string read(const std::string& file) const {
+    std::ifstream stream{path_ / file, std::ios::binary};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+  }
+
+  /// Writes a file over what was there, and makes the folders that it lies in. Returns its path.
+  std::string write(const std::string& file, std::string_view content) const {
+    const std::filesystem::path path = path_ / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream stream{path, std::ios::binary};
+    stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+    stream.close();
+    if (!stream) throw std::system_error{std::make_error_code(std::errc::io_error), path};
+    return path;
+  }
+  std::string write(const std::string& file, std::span<const std::byte> content) const {
+    return write(file, std::string_view{reinterpret_cast<const char*>(content.data()), content.size()});
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace support
