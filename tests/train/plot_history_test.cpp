@@ -4,8 +4,6 @@
 #include <clocale>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -245,8 +243,7 @@ TEST_CASE("a file is written over, and one that cannot be is named") {
   const auto history = history_of({{"loss", {4, 2, 1}}});
   folder.write("plot.svg", std::string(100'000, 'x'));
   nn::plot_history(history, folder.path("plot.svg"));
-  std::ifstream file{folder.path("plot.svg")};
-  CHECK(std::string(std::istreambuf_iterator<char>{file}, {}) == nn::plot_history(history));
+  CHECK(folder.read("plot.svg") == nn::plot_history(history));
   CHECK_THROWS_WITH_AS(nn::plot_history(history, folder.path("nowhere/plot.svg")),
                        doctest::Contains("nowhere/plot.svg' cannot be written (No such file or directory)"),
                        dist::FileError);

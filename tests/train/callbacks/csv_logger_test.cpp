@@ -1,7 +1,5 @@
 #include <dist/train/callbacks/csv_logger.hpp>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -15,10 +13,6 @@ using nn::callbacks::CSVLogger;
 
 namespace {
 
-std::string content(const std::string& path) {
-  std::ifstream file{path};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
 /// Puts numbers with few digits into the logs.
 struct Script {
   double add = 0;
@@ -40,17 +34,17 @@ TEST_CASE("a line for each epoch, by the alphabet, under a header") {
   Script script;
   CSVLogger logger{path};
   trained.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, script, logger);
-  CHECK(content(path) == "epoch,accuracy,loss,val_loss\n0,0.1,0.25,1e-10\n1,0.1,1.25,NA\n");
+  CHECK(folder.read("log.csv") == "epoch,accuracy,loss,val_loss\n0,0.1,0.25,1e-10\n1,0.1,1.25,NA\n");
   // The next fit writes over it, unless it is told to go on.
   script.add = 4;
   trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, logger);
-  CHECK(content(path) == "epoch,accuracy,loss,val_loss\n0,0.1,4.25,1e-10\n");
+  CHECK(folder.read("log.csv") == "epoch,accuracy,loss,val_loss\n0,0.1,4.25,1e-10\n");
   CSVLogger more{path, {.append = true}};
   trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, more);
-  CHECK(content(path) == "epoch,accuracy,loss,val_loss\n0,0.1,4.25,1e-10\n0,0.1,4.25,1e-10\n");
+  CHECK(folder.read("log.csv") == "epoch,accuracy,loss,val_loss\n0,0.1,4.25,1e-10\n0,0.1,4.25,1e-10\n");
   CSVLogger tabs{path, {.separator = '\t'}};
   trained.model.fit(small::examples(), {.epochs = 1, .verbose = 0}, script, tabs);
-  CHECK(content(path) == "epoch\taccuracy\tloss\tval_loss\n0\t0.1\t4.25\t1e-10\n");
+  CHECK(folder.read("log.csv") == "epoch\taccuracy\tloss\tval_loss\n0\t0.1\t4.25\t1e-10\n");
 }
 
 TEST_CASE("a file that cannot be written is named") {
