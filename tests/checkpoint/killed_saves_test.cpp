@@ -51,12 +51,23 @@ std::int64_t step_of(const std::string& path) {
   return step;
 }
 
+/// How long a save takes on this machine, which may be busy.
+std::chrono::microseconds time_of_a_save() {
+  const support::TemporaryFolder folder;
+  Training training;
+  training.checkpoint.save(folder.path("first"));
+  const auto start = std::chrono::steady_clock::now();
+  training.checkpoint.save(folder.path("second"));
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+}
+
 /// Starts processes that go on where the last one was killed: `body(acknowledge)`, which saves for ever and calls back with
 /// the step that it begins with, and after each save. `newest()` is what there is, all of which has been looked at.
 template <class Body, class Newest>
 void kill_saves(const Body& body, const Newest& newest) {
   std::int64_t known = newest();
   std::size_t in_between = 0;
+  const auto longest = 3 * time_of_a_save();
   for (int kill_number = 0; kill_number < kills; ++kill_number) {
     std::array<int, 2> ends{};
     std::int64_t acknowledged = -1;
@@ -70,7 +81,7 @@ void kill_saves(const Body& body, const Newest& newest) {
                                }};
       close(ends[1]);
       REQUIRE(read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);  // it is about to save
-      std::this_thread::sleep_for(std::chrono::microseconds{kill_number * 7919 % 30'000});
+      std::this_thread::sleep_for(longest * (kill_number * 37 % kills) / kills);
       kill(child[0], SIGKILL);
       CHECK(child.wait()[0] == 128 + SIGKILL);
     }
@@ -82,6 +93,7 @@ void kill_saves(const Body& body, const Newest& newest) {
     REQUIRE(known <= acknowledged + 1);
     if (known > acknowledged) ++in_between;
   }
+  CHECK(known > 10);
   MESSAGE(known << " saves; " << in_between << " of " << kills
                 << " were killed between the new checkpoint and its acknowledgement");
 }

@@ -973,12 +973,12 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
     }
     SUBCASE("no deadline ends a collective while replicas still use each other's memory") {
       using namespace std::chrono_literals;
-      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 20ms}}};
+      Strategy strategy{dist::MirroredOptions{.replicas = 3, .communication = {.timeout = 60ms}}};
       const auto mirrors = strategy.run([&](auto& replica) {
         std::vector<float> gradient(1000, 1.0f), mirror(1000, 5.0f);
         replica.collectives().reduce_and_apply(dist::sum, std::span<float>{gradient}, std::span<float>{mirror},
                                                [](std::size_t i, float weight, float reduced) {
-                                                 if (i == 0) std::this_thread::sleep_for(100ms);
+                                                 if (i == 0) std::this_thread::sleep_for(180ms);
                                                  return weight - reduced;
                                                });
         return mirror;
