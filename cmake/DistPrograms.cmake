@@ -3,7 +3,7 @@
 add_library(dist_warnings INTERFACE)
 target_compile_options(dist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  $<$<BOOL:${DIST_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
+  $<$<BOOL:${DIST_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=2000000>)
 
 add_library(dist_program INTERFACE)
 target_link_libraries(dist_program INTERFACE dist_warnings)

@@ -54,7 +54,7 @@ foreach(source IN LISTS fuzzers)
     list(APPEND inputs "${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name}")
   endif()
   add_test(NAME fuzz.${name}
-           COMMAND "${program}" -max_total_time=6 -rss_limit_mb=512 -timeout=10 -verbosity=0 ${inputs}
+           COMMAND "${program}" -max_total_time=3 -rss_limit_mb=512 -timeout=10 -verbosity=0 ${inputs}
            WORKING_DIRECTORY "${fuzz_dir}")
   set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 60)
 endforeach()
