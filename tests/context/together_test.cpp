@@ -1,7 +1,9 @@
 #include <dist/context/together.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,13 +42,19 @@ struct Workers {
     return *this;
   }
   [[nodiscard]] Communicator communicator() const { return {said}; }
+  void broadcast(std::size_t root, std::span<std::uint64_t> values) const {
+    said->push_back(dist::text("member ", root, " has ", values[0]));
+    values[0] += 30;  // as if the first process had more
+  }
 
   std::vector<std::string>* said;
 };
 struct Strategy {
   [[nodiscard]] Workers workers() const { return {said}; }
+  [[nodiscard]] std::size_t first_local_replica() const { return first; }
 
   std::vector<std::string>* said;
+  std::size_t first = 0;
 };
 
 using Said = std::vector<std::string>;
@@ -84,7 +92,16 @@ TEST_CASE("the processes wait for each other as long as the options say") {
   CHECK(said.back() == "as long as is asked");
 }
 
+TEST_CASE("the first process finds out, and all have its number") {
+  Said said;
+  CHECK(dist::detail::of_first_process(Strategy{&said}, [] { return 4U; }) == 34);
+  CHECK(said.back() == "member 0 has 4");
+  CHECK(dist::detail::of_first_process(Strategy{&said, 1}, []() -> std::uint64_t { throw 7; }) == 30);
+  CHECK(said.back() == "member 0 has 0");
+}
+
 TEST_CASE("where there is one process nothing is between") {
   const dist::Default strategy;
   CHECK(dist::detail::together(strategy, [] { return 6; }) == 6);
+  CHECK(dist::detail::of_first_process(strategy, [] { return 7U; }) == 7);
 }

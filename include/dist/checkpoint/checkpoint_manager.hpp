@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,7 +45,7 @@ class CheckpointManager {
     if (name.empty() || name.find('/') != std::string::npos)
       throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", text("it is ", quoted(name)),
                             "Give a name without '/', such as \"ckpt\"");
-    last_ = in_first([&] {
+    last_ = detail::of_first_process(strategy(), [&] {
       io::make_folders(series_->folder);
       series_->lock.emplace(series_->folder);
       const std::vector<std::uint64_t> all = series_->numbers();
@@ -77,7 +76,7 @@ class CheckpointManager {
   std::optional<std::string> restore_latest() {
     std::optional<std::string> why;
     for (std::size_t older = 0;; ++older) {
-      const std::uint64_t number = in_first([&] {
+      const std::uint64_t number = detail::of_first_process(strategy(), [&] {
         const std::vector<std::uint64_t> all = series_->numbers();
         return older < all.size() ? all[all.size() - 1 - older] : std::uint64_t{0};
       });
@@ -106,7 +105,7 @@ class CheckpointManager {
   /// Removes all checkpoints, once nothing is written any more.
   void remove_all() {
     checkpoint_.wait();
-    in_first([&] {
+    detail::of_first_process(strategy(), [&] {
       for (const std::uint64_t number : series_->numbers()) detail::remove_checkpoint(series_->path_of(number));
       return std::uint64_t{0};
     });
@@ -126,17 +125,6 @@ class CheckpointManager {
   }
 
  private:
-  /// What `call()` returns in the first process, in all of them.
-  template <class Call>
-  std::uint64_t in_first(const Call& call) {
-    S& strategy = checkpoint_.strategy();
-    return detail::together(strategy, [&] {
-      std::uint64_t result = strategy.first_local_replica() == 0 ? call() : std::uint64_t{0};
-      strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
-      return result;
-    });
-  }
-
   Checkpoint<S>& checkpoint_;
   std::shared_ptr<detail::CheckpointSeries> series_;  // kept by a save that goes on, too
   std::uint64_t last_ = 0;                            // the number of the newest

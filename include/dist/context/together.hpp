@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <span>
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
@@ -33,6 +35,17 @@ auto together(const S& strategy, Call&& call) {
 template <class S, class Call>
 auto together(const S& strategy, const CommunicationOptions& options, Call&& call) {
   return together(strategy, [&] { return as_asked(strategy.workers(), options, call); });
+}
+
+/// What `call()` returns in the first process of a strategy, in all of them: a number, which only that process finds out. A
+/// collective call of the processes, outside replica functions.
+template <class S, class Call>
+std::uint64_t of_first_process(const S& strategy, Call&& call) {
+  return together(strategy, [&] {
+    std::uint64_t result = strategy.first_local_replica() == 0 ? std::uint64_t{call()} : std::uint64_t{0};
+    strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
+    return result;
+  });
 }
 
 }  // namespace dist::detail
