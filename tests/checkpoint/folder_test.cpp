@@ -102,3 +102,23 @@ TEST_CASE("one at a time has a folder, in all programs") {
           const dist::detail::FolderLock lock{folder.path("gone")};
         }).starts_with("File '" + folder.path("gone/.lock") + "' cannot be made (No such file or directory)"));
 }
+
+TEST_CASE("the end of a training is marked beside its checkpoints") {
+  const support::TemporaryFolder folder;
+  CHECK(dist::ended_training(folder.path("gone")) == std::nullopt);
+  CHECK(dist::ended_training(folder.path()) == std::nullopt);
+  dist::mark_training_ended(folder.path());
+  CHECK(dist::ended_training(folder.path()) == 0);
+  dist::mark_training_ended(folder.path(), 12);
+  CHECK(dist::ended_training(folder.path()) == 12);
+  CHECK(dist::latest_checkpoint(folder.path()) == std::nullopt);
+  for (const char* damaged : {"", "\n", "12", "twelve\n", "-1\n", "12\n\n", "99999999999999999999\n"}) {
+    folder.write(".ended", damaged);
+    CHECK(
+        what_throws<dist::FileError>([&] { static_cast<void>(dist::ended_training(folder.path())); }) ==
+        "File '" + folder.path(".ended") +
+            "' does not mark the end of a training (it is not a number of epochs and the end of a line). Remove it, or "
+            "let the training mark its end again.");
+  }
+  CHECK_THROWS_AS(dist::mark_training_ended(folder.path("gone")), dist::FileError);
+}

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +20,10 @@
 
 #include <dist/checkpoint/manifest.hpp>
 #include <dist/core/error.hpp>
+#include <dist/io/atomic_file.hpp>
 #include <dist/io/descriptor.hpp>
 #include <dist/io/folder_names.hpp>
+#include <dist/io/random_access.hpp>
 
 namespace dist {
 
@@ -75,6 +79,7 @@ inline void sync_folder(const std::string& folder) noexcept {
 struct FoundCheckpoint {
   std::string path;
   std::uint64_t serial = 0;
+  std::uint64_t id = 0;  ///< of the save that wrote it
 };
 [[nodiscard]] inline std::vector<FoundCheckpoint> checkpoints_in(const std::string& folder) {
   std::vector<FoundCheckpoint> found;
@@ -82,8 +87,8 @@ struct FoundCheckpoint {
     std::string path = text(folder, "/", name);
     if (!is_checkpoint(path)) continue;
     try {
-      const std::uint64_t serial = read_manifest(path).serial;
-      found.push_back({std::move(path), serial});
+      const Manifest manifest = read_manifest(path);
+      found.push_back({std::move(path), manifest.serial, manifest.id});
     } catch (const FileError&) {
       // Another one will be restored.
     }
@@ -113,7 +118,33 @@ class FolderLock {
   io::Descriptor file_;
 };
 
+[[nodiscard]] inline std::string end_mark_path(const std::string& folder) { return text(folder, "/.ended"); }
+
 }  // namespace detail
+
+/// Tells whoever follows the checkpoints in `folder`, such as nn::SidecarEvaluator, that the training that was to go to
+/// epoch `epochs` has ended, there or before: no more checkpoints will come. One process calls it. Throws FileError.
+inline void mark_training_ended(const std::string& folder, std::uint64_t epochs = 0) {
+  const std::string content = text(epochs, "\n");
+  io::AtomicFile file{detail::end_mark_path(folder)};
+  file.append(std::as_bytes(std::span<const char>{content.data(), content.size()}));
+  file.commit();
+}
+/// The `epochs` of the training whose end was marked last; none where none was. Throws FileError for a mark that was
+/// damaged.
+[[nodiscard]] inline std::optional<std::uint64_t> ended_training(const std::string& folder) {
+  const std::string path = detail::end_mark_path(folder);
+  if (::access(path.c_str(), F_OK) != 0) return std::nullopt;
+  char content[32];
+  const io::RandomAccessFile file{path};
+  const std::size_t length = file.read_at(0, std::as_writable_bytes(std::span<char>{content}));
+  std::uint64_t epochs = 0;
+  const auto [end, error] = std::from_chars(content, content + length, epochs);
+  if (error != std::errc{} || end + 1 != content + length || *end != '\n')
+    throw FileError(path, "does not mark the end of a training", "it is not a number of epochs and the end of a line",
+                    "Remove it, or let the training mark its end again");
+  return epochs;
+}
 
 /// The newest checkpoint in `folder`: the path to restore; none where there is none. What processes that ended in the
 /// middle of a save have left is none, and neither is one whose manifest was damaged. Throws FileError where the folder
