@@ -157,7 +157,7 @@ TEST_CASE("slots are sharded, and whole when read outside replica functions") {
   }
 }
 
-TEST_CASE("the learning rate can be read, and set between steps") {
+TEST_CASE("the learning rate and the number of steps can be read, and set between steps") {
   Mirrored strategy{2};
   Parameters<Mirrored> net{strategy};
   nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5f}};
@@ -171,6 +171,11 @@ TEST_CASE("the learning rate can be read, and set between steps") {
         doctest::Approx(start - 0.75 * gradient(7, 0)).epsilon(1e-6));
   CHECK_THROWS_AS(optimizer.set_learning_rate(-1), dist::InvalidArgument);
   CHECK(optimizer.learning_rate() == 0.25f);
+
+  optimizer.set_iterations(strategy.scope(), 40);
+  CHECK(optimizer.iterations(strategy.scope()) == 40);
+  take_steps(strategy, optimizer, net, 1);
+  strategy.run([&](auto& replica) { CHECK(optimizer.iterations(replica) == 41); });
 }
 
 TEST_CASE("a learning rate that was set is kept and restored") {

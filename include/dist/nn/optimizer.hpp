@@ -141,6 +141,8 @@ class Optimizer {
   /// Global steps so far (spec P12): updates, where several calls make up one.
   [[nodiscard]] std::int64_t iterations(const InCrossReplica auto& context) const { return iterations_.value(context); }
   [[nodiscard]] std::int64_t iterations(const InReplica auto& replica) const { return iterations_.value(replica); }
+  /// Makes the next step the one after `count` (Keras' optimizer.iterations.assign), outside replica functions.
+  void set_iterations(const InCrossReplica auto& scope, std::int64_t count) { iterations_.assign(scope, count); }
 
   /// The learning rate of the next step, outside replica functions (Keras' optimizer.learning_rate).
   [[nodiscard]] float learning_rate() const {
