@@ -91,6 +91,19 @@ TEST_CASE("train and validation have Keras' tags, the learning rate, and the net
   CHECK(train.histograms.empty());
 }
 
+TEST_CASE("evaluations outside of a fit are in one file, too") {
+  const support::TemporaryFolder folder;
+  small::Model trained;
+  TensorBoard board{folder.path()};
+  for (const std::int64_t steps : {5, 9}) {
+    trained.model.optimizer().set_iterations(trained.strategy.scope(), steps);
+    const nn::Logs logs = trained.model.evaluate(small::examples(12), {.verbose = 0}, board);
+    const Content validation = content(folder.path("validation"));  // of this moment
+    CHECK(value_of(validation, "evaluation_loss_vs_iterations", steps) == static_cast<float>(logs["loss"]));
+    CHECK(validation.scalars.size() == (steps == 5 ? 2 : 4));
+  }
+}
+
 TEST_CASE("histograms of the weights and logs of batches, where they are asked for") {
   const support::TemporaryFolder folder;
   small::Model trained;

@@ -40,7 +40,6 @@ class TensorBoard {
   /// Throws FileError where the folder cannot be written, as the next hooks do.
   void on_train_begin(auto& model) {
     is_chief_ = model.is_chief();
-    in_fit_ = true;
     if (!is_chief_) return;
     train_.emplace(folder_ + "/train");
     if constexpr (KnowsLayers<std::remove_cvref_t<decltype(model.network())>>)
@@ -71,7 +70,6 @@ class TensorBoard {
   void on_train_end(const Logs&) {
     train_.reset();
     validation_.reset();
-    in_fit_ = false;
   }
 
   void on_test_end(auto& model, std::size_t, const Logs& logs) {
@@ -80,7 +78,6 @@ class TensorBoard {
     for (const Logs::Entry& entry : logs)
       validation().scalar(text("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
     validation().flush();
-    if (!in_fit_) validation_.reset();
   }
 
  private:
@@ -118,7 +115,6 @@ class TensorBoard {
   std::optional<summary::Writer> train_;
   std::optional<summary::Writer> validation_;
   bool is_chief_ = false;
-  bool in_fit_ = false;
 };
 
 }  // namespace dist::nn::callbacks
