@@ -1,0 +1,258 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/checkpoint_reader.hpp>
+#include <dist/checkpoint/folder.hpp>
+#include <dist/context/any_process.hpp>
+#include <dist/context/together.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/device/wait.hpp>
+#include <dist/io/listed_names.hpp>
+#include <dist/train/fit_options.hpp>
+#include <dist/train/logs.hpp>
+#include <dist/train/model.hpp>
+
+namespace dist::nn {
+
+struct SidecarEvaluatorOptions {
+  /// The evaluator ends after the checkpoint of this number. Checkpoints of a folder are counted from 1 in the order in which
+  /// they were saved, those too that were removed or skipped. None: it ends when the training is marked as ended.
+  std::optional<std::uint64_t> max_evaluations = std::nullopt;
+  /// The epochs to which the training goes. The mark of a training to fewer epochs, which used the folder before, does not
+  /// end the evaluator.
+  std::uint64_t epochs = 0;
+  /// The longest wait for a new checkpoint; 0 waits as long as it takes.
+  std::chrono::nanoseconds timeout = std::chrono::hours{1};
+  /// The time between two looks into the folder.
+  std::chrono::nanoseconds poll = std::chrono::seconds{1};
+  /// A wait of this length prints a line on stderr that says what the evaluator waits for, and again after as long.
+  std::chrono::nanoseconds tell_after = std::chrono::seconds{30};
+};
+
+namespace detail {
+
+template <class M>
+inline constexpr bool is_model = false;
+template <class S, class Network, class O, class L, class... Ms>
+inline constexpr bool is_model<Model<S, Network, O, L, Ms...>> = true;
+
+/// The steps of an optimizer, as a part of a checkpoint.
+struct SavedIterations {
+  std::int64_t& count;
+  void track(auto& visit) { visit("iterations", count); }
+};
+/// What an evaluation takes from the checkpoint of a model.
+template <class Network>
+struct EvaluatedParts {
+  Network& network;
+  SavedIterations& optimizer;
+  void track(auto& visit) {
+    visit("network", network);
+    visit("optimizer", optimizer);
+  }
+};
+
+}  // namespace detail
+
+/// Evaluates the checkpoints of a training that goes on in other processes (Keras' SidecarEvaluator, spec Q27): each time the
+/// newest one in `folder` that it has not seen, so that it may skip some.
+///
+///     nn::SidecarEvaluator evaluator{model, "checkpoints", {.max_evaluations = 12}};
+///     evaluator.run(test, {.verbose = 2}, nn::callbacks::TensorBoard{"logs"});
+///
+/// The checkpoints are those of a CheckpointManager, of the callbacks ModelCheckpoint ("checkpoints/ckpt_{epoch}") and
+/// BackupAndRestore, or any others in the folder. They have a model as part "model", or a network and an optimizer as parts
+/// "network" and "optimizer". The evaluator takes the network and the optimizer's number of steps, for the callbacks; the
+/// optimizer and the metrics of `model` may be others than those that were saved.
+///
+/// The training ends the evaluator by `mark_training_ended(folder)`, which `train_and_evaluate` calls. A checkpoint that is
+/// not complete is not seen. One that is damaged, or removed while it is read, is left out until it can be read, and the one
+/// before is evaluated where it is new.
+///
+/// Refers to the model. `evaluate_new` and `run` are collective calls of the processes of the model's strategy, which is not
+/// that of the training.
+template <class M>
+class SidecarEvaluator {
+  static_assert(detail::is_model<M>,
+                "a side-car evaluator evaluates an nn::Model, which is its first argument: nn::SidecarEvaluator "
+                "evaluator{model, \"checkpoints\"}");
+
+ public:
+  /// Throws InvalidArgument for `max_evaluations` of 0 and a `poll` that is not positive.
+  SidecarEvaluator(M& model, std::string folder, const SidecarEvaluatorOptions& options = {})
+      : model_(model), folder_(std::move(folder)), options_(options) {
+    if (options_.max_evaluations == std::uint64_t{0})
+      throw InvalidArgument("SidecarEvaluatorOptions.max_evaluations is out of range", "it is 0", "Give 1 or more");
+    if (options_.poll.count() <= 0)
+      throw InvalidArgument("SidecarEvaluatorOptions.poll is out of range", "it is no time",
+                            "Give the time between two looks, such as std::chrono::seconds{1}");
+  }
+
+  /// Evaluates the newest checkpoint that was not seen; no logs where there is none. Throws FileError where the folder cannot
+  /// be read, and for a checkpoint without an optimizer's `iterations`, ShapeMismatch for that of another network, and as
+  /// Model::evaluate does.
+  template <class Dataset, class... Given>
+  std::optional<Logs> evaluate_new(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
+    const std::vector<dist::detail::FoundCheckpoint> found =
+        dist::detail::together(strategy(), [&] { return dist::detail::checkpoints_in(folder_); });
+    auto reader = open_unseen(found);
+    if (!reader) return std::nullopt;
+    serial_ = reader->manifest().serial;
+    evaluated_ = reader->folder();
+    seen_.clear();
+    for (const auto& each : found)
+      if (each.serial <= serial_) seen_.push_back(each.id);
+    restore(std::move(reader));
+    if (evaluate.verbose != 0 && model_.is_chief()) evaluate.console.write(text("Evaluating ", evaluated_, "\n"));
+    return model_.evaluate(dataset, evaluate, callbacks...);
+  }
+
+  /// Evaluates checkpoints as they come, until the training or the options end it, and returns the logs of the last
+  /// evaluation; none where there was no checkpoint. `callbacks` are those of Model::evaluate: the TensorBoard callback writes
+  /// "evaluation_<name>_vs_iterations" (spec Q22). Throws DeadlineExceeded where no checkpoint comes for
+  /// `options.timeout`, and as `evaluate_new` does.
+  template <class Dataset, class... Given>
+  std::optional<Logs> run(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
+    std::optional<Logs> last;
+    std::int64_t since = dist::detail::monotonic_nanoseconds();
+    std::int64_t told = since;
+    for (int late_looks = 0; late_looks < max_late_looks;) {
+      const bool has_ended = is_training_ended();  // asked first: what was saved before the end is evaluated
+      if (std::optional<Logs> logs = evaluate_new(dataset, evaluate, callbacks...)) {
+        last = std::move(logs);
+        if (options_.max_evaluations && serial_ >= *options_.max_evaluations) break;
+        since = told = dist::detail::monotonic_nanoseconds();
+        continue;
+      }
+      if (has_ended && !is_one_unreadable_) break;
+      if (has_ended) ++late_looks;
+      wait(since, told);
+    }
+    return last;
+  }
+  template <class Dataset>
+  std::optional<Logs> run(const Dataset& dataset) {
+    return run(dataset, EvaluateOptions{.verbose = 2});
+  }
+
+  /// The path of the checkpoint that was evaluated last; empty before the first.
+  [[nodiscard]] const std::string& evaluated() const noexcept { return evaluated_; }
+
+ private:
+  using Reader = dist::detail::CheckpointReader;
+
+  /// After the end of the training, a checkpoint that cannot be read has so many more looks.
+  static constexpr int max_late_looks = 5;
+
+  [[nodiscard]] auto& strategy() const { return model_.strategy(); }
+
+  [[nodiscard]] bool is_training_ended() const {
+    return dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
+             const std::optional<std::uint64_t> epochs = ended_training(folder_);
+             return epochs && *epochs >= options_.epochs ? 1 : 0;
+           }) != 0;
+  }
+
+  /// Opens the newest checkpoint of those found that was not seen and is whole, the same in all processes.
+  std::unique_ptr<Reader> open_unseen(const std::vector<dist::detail::FoundCheckpoint>& found) {
+    const auto has = [](const std::vector<std::uint64_t>& ids, std::uint64_t id) {
+      return std::find(ids.begin(), ids.end(), id) != ids.end();
+    };
+    std::vector<std::uint64_t> unreadable;
+    is_one_unreadable_ = false;
+    for (;;) {
+      const std::uint64_t id = dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
+        for (auto each = found.rbegin(); each != found.rend(); ++each)
+          if (!has(seen_, each->id) && !has(unreadable, each->id)) return each->id;
+        return 0;
+      });
+      if (id == 0) return nullptr;
+      std::unique_ptr<Reader> reader;
+      for (const auto& each : found) {
+        if (each.id != id) continue;
+        try {
+          reader = std::make_unique<Reader>(each.path);
+          reader->verify();
+        } catch (const FileError& error) {
+          reader.reset();
+          // The training removes old checkpoints, about which there is nothing to say.
+          if (dist::detail::is_checkpoint(each.path) && !has(told_, id)) {
+            told_.push_back(id);
+            say(text("checkpoint ", each.path, " is left out: ", error.what()));
+          }
+        }
+      }
+      if (!dist::detail::any_process(strategy(), !reader)) return reader;
+      unreadable.push_back(id);
+      is_one_unreadable_ = true;
+    }
+  }
+
+  void restore(std::unique_ptr<Reader> reader) {
+    std::int64_t count = 0;
+    detail::SavedIterations optimizer{count};
+    detail::EvaluatedParts<std::remove_reference_t<decltype(model_.network())>> model{model_.network(), optimizer};
+    Checkpoint checkpoint{strategy()};
+    if (reader->find("model/optimizer/iterations") != nullptr)
+      checkpoint.add("model", model);
+    else if (reader->find("optimizer/iterations") != nullptr)
+      checkpoint.add("network", model.network).add("optimizer", optimizer);
+    else
+      throw FileError(reader->folder(), "is a checkpoint without the iterations of an optimizer",
+                      io::listed_names(reader->keys()),
+                      "Save the model as part \"model\", or its network and its optimizer as parts \"network\" and "
+                      "\"optimizer\"");
+    checkpoint.restore(std::move(reader));
+    model_.optimizer().set_iterations(strategy().scope(), count);
+  }
+
+  /// Waits until the next look. `since` and `told` say when the wait began, and when its last line was printed.
+  void wait(std::int64_t since, std::int64_t& told) const {
+    const auto awaited = [&] {
+      return text("a checkpoint in ", quoted(folder_), evaluated_.empty() ? "" : text(" after ", quoted(evaluated_)));
+    };
+    const bool is_overdue =
+        dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
+          const std::int64_t now = dist::detail::monotonic_nanoseconds();
+          if (options_.timeout.count() > 0 && now - since > options_.timeout.count()) return 1;
+          if (now - told > options_.tell_after.count()) {
+            told = now;
+            say(text("the evaluator has waited ", (now - since) / 1'000'000'000, " s for ", awaited()));
+          }
+          return 0;
+        }) != 0;
+    if (is_overdue)
+      throw DeadlineExceeded(
+          text("The evaluator waited too long for ", awaited()),
+          text("none came in ", static_cast<double>(options_.timeout.count()) * 1e-9,
+               " s, and the training is not marked as ended"),
+          "See whether the training runs and saves there, give SidecarEvaluatorOptions.timeout more time, or call "
+          "dist::mark_training_ended when the training ends");
+    std::this_thread::sleep_for(options_.poll);
+  }
+
+  M& model_;
+  std::string folder_;
+  SidecarEvaluatorOptions options_;
+  std::uint64_t serial_ = 0;         // of the checkpoint that was evaluated last
+  std::string evaluated_;            // its path
+  std::vector<std::uint64_t> seen_;  // it, and those that were there and older
+  std::vector<std::uint64_t> told_;  // those that could not be read, and were said to be left out
+  bool is_one_unreadable_ = false;   // of those that the last look found
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,21 @@
+// expect: a side-car evaluator evaluates an nn::Model, which is its first argument
+#include <dist/nn/layers/dense.hpp>
+#include <dist/nn/losses/mean_squared_error.hpp>
+#include <dist/nn/network.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/train/sidecar_evaluator.hpp>
+
+namespace nn = dist::nn;
+
+int main() {
+  dist::Default strategy;
+  nn::Network<nn::Sequential<nn::Input<4>, nn::Dense<2>>> net{strategy};
+#ifdef CONTROL
+  nn::Model model{strategy, net, nn::SGD{}, nn::MeanSquaredError{}};
+  nn::SidecarEvaluator evaluator{model, "checkpoints"};
+#else
+  nn::SidecarEvaluator evaluator{net, "checkpoints"};
+#endif
+  return evaluator.evaluated().empty() ? 0 : 1;
+}
