@@ -9,15 +9,18 @@
 #include <string>
 #include <tuple>
 
+#include <dist/cluster/simple_resolver.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/data.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/train/model.hpp>
+#include <dist/train/train_and_evaluate.hpp>
 
 #include "../train/linear.hpp"
 #include "../train/terminal.hpp"
 #include "of_workers.hpp"
+#include "shared_folder.hpp"
 
 namespace nn = dist::nn;
 using Workers = dist::MultiWorker<dist::RingAllReduce>;
@@ -80,4 +83,36 @@ TEST_CASE("the chief shows the progress, and one batch is no affair of several w
     CHECK_THROWS_AS(static_cast<void>(model.train_on_batch(x, y)), dist::WrongStrategy);
   else
     CHECK(model.train_on_batch(x, y).size() == 1);
+}
+
+TEST_CASE("several workers train and evaluate in turns, and evaluate together what they saved (spec Q27)") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const auto result = nn::train_and_evaluate(model, Points{16, 4}, Points{12, 6},
+                                             {.folder = folder.path(), .fit = {.epochs = 3, .verbose = 0}});
+  CHECK(result.history["val_loss"].size() == 3);
+  REQUIRE(result.evaluation);
+  CHECK((*result.evaluation)["loss"] == result.history["val_loss"].back());
+
+  Linear<Workers> other{strategy};
+  nn::Model evaluated{strategy, other, descent, nn::MeanSquaredError{}};
+  nn::SidecarEvaluator evaluator{evaluated, folder.path(), {.poll = std::chrono::milliseconds{1}}};
+  const auto logs = evaluator.run(Points{12, 6}, {.verbose = 0});
+  REQUIRE(logs);
+  CHECK((*logs)["loss"] == (*result.evaluation)["loss"]);
+  CHECK(evaluated.optimizer().iterations(strategy.scope()) == 12);
+  nn::SidecarEvaluator waits{evaluated,
+                             folder.path("empty"),
+                             {.timeout = std::chrono::milliseconds{20}, .poll = std::chrono::milliseconds{1}}};
+  CHECK(failure([&] {
+          waits.run(Points{12, 6});
+        }).starts_with("DeadlineExceeded: The evaluator waited too long for a checkpoint in "));
+  const dist::SimpleResolver of_evaluator{{{dist::TaskType::worker, {"a:1"}}},
+                                          dist::Task{dist::TaskType::evaluator, 0}};
+  CHECK(failure([&] {
+          nn::train_and_evaluate(of_evaluator, model, Points{16, 4}, Points{12, 6}, {.folder = folder.path()});
+        }) == dist::text("The strategy is of another task than train_and_evaluate is to do (it is worker ", my_rank(),
+                         ", and SimpleResolver says evaluator 0). Give both the same resolver."));
 }

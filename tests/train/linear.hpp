@@ -76,6 +76,7 @@ class Linear {
 
   auto& parameters() { return weights_; }
   auto& gradients() { return slopes_; }
+  void track(auto& visit) { visit("weights", weights_); }
 
   Outputs forward(const dist::InReplica auto& replica, dist::TensorView<const double> x) {
     Replica& mine = replicas_[replica.local_index()];
