@@ -16,12 +16,14 @@
 #include <dist/nn/layers/input.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/metrics/sparse_categorical_accuracy.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/train/model.hpp>
 
+#include "keras_fixtures.hpp"
 #include "linear.hpp"
 #include "support/saved.hpp"
 
@@ -74,6 +76,27 @@ struct Heard {
   void on_train_batch_end(std::size_t step, nn::CurrentLogs) { record += "-" + std::to_string(step) + " "; }
   void on_test_begin(std::optional<std::size_t> steps) { record += "t" + std::to_string(steps.value_or(99)) + " "; }
   void on_train_end(const nn::Logs& logs) { record += logs.size() > 0 ? "]" : "no logs"; }
+};
+
+/// All hooks, under the names that keras_fixtures.py gives them.
+struct Recorder {
+  std::string record;
+  void note(const std::string& call) { record += (record.empty() ? "" : " ") + call; }
+  void note(const char* call, std::size_t number) { note(call + std::to_string(number)); }
+  void on_train_begin() { note("train_begin"); }
+  void on_epoch_begin(const nn::Epoch& epoch) { note("epoch_begin", epoch.index); }
+  void on_train_batch_begin(std::size_t step) { note("train_batch_begin", step); }
+  void on_train_batch_end(std::size_t step, nn::CurrentLogs) { note("train_batch_end", step); }
+  void on_epoch_end(const nn::Epoch& epoch, const nn::Logs&) { note("epoch_end", epoch.index); }
+  void on_train_end(const nn::Logs&) { note("train_end"); }
+  void on_test_begin(std::optional<std::size_t>) { note("test_begin"); }
+  void on_test_batch_begin(std::size_t step) { note("test_batch_begin", step); }
+  void on_test_batch_end(std::size_t step, nn::CurrentLogs) { note("test_batch_end", step); }
+  void on_test_end(std::size_t, const nn::Logs&) { note("test_end"); }
+  void on_predict_begin(std::optional<std::size_t>) { note("predict_begin"); }
+  void on_predict_batch_begin(std::size_t step) { note("predict_batch_begin", step); }
+  void on_predict_batch_end(std::size_t step) { note("predict_batch_end", step); }
+  void on_predict_end(std::size_t) { note("predict_end"); }
 };
 
 struct StopsAfter {
@@ -223,6 +246,98 @@ TEST_CASE("sample weights and class weights count in the loss and its gradient")
   CHECK(fitted(weight, class_weight) == fitted(by_label, {}));
   CHECK_FALSE(fitted(weight, class_weight) == fitted(weight, {}));
   CHECK_THROWS_AS(fitted(weight, {1, 1}), dist::ReplicaError);  // label 2 has no weight
+}
+
+TEST_CASE("weighted metrics count examples by their weights, the others alike, in all calls and as in Keras") {
+  constexpr std::size_t rows = 12;
+  using Net = nn::Sequential<nn::Input<2>, nn::Dense<3>>;
+  dist::Tensor<float> x{{rows, 2}};
+  dist::Tensor<std::int32_t> y{{rows}};
+  dist::Tensor<float> weight{{rows}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = (static_cast<float>((i * 37 + 11) % 64) - 32) / 16;
+  for (std::size_t row = 0; row < rows; ++row) {
+    y[row] = static_cast<std::int32_t>(row * 5 % 7 % 3);
+    weight[row] = static_cast<float>(row % 4 + 1) / 2;
+  }
+  Mirrored strategy{2};
+  nn::Network<Net> net{strategy};
+  nn::Model model{strategy,
+                  net,
+                  descent,
+                  nn::SparseCategoricalCrossentropy{},
+                  nn::Weighted{nn::SparseCategoricalAccuracy{}},
+                  nn::Weighted{nn::MeanOf{nn::SparseCategoricalCrossentropy{}}},
+                  nn::SparseCategoricalAccuracy{}};
+  const auto begin = [&] {
+    dist::walk(net, [&](std::string_view name, auto& leaf) {
+      auto values = leaf.whole(strategy.scope());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = name == "dense/kernel" ? (static_cast<float>(i * 5 % 8) - 4) / 8 : 0;
+      leaf.restore(strategy.scope(), values.view());
+    });
+  };
+  const auto check = [](const auto& value_of, std::size_t size, const auto& expected) {
+    CHECK(size == std::size(expected));
+    for (const auto& [name, value] : expected) {
+      CAPTURE(name);
+      CHECK(value_of(name) == doctest::Approx(value).epsilon(1e-6));
+    }
+  };
+  const auto check_logs = [&](const nn::Logs& logs, const auto& expected) {
+    check([&](std::string_view name) { return logs[name]; }, logs.size(), expected);
+  };
+
+  begin();
+  const auto weighted = dist::data::TensorSlices{std::tuple{x, y, weight}} | dist::data::batch(4);
+  const nn::History history = model.fit(x, y,
+                                        {.epochs = 2,
+                                         .validation = weighted,
+                                         .class_weight = {2, 0.5F, 1},
+                                         .verbose = 0,
+                                         .batch_size = 4,
+                                         .shuffle = false});
+  check([&](std::string_view name) { return history[name].back(); }, history.series().size(), keras::fitted);
+  begin();
+  check_logs(model.evaluate(x, y, weight, {.verbose = 0, .batch_size = 4}), keras::evaluated);
+  check_logs(model.evaluate(weighted, {.verbose = 0}), keras::evaluated);
+  check_logs(model.test_on_batch(x, y, weight), keras::tested_on_batch);
+  check_logs(model.train_on_batch(x, y, weight), keras::trained_on_batch);
+  begin();
+  check_logs(model.train_on_batch(x, y, {.class_weight = {2, 0.5F, 1}}), keras::trained_by_class);
+  begin();
+  const nn::Logs unweighted = model.train_on_batch(x, y);  // the classes of the batch before are forgotten
+  CHECK(unweighted["weighted_accuracy"] == unweighted["accuracy"]);
+  std::string names;
+  for (const nn::Logs::Entry& entry : unweighted) names += entry.name + " ";
+  CHECK(names == "loss accuracy weighted_accuracy sparse_categorical_crossentropy ");
+}
+
+TEST_CASE("hooks are called when Keras calls them, and none by the functions on batches") {
+  const Arrays arrays{12};
+  const Points points{12, 4};
+  dist::Default strategy;
+  Linear<dist::Default> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  const auto heard = [](const auto& call) {
+    Recorder recorder;
+    call(recorder);
+    return recorder.record;
+  };
+  CHECK(heard([&](auto& recorder) {
+          model.fit(points, {.epochs = 2, .validation = Points{4, 4}, .verbose = 0}, recorder);
+        }) == keras::fit_with_validation);
+  CHECK(heard([&](auto& recorder) {
+          StopsAfter stop{0, 1};
+          model.fit(points, {.epochs = 2, .verbose = 0}, stop, recorder);
+        }) == keras::fit_that_stops);
+  CHECK(heard([&](auto& recorder) { model.evaluate(points, {.verbose = 0}, recorder); }) == keras::evaluate);
+  CHECK(heard([&](auto& recorder) { static_cast<void>(model.predict(points, {.verbose = 0}, recorder)); }) ==
+        keras::predict);
+  const auto predicted = model.predict_on_batch(arrays.x);
+  REQUIRE(predicted.shape() == dist::Shape{12, 1});
+  const auto w = weights_of(strategy, net);
+  for (std::size_t row = 0; row < 12; ++row)
+    CHECK(predicted[row] == w[0] * arrays.x[2 * row] + w[1] * arrays.x[2 * row + 1] + w[2]);
 }
 
 TEST_CASE("arrays are batched, shuffled and split for validation (spec Q03)") {

@@ -85,6 +85,12 @@ struct FitOptions {
   double validation_split = 0;
 };
 
+/// `model.train_on_batch(x, y, {.class_weight = {2, 1}});`
+struct TrainOnBatchOptions {
+  /// As FitOptions' own.
+  std::vector<float> class_weight = {};
+};
+
 /// `model.evaluate(test, {.verbose = 0});`
 struct EvaluateOptions {
   int verbose = 1;

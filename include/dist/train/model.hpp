@@ -117,7 +117,7 @@ class Model {
   History fit(const Tensor<X>& x, const Tensor<Y>& y, FitOptions options = {}, Given&&... callbacks) {
     return fit_arrays(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, std::move(options), callbacks...);
   }
-  /// With a weight for each example, which says how much it counts in the loss.
+  /// With a weight for each example, which says how much it counts in the loss and in metrics that are nn::Weighted.
   template <class X, class Y, class W, Callback... Given>
   History fit(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight, FitOptions options = {},
               Given&&... callbacks) {
@@ -223,6 +223,15 @@ class Model {
     return evaluate_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
                             callbacks...);
   }
+  /// With a weight for each example, which says how much it counts in the loss and in metrics that are nn::Weighted.
+  template <class X, class Y, class W, Callback... Given>
+  Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight, EvaluateOptions options = {},
+                Given&&... callbacks) {
+    const auto slices = slices_of(
+        std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}}, {0, x.rows()});
+    return evaluate_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
+                            callbacks...);
+  }
 
   /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
   template <class Distributed, Callback... Given>
@@ -266,16 +275,33 @@ class Model {
                            callbacks...);
   }
 
-  /// One update with the examples of one global batch, and its logs: the loss and the metrics before the update. Of one
-  /// process (spec Q15): throws WrongStrategy where there are several.
+  /// One update with the examples of one global batch, and its logs: the loss and the metrics before the update. Calls no
+  /// callbacks, as the other functions on batches. Of one process (spec Q15): throws WrongStrategy where there are several.
   template <class X, class Y>
-  Logs train_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
-    return on_batch("train_on_batch", x, y, [this](auto& replica, const auto& part) { steps_.train(replica, part); });
+  Logs train_on_batch(const Tensor<X>& x, const Tensor<Y>& y, TrainOnBatchOptions options = {}) {
+    return train_on(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, std::move(options));
+  }
+  /// With a weight for each example.
+  template <class X, class Y, class W>
+  Logs train_on_batch(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight,
+                      TrainOnBatchOptions options = {}) {
+    return train_on(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}},
+                    std::move(options));
   }
   /// The loss and the metrics of one global batch. Of one process, as `train_on_batch`.
   template <class X, class Y>
   Logs test_on_batch(const Tensor<X>& x, const Tensor<Y>& y) {
-    return on_batch("test_on_batch", x, y, [this](auto& replica, const auto& part) { steps_.test(replica, part); });
+    return test_on(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}});
+  }
+  /// With a weight for each example.
+  template <class X, class Y, class W>
+  Logs test_on_batch(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight) {
+    return test_on(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}});
+  }
+  /// What the network makes of the rows of one global batch: as `predict`, in one step.
+  template <class X>
+  auto predict_on_batch(const Tensor<X>& x) {
+    return predict(x, {.verbose = 0, .batch_size = std::max<std::size_t>(x.rows(), 1)});
   }
 
  private:
@@ -401,14 +427,23 @@ class Model {
     watching.template call<hooks::on_predict_end>(step);
     return all;
   }
-  template <class X, class Y, class Step>
-  Logs on_batch(std::string_view who, const Tensor<X>& x, const Tensor<Y>& y, const Step& step) {
+  template <class Arrays>
+  Logs train_on(const Arrays& arrays, TrainOnBatchOptions options) {
+    steps_.class_weights().set(std::move(options.class_weight));
+    return on_batch("train_on_batch", arrays, [this](auto& replica, const auto& part) { steps_.train(replica, part); });
+  }
+  template <class Arrays>
+  Logs test_on(const Arrays& arrays) {
+    return on_batch("test_on_batch", arrays, [this](auto& replica, const auto& part) { steps_.test(replica, part); });
+  }
+  template <class Arrays, class Step>
+  Logs on_batch(std::string_view who, const Arrays& arrays, const Step& step) {
     if (!is_alone())
       throw WrongStrategy(text(who, " was called in one of several processes"), strategy_.describe(),
                           "Call fit or evaluate, which divide a dataset among the processes (spec Q15)");
-    auto distributed = strategy_.distribute_dataset(
-        slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()}) |
-        data::batch(std::max<std::size_t>(x.rows(), 1)));
+    const std::size_t rows = std::get<0>(arrays).rows();
+    auto distributed =
+        strategy_.distribute_dataset(slices_of(arrays, {0, rows}) | data::batch(std::max<std::size_t>(rows, 1)));
     steps_.reset();
     auto pass = distributed.iterate(0);
     typename decltype(distributed)::Element batch{};

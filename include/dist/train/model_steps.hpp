@@ -23,6 +23,7 @@
 #include <dist/train/callbacks.hpp>
 #include <dist/train/class_weights.hpp>
 #include <dist/train/logs.hpp>
+#include <dist/train/model_metric.hpp>
 
 namespace dist::nn {
 
@@ -47,10 +48,17 @@ class ModelSteps {
         loss_function_(std::move(loss)),
         optimizer_(of_strategy(strategy, network), network, std::move(optimizer)),
         loss_(strategy, MeanValue{.name = "loss"}),
-        metrics_(Metric<S, Ms>{strategy, std::move(metrics)}...),
+        metrics_(ModelMetric<S, Ms>{strategy, std::move(metrics)}...),
         class_weights_(strategy.num_local_replicas()) {
     logs_.set(loss_.name(), 0);
-    each_metric([&](auto& metric) { require_new_name(metric.name()); });
+    each_metric([&](auto& metric) {
+      if (!metric.is_weighted) require_new_name(metric.name());
+    });
+    each_metric([&](auto& metric) {
+      if (!metric.is_weighted) return;
+      if (logs_.find(metric.name()) != nullptr) metric.rename(text("weighted_", metric.name()));
+      require_new_name(metric.name());
+    });
   }
 
   [[nodiscard]] Network& network() const noexcept { return network_; }
@@ -80,9 +88,10 @@ class ModelSteps {
           add_regularization_gradients(replica, network_, loss_function_.regularizer);
         optimizer_.apply_gradients(replica);
         report_loss(replica, loss, penalty);
+        measure<true>(replica, outputs, targets, weights);
       };
       class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
-      each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+      measure<false>(replica, outputs, targets);
     });
   }
   /// Measures the network in inference.
@@ -92,7 +101,8 @@ class ModelSteps {
       const auto loss = start_total_loss(replica.queue(), FitLoss::function(loss_function_), values_of(outputs),
                                          values_of(targets), sample_weight...);
       report_loss(replica, loss, start_penalty(replica));
-      each_metric([&](auto& metric) { metric.update(replica, outputs, targets); });
+      measure<true>(replica, outputs, targets, sample_weight...);
+      measure<false>(replica, outputs, targets);
     });
   }
   /// A network of the user's own that computes the same in both modes need not take one.
@@ -171,6 +181,14 @@ class ModelSteps {
       loss_.add(replica, tally(loss.total(), penalty.value()));
   }
 
+  /// Updates the metrics that are weighted, or those that are not.
+  template <bool weighted, class Weights = Unweighted>
+  void measure(const InReplica auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
+    each_metric([&]<class M>(M& metric) {
+      if constexpr (M::is_weighted == weighted) metric.update(replica, outputs, targets, weights);
+    });
+  }
+
   const Logs& read(const auto& result_of) {
     logs_.set(loss_.name(), result_of(loss_));
     each_metric([&](auto& metric) { logs_.set(metric.name(), result_of(metric)); });
@@ -186,7 +204,7 @@ class ModelSteps {
   L loss_function_;
   Optimizer<S, Network, O> optimizer_;
   Metric<S, MeanValue> loss_;
-  std::tuple<Metric<S, Ms>...> metrics_;
+  std::tuple<ModelMetric<S, Ms>...> metrics_;
   Logs logs_;
   ClassWeights class_weights_;
 };

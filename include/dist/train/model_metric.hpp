@@ -1,0 +1,91 @@
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/context/replica_context.hpp>
+#include <dist/nn/loss.hpp>
+#include <dist/nn/metric.hpp>
+
+namespace dist::nn {
+
+/// A metric of a Model in which each example counts by its weight, the sample weight times that of its class in a fit, as
+/// Keras' `weighted_metrics` do; in the other metrics of a Model all examples count alike:
+///
+///     nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{},
+///                     nn::Weighted{nn::SparseCategoricalAccuracy{}}};
+///
+/// Logs have it under the metric's own name, behind the metrics that are not weighted; where one of these has that name,
+/// "weighted_" stands before it, as in "weighted_accuracy".
+template <class M>
+struct Weighted {
+  M metric = {};
+};
+template <class M>
+Weighted(M) -> Weighted<M>;
+
+namespace detail {
+
+template <class M>
+struct MeasureOf {
+  using Type = M;
+  static constexpr bool is_weighted = false;
+  static M of(M measure) { return measure; }
+};
+template <class M>
+struct MeasureOf<Weighted<M>> {
+  using Type = M;
+  static constexpr bool is_weighted = true;
+  static M of(Weighted<M> weighted) { return std::move(weighted.metric); }
+};
+
+template <class M, class Queue, class... Given>
+concept TakesWeights = MeasuresRows<M> || CountsCells<M> || MeasuresByQueue<M, Queue, Given...> ||
+    std::invocable<const M&, const Given&...>;
+
+/// A metric, and its name in the logs of a model.
+template <class S, class M>
+class ModelMetric {
+  using Measure = typename MeasureOf<M>::Type;
+
+ public:
+  static constexpr bool is_weighted = MeasureOf<M>::is_weighted;
+
+  /// Throws as Metric does.
+  ModelMetric(S& strategy, M measure)
+      : metric_(strategy, MeasureOf<M>::of(std::move(measure))), name_(metric_.name()) {}
+
+  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  void rename(std::string name) { name_ = std::move(name); }
+
+  /// Measures a batch of this replica. `weights` has one number per row, or is Unweighted.
+  template <class Outputs, class Targets, class Weights>
+  void update(const InReplica auto& replica, const Outputs& outputs, const Targets& targets, const Weights& weights) {
+    if constexpr (!is_weighted || std::same_as<Weights, Unweighted>) {
+      metric_.update(replica, outputs, targets);
+    } else {
+      constexpr bool takes_weights =
+          TakesWeights<Measure, std::remove_cvref_t<decltype(replica.queue())>, Outputs, Targets, Weights>;
+      static_assert(takes_weights,
+                    "a metric that is nn::Weighted is called with outputs, targets and a tensor of one weight per row: "
+                    "let it take them, or give it to the model without nn::Weighted");
+      if constexpr (takes_weights) metric_.update(replica, outputs, targets, weights);
+    }
+  }
+  [[nodiscard]] double result(const InCrossReplica auto& context) const { return metric_.result(context); }
+  [[nodiscard]] double result_here(const InCrossReplica auto& context) const { return metric_.result_here(context); }
+  void track(auto& visit) { metric_.track(visit); }
+  void reset(const InCrossReplica auto& context) { metric_.reset(context); }
+
+ private:
+  Metric<S, Measure> metric_;
+  std::string name_;
+};
+
+}  // namespace detail
+
+}  // namespace dist::nn
