@@ -90,13 +90,20 @@ TEST_CASE("one at a time has a folder, in all programs") {
   };
   {
     const dist::detail::FolderLock lock{folder.path()};
-    CHECK(refused() == "File '" + folder.path() +
-                           "' is a folder to which somebody else writes checkpoints (another manager in this program, "
-                           "or another program, holds its lock). Give each model a folder of its own, or end the other "
-                           "program.");
-    support::Processes other{1, [&](std::size_t) { return refused() == "nothing was thrown" ? 1 : 0; }};
+    char host[256] = {};
+    REQUIRE(gethostname(host, sizeof host - 1) == 0);
+    const std::string holder = "process " + std::to_string(getpid()) + " on " + host;
+    const auto refusal = [&](const std::string& whose) {
+      return "File '" + folder.path() + "' is a folder to which somebody else writes checkpoints (" + whose + holder +
+             ", holds its lock). Give each model a folder of its own, or end the other program.";
+    };
+    CHECK(refused() == refusal("this program itself, "));
+    support::Processes other{1, [&](std::size_t) { return refused() == refusal("") ? 0 : 1; }};
     CHECK(other.wait()[0] == 0);
+    folder.write(".lock", "");  // it was not written
+    CHECK(refused().find("(a process that left no name, holds its lock)") != std::string::npos);
   }
+  folder.write(".lock", std::string(400, 'x'));  // of one that has ended
   CHECK(refused() == "nothing was thrown");
   CHECK(what_throws<dist::FileError>([&] {
           const dist::detail::FolderLock lock{folder.path("gone")};

@@ -102,19 +102,35 @@ struct FoundCheckpoint {
 /// when the process ends.
 class FolderLock {
  public:
-  /// Throws FileError where somebody has it.
+  /// Throws FileError, which names the process that has it, where somebody has it.
   explicit FolderLock(const std::string& folder) {
     const std::string path = text(folder, "/.lock");
     file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file_)
       throw FileError(path, "cannot be made", std::strerror(errno), "Give a folder in which this program may write");
-    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    const std::string me = this_process();
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      const std::string holder = read_holder();
       throw FileError(folder, "is a folder to which somebody else writes checkpoints",
-                      "another manager in this program, or another program, holds its lock",
+                      text(holder == me ? "this program itself, " : "", holder, ", holds its lock"),
                       "Give each model a folder of its own, or end the other program");
+    }
+    // Where the disk does not take it, the lock is held by a process without a name.
+    if (::ftruncate(file_.get(), 0) == 0) static_cast<void>(::pwrite(file_.get(), me.data(), me.size(), 0) > 0);
   }
 
  private:
+  [[nodiscard]] static std::string this_process() {
+    char host[256] = {};
+    if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    return text("process ", ::getpid(), " on ", host[0] == '\0' ? "this machine" : static_cast<const char*>(host));
+  }
+  [[nodiscard]] std::string read_holder() const {
+    char written[300];
+    const auto size = ::pread(file_.get(), written, sizeof written, 0);
+    return size > 0 ? std::string(written, static_cast<std::size_t>(size)) : "a process that left no name";
+  }
+
   io::Descriptor file_;
 };
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/context/any_process.hpp>
 #include <dist/context/input_context.hpp>
@@ -19,6 +20,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
@@ -197,6 +199,19 @@ class Model {
   /// Makes a fit go on in epoch `epoch`, after its first `step` global batches, for callbacks that restore what was
   /// trained before: in `on_train_begin`.
   void begin_at(std::size_t epoch, std::size_t step = 0) noexcept { begins_at_ = {epoch, step}; }
+
+  /// What callbacks of this model have together, by its name: what `make()`, a shared pointer, was when the first of them
+  /// asked, until the last one lets go of it.
+  template <class Make>
+  auto shared_by_callbacks(std::string_view name, const Make& make) {
+    using Pointer = decltype(make());
+    std::erase_if(shared_, [](const Shared& each) { return each.object.expired(); });
+    for (const Shared& each : shared_)
+      if (each.name == name) return std::static_pointer_cast<typename Pointer::element_type>(each.object.lock());
+    Pointer made = make();
+    shared_.push_back({std::string(name), made});
+    return made;
+  }
 
   /// The loss and the metrics over `dataset`, every example counted once. Throws InvalidArgument for a
   /// dataset without a batch, and for one without an end unless `options.steps` are given.
@@ -501,8 +516,14 @@ class Model {
     return cardinality.count();
   }
 
+  struct Shared {
+    std::string name;
+    std::weak_ptr<void> object;
+  };
+
   S& strategy_;
   detail::ModelSteps<S, Network, O, L, Ms...> steps_;
+  std::vector<Shared> shared_;
   std::size_t epochs_trained_ = 0;
   bool stops_ = false;       // training, after this epoch
   bool stops_here_ = false;  // after this batch, in all processes

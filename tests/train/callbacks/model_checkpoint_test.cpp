@@ -1,14 +1,20 @@
 #include <dist/train/callbacks/model_checkpoint.hpp>
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <dist/strategy/default.hpp>
+#include <dist/train/callbacks/lambda.hpp>
+#include <support/processes.hpp>
 #include <support/saved.hpp>
 #include <support/temporary_folder.hpp>
+#include <support/what_throws.hpp>
 
 #include "small_model.hpp"
 
@@ -78,8 +84,58 @@ TEST_CASE("the best models alone, or every few batches") {
 TEST_CASE("what it cannot do is said") {
   CHECK_THROWS_AS((ModelCheckpoint{"ckpt", {.save_freq = 0}}), dist::InvalidArgument);
   small::Model trained;
-  CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, ModelCheckpoint{"ckpt_{val_loss}"}),
+  const support::TemporaryFolder folder;
+  CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, ModelCheckpoint{folder.path("ckpt_{val_loss}")}),
                   dist::InvalidArgument);
   CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, ModelCheckpoint{"/dev/null/ckpt"}),
                   dist::FileError);
+}
+
+TEST_CASE("a folder is for one model at a time, in one program or two, whose callbacks may share it") {
+  const support::TemporaryFolder folder;
+  small::Model trained;
+  small::Model other;
+  const auto refused = [&](const std::string& path) {
+    return support::what_throws<dist::FileError>(
+        [&] { other.model.fit(small::examples(), {.verbose = 0}, ModelCheckpoint{path}); });
+  };
+  std::string why;
+  bool is_refused_elsewhere = false;
+  const auto try_others = [&](const nn::Epoch&, const nn::Logs&) {
+    why = refused(folder.path("of/other_{epoch}"));
+    CHECK(refused(folder.path("of/other/")) == why);
+    support::Processes program{
+        1, [&](std::size_t) { return refused(folder.path("of/{epoch}/x")) == "nothing was thrown"; }};
+    is_refused_elsewhere = program.wait()[0] == 0;
+    CHECK(refused(folder.path("other_{epoch}")) == "nothing was thrown");
+  };
+  trained.model.fit(small::examples(), {.verbose = 0}, ModelCheckpoint{folder.path("of/ckpt_{epoch}")},
+                    ModelCheckpoint{folder.path("of/best"), {.monitor = "loss", .save_best_only = true}},
+                    nn::callbacks::lambda<nn::hooks::on_epoch_end>(try_others));
+  CHECK(why.starts_with("File '" + folder.path("of") +
+                        "' is a folder to which somebody else writes checkpoints (this program itself, process " +
+                        std::to_string(getpid()) + " on "));
+  CHECK(is_refused_elsewhere);
+  CHECK((exists(folder.path("of/ckpt_1")) && exists(folder.path("of/best"))));
+  CHECK(refused(folder.path("of/other_{epoch}")) == "nothing was thrown");
+}
+
+TEST_CASE("a callback whose fit was interrupted saves the next model") {
+  const support::TemporaryFolder folder;
+  ModelCheckpoint kept{folder.path("ckpt_{epoch}")};
+  const auto interrupt = [](const nn::Epoch& epoch) {
+    if (epoch.index == 1) throw std::runtime_error("interrupted");
+  };
+  {
+    small::Model first;
+    CHECK_THROWS_AS(first.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, kept,
+                                    nn::callbacks::lambda<nn::hooks::on_epoch_begin>(interrupt)),
+                    std::runtime_error);
+  }
+  small::Model second{7};
+  second.model.fit(small::examples(), {.verbose = 0}, kept);
+  small::Model loaded{9};
+  dist::Checkpoint checkpoint{loaded.strategy};
+  checkpoint.add("model", loaded.model).restore(folder.path("ckpt_1"));
+  CHECK(support::Saved{loaded.strategy, loaded.model} == support::Saved{second.strategy, second.model});
 }

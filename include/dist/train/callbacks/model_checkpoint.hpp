@@ -6,7 +6,11 @@
 #include <utility>
 
 #include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/folder.hpp>
+#include <dist/context/meet.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/io/writable_file.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/callbacks/every_batches.hpp>
 #include <dist/train/callbacks/format_path.hpp>
@@ -28,7 +32,8 @@ struct ModelCheckpointOptions {
 
 /// Saves the model as a Checkpoint, part "model", after each epoch or every few batches (spec Q19): in the folder that the
 /// path means, in which "{epoch}" and "{batch}" count from 1, and names of the logs, as in "ckpt_{epoch:02d}_{val_loss:.2f}",
-/// stand for their values. `latest_checkpoint` finds the newest one.
+/// stand for their values. `latest_checkpoint` finds the newest one. During a fit the folder above the first placeholder is
+/// locked: callbacks of one model may share it, other models and programs are refused.
 class ModelCheckpoint {
  public:
   /// Throws InvalidArgument for a save_freq of 0.
@@ -38,6 +43,15 @@ class ModelCheckpoint {
         monitor_(options_.monitor, options_.mode, 0, "ModelCheckpoint"),
         every_(options_.save_freq, "ModelCheckpointOptions.save_freq") {}
 
+  /// Throws FileError where the folder cannot be made, or somebody else writes checkpoints there.
+  void on_train_begin(auto& model) {
+    checkpoint_.reset();
+    lock_.reset();  // of a fit that threw
+    const std::size_t first = path_.find('{');
+    const std::string folder = dist::detail::folder_of(first == std::string::npos ? dist::detail::without_slashes(path_)
+                                                                                  : path_.substr(0, first));
+    lock_ = model.shared_by_callbacks(text("lock of ", folder), [&] { return lock_folder(model, folder); });
+  }
   void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }
   void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
   void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
@@ -49,11 +63,26 @@ class ModelCheckpoint {
   }
   /// Throws what kept the last checkpoint from being written in the background.
   void on_train_end(auto& model, const Logs&) {
+    const auto until_written = std::move(lock_);
     if (checkpoint_ != nullptr) checkpoint_of(model).wait();
     checkpoint_.reset();
   }
 
  private:
+  using Lock = std::optional<dist::detail::FolderLock>;  // in the first process
+
+  /// A collective call of the processes.
+  [[nodiscard]] static std::shared_ptr<Lock> lock_folder(auto& model, const std::string& folder) {
+    return dist::detail::together(model.strategy(), [&] {
+      auto lock = std::make_shared<Lock>();
+      if (model.is_chief()) {
+        io::make_folders(folder);
+        lock->emplace(folder);
+      }
+      dist::detail::meet(model.strategy().workers());
+      return lock;
+    });
+  }
   template <class Model>
   auto& checkpoint_of(Model& model) {
     using OfModel = Checkpoint<std::remove_reference_t<decltype(model.strategy())>>;
@@ -76,6 +105,7 @@ class ModelCheckpoint {
   std::string path_;
   ModelCheckpointOptions options_;
   Monitor monitor_;
+  std::shared_ptr<Lock> lock_;
   std::shared_ptr<void> checkpoint_;  // of the model that is trained
   detail::EveryBatches every_;
   std::size_t epoch_ = 0;
