@@ -1,17 +1,38 @@
 // What the package tensorboard reads of what we write.
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <dist/summary/writer.hpp>
+#include <dist/train/callbacks/tensor_board.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/python.hpp>
 #include <support/temporary_folder.hpp>
+#include <train/callbacks/small_model.hpp>
 
 namespace {
 
 const testing::NeedsPython needs_tensorboard{"tensorboard.backend.event_processing.event_accumulator"};
+
+/// A user's callback, which writes what TensorBoard shows besides the logs.
+struct Shows {
+  dist::nn::callbacks::TensorBoard& board;
+
+  void on_train_begin(auto& model) {
+    const dist::summary::Hyperparameter values[] = {{"rate", 0.01}, {"optimizer", "adam"}};
+    board.writer(model).session_start(values);
+  }
+  void on_epoch_end(auto& model, const dist::nn::Epoch& epoch, const dist::nn::Logs&) {
+    const auto step = static_cast<std::int64_t>(epoch.index);
+    board.writer(model, "train").image("examples", {3, 2, "\x89PNG\r\n\x1a\n"}, step);
+    board.writer(model, "train").text("note", "hi", step);
+  }
+  void on_train_end(auto& model, const dist::nn::Logs&) {
+    board.writer(model).session_end(dist::summary::Outcome::success);
+  }
+};
 
 }  // namespace
 
@@ -67,4 +88,26 @@ TEST_CASE("tensorboard reads tags, steps and values as they were written") {
   for (int step = 0; step < 12; ++step) tags += "epoch_loss\n";
   CHECK(testing::python_output("summary/compare_events.py", folder.path()) ==
         tags + "weights\nnote\n_hparams_/experiment\n_hparams_/session_start_info\n");
+}
+
+TEST_CASE("tensorboard reads what a callback of a fit wrote beside the logs: hyperparameters, images and texts") {
+  const support::TemporaryFolder folder;
+  small::Model trained;
+  {
+    dist::nn::callbacks::TensorBoard board{folder.path(), {.write_graph = false}};
+    Shows shows{board};
+    trained.model.fit(small::examples(), {.epochs = 2, .verbose = 0}, board, shows);
+  }
+  CHECK(testing::python_output("summary/read_events.py", folder.path()) ==
+        "version 2.0\n"
+        "end 1\n"
+        "session optimizer adam\n"
+        "session rate 0.01\n"
+        "group optimizer=adam, rate=0.01 True\n");
+  const std::string train = testing::python_output("summary/read_events.py", folder.path("train"));
+  CHECK(train.find("images examples 0 True object [3] 33 32 89504e470d0a1a0a\n"
+                   "images examples 1 True object [3] 33 32 89504e470d0a1a0a\n"
+                   "text note 0 True object [] 6869\n"
+                   "text note 1 True object [] 6869\n") != std::string::npos);
+  CHECK(train.find("scalars epoch_loss 1 ") != std::string::npos);
 }

@@ -92,3 +92,17 @@ TEST_CASE("a bad tag leaves the file as it was, a bad folder is named") {
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(Writer{folder.path("file/train")}, doctest::Contains("file/train' cannot be made"), FileError);
 }
+
+TEST_CASE("a writer without a folder takes the same calls, checks them, and writes nothing") {
+  Writer writer;
+  writer.scalar("loss", 1, 0);
+  writer.text("note", "text", 0);
+  const dist::summary::Hyperparameter values[] = {{"rate", 0.25}};
+  writer.session_start(values);
+  const dist::summary::Node nodes[] = {{.name = "x", .op = "Placeholder"}};
+  writer.graph(nodes);
+  writer.flush();
+  writer.close();
+  CHECK(writer.path().empty());
+  CHECK_THROWS_AS(writer.scalar("", 1, 0), dist::InvalidArgument);
+}

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ class Writer {
   /// Makes a file in `folder`, which is made too where it is missing. Throws FileError, which names the folder or the
   /// file, where the system refuses.
   explicit Writer(const std::string& folder, FlushPolicy policy = {}) : Writer(folder, policy, seconds_since_1970()) {}
+  /// Writes nothing, wherever it is told to: for processes beside the one that writes, which call the same functions. Tags
+  /// and values are checked all the same.
+  Writer() = default;
 
   /// A number under `tag` at `step`, kept as float32.
   void scalar(std::string_view tag, double value, std::int64_t step) { write(tag, scalar_value(value), step); }
@@ -47,7 +51,7 @@ class Writer {
     write(tag, text_value(markdown), step);
   }
   /// The model's graph, once in a run. Throws InvalidArgument as `graph_def` does.
-  void graph(std::span<const Node> nodes) { file_.append(graph_event(seconds_since_1970(), graph_def(nodes))); }
+  void graph(std::span<const Node> nodes) { append(graph_event(seconds_since_1970(), graph_def(nodes))); }
 
   /// What an experiment varies and measures: in the folder above those of its sessions. Throws InvalidArgument as
   /// `experiment_value` does.
@@ -62,16 +66,26 @@ class Writer {
 
   /// A value for any plugin.
   void write(std::string_view tag, const Value& value, std::int64_t step) {
-    file_.append(summary_event(seconds_since_1970(), step, tag, value));
+    append(summary_event(seconds_since_1970(), step, tag, value));
   }
 
   /// As EventFile's functions.
-  void flush() { file_.flush(); }
-  void close() { file_.close(); }
-  [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
+  void flush() {
+    if (file_) file_->flush();
+  }
+  void close() {
+    if (file_) file_->close();
+  }
+  /// Empty where nothing is written.
+  [[nodiscard]] std::string path() const { return file_ ? file_->path() : std::string{}; }
 
  private:
-  Writer(const std::string& folder, FlushPolicy policy, double now) : file_(folder, now, version_event(now), policy) {}
+  Writer(const std::string& folder, FlushPolicy policy, double now)
+      : file_(std::in_place, folder, now, version_event(now), policy) {}
+
+  void append(std::string_view event) {
+    if (file_) file_->append(event);
+  }
 
   [[nodiscard]] static double seconds_since_1970() {
     std::timespec now{};
@@ -79,7 +93,7 @@ class Writer {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   }
 
-  EventFile file_;
+  std::optional<EventFile> file_;
 };
 
 }  // namespace dist::summary

@@ -120,6 +120,22 @@ TEST_CASE("histograms of the weights and logs of batches, where they are asked f
   CHECK_FALSE(std::filesystem::exists(folder.path("validation")));
 }
 
+TEST_CASE("a TensorBoard writes one file in each folder, whatever fits and evaluations it follows") {
+  const support::TemporaryFolder folder;
+  small::Model trained;
+  TensorBoard board{folder.path()};
+  CHECK(&board.writer(trained.model, "train") == &board.writer(trained.model, "train"));
+  CHECK(board.writer(trained.model).path().starts_with(folder.path("events.out.tfevents.")));
+  for (const std::size_t first : {0U, 1U})
+    trained.model.fit(small::examples(), {.epochs = first + 1, .initial_epoch = first, .verbose = 0}, board);
+  for (int evaluation = 0; evaluation < 2; ++evaluation)
+    trained.model.evaluate(small::examples(), {.verbose = 0}, board);
+  const Content train = content(folder.path("train"));  // nothing waits
+  CHECK(train.scalars.size() == 6);
+  CHECK(train.graphs.size() == 1);
+  CHECK(content(folder.path("validation")).scalars.size() == 4);
+}
+
 TEST_CASE("a folder that cannot be written is named before training") {
   small::Model trained;
   CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, TensorBoard{"/dev/null/logs"}), dist::FileError);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 #include <dist/core/track.hpp>
 #include <dist/nn/describe_layers.hpp>
@@ -31,63 +32,71 @@ struct TensorBoardOptions {
 
 /// Writes what TensorBoard shows, under Keras' tags (spec Q22), to "<folder>/train" and "<folder>/validation": after each
 /// epoch "epoch_<name>" of the logs and "epoch_learning_rate", after each evaluation "evaluation_<name>_vs_iterations" by
-/// the steps of the optimizer, and what its options ask for besides. The chief writes.
+/// the steps of the optimizer, and what its options ask for besides. The chief writes. Other callbacks write to the same
+/// folders, in all processes alike, and only what the chief writes is there:
+///
+///     struct ShowsImages {
+///       nn::callbacks::TensorBoard& board;
+///       void on_epoch_end(auto& model, const nn::Epoch& epoch, const nn::Logs&) {
+///         board.writer(model, "train").image("examples", image, epoch.index);
+///       }
+///     };
 class TensorBoard {
  public:
   explicit TensorBoard(std::string folder, TensorBoardOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.update_freq, "TensorBoardOptions.update_freq") {}
 
+  /// What writes to "<folder>/<run>", which TensorBoard takes for a run, or, without a name, to the folder itself, where
+  /// hyperparameters belong. The chief's writes; those of other processes take the same calls and write nothing. Stays until
+  /// the TensorBoard goes. Throws FileError where the folder cannot be written.
+  summary::Writer& writer(const auto& model, std::string_view run = {}) {
+    for (const auto& [name, made] : writers_)
+      if (name == run) return *made;
+    auto made = model.is_chief() ? std::make_unique<summary::Writer>(run.empty() ? folder_ : text(folder_, "/", run))
+                                 : std::make_unique<summary::Writer>();
+    return *writers_.emplace_back(run, std::move(made)).second;
+  }
+
   /// Throws FileError where the folder cannot be written, as the next hooks do.
   void on_train_begin(auto& model) {
-    is_chief_ = model.is_chief();
-    if (!is_chief_) return;
-    train_.emplace(folder_ + "/train");
+    auto& train = writer(model, "train");
     if constexpr (KnowsLayers<std::remove_cvref_t<decltype(model.network())>>)
-      if (options_.write_graph)
-        train_->graph(
-            nodes_of(describe_layers<typename std::remove_cvref_t<decltype(model.network())>::Architecture>()));
+      if (options_.write_graph && !std::exchange(has_graph_, true))
+        train.graph(nodes_of(describe_layers<typename std::remove_cvref_t<decltype(model.network())>::Architecture>()));
   }
   void on_train_batch_begin(std::size_t step) noexcept { every_.begin(step); }
-  void on_train_batch_end(std::size_t step, CurrentLogs logs) {
-    if (!every_.end(step) || !is_chief_) return;
+  void on_train_batch_end(auto& model, std::size_t step, CurrentLogs logs) {
+    if (!every_.end(step) || !model.is_chief()) return;
     for (const Logs::Entry& entry : logs())
-      train_->scalar("batch_" + entry.name, entry.value, static_cast<std::int64_t>(every_.seen()));
+      writer(model, "train").scalar("batch_" + entry.name, entry.value, static_cast<std::int64_t>(every_.seen()));
   }
   void on_epoch_end(auto& model, const Epoch& epoch, const Logs& logs) {
     const auto step = static_cast<std::int64_t>(epoch.index);
-    if (is_chief_) {
-      constexpr std::string_view of_validation = "val_";
-      for (const Logs::Entry& entry : logs)
-        if (const std::string_view name = entry.name; name.starts_with(of_validation))
-          validation().scalar(text("epoch_", name.substr(of_validation.size())), entry.value, step);
-        else
-          train_->scalar(text("epoch_", name), entry.value, step);
-      train_->scalar("epoch_learning_rate", static_cast<double>(model.optimizer().learning_rate()), step);
-    }
-    if (options_.histogram_freq > 0 && epoch.index % options_.histogram_freq == 0) write_histograms(model, step);
-    if (is_chief_) flush();
+    auto& train = writer(model, "train");
+    constexpr std::string_view of_validation = "val_";
+    for (const Logs::Entry& entry : logs)
+      if (const std::string_view name = entry.name; name.starts_with(of_validation))
+        writer(model, "validation").scalar(text("epoch_", name.substr(of_validation.size())), entry.value, step);
+      else
+        train.scalar(text("epoch_", name), entry.value, step);
+    train.scalar("epoch_learning_rate", static_cast<double>(model.optimizer().learning_rate()), step);
+    if (options_.histogram_freq > 0 && epoch.index % options_.histogram_freq == 0) write_histograms(model, train, step);
+    flush();
   }
-  void on_train_end(const Logs&) {
-    train_.reset();
-    validation_.reset();
-  }
+  void on_train_end(const Logs&) { flush(); }
 
   void on_test_end(auto& model, std::size_t, const Logs& logs) {
-    if (!model.is_chief()) return;
     const std::int64_t iterations = model.optimizer().iterations(model.strategy().scope());
     for (const Logs::Entry& entry : logs)
-      validation().scalar(text("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
-    validation().flush();
+      writer(model, "validation").scalar(text("evaluation_", entry.name, "_vs_iterations"), entry.value, iterations);
+    flush();
   }
 
  private:
   /// All processes read the weights, which may take all of them.
-  void write_histograms(auto& model, std::int64_t step) {
+  static void write_histograms(auto& model, summary::Writer& train, std::int64_t step) {
     const auto scope = model.strategy().scope();
-    walk(model.network(), [&](std::string_view name, auto& leaf) {
-      const auto whole = leaf.whole(scope);
-      if (is_chief_) train_->histogram(name, whole, step);
-    });
+    walk(model.network(), [&](std::string_view name, auto& leaf) { train.histogram(name, leaf.whole(scope), step); });
   }
   [[nodiscard]] static std::vector<summary::Node> nodes_of(const std::vector<LayerDescription>& layers) {
     std::vector<summary::Node> nodes{{.name = "input", .op = "Placeholder"}};
@@ -100,21 +109,15 @@ class TensorBoard {
     }
     return nodes;
   }
-  summary::Writer& validation() {
-    if (!validation_) validation_.emplace(folder_ + "/validation");
-    return *validation_;
-  }
   void flush() {
-    train_->flush();
-    if (validation_) validation_->flush();
+    for (const auto& [run, writer] : writers_) writer->flush();
   }
 
   std::string folder_;
   TensorBoardOptions options_;
   detail::EveryBatches every_;
-  std::optional<summary::Writer> train_;
-  std::optional<summary::Writer> validation_;
-  bool is_chief_ = false;
+  std::vector<std::pair<std::string, std::unique_ptr<summary::Writer>>> writers_;  // by their runs
+  bool has_graph_ = false;
 };
 
 }  // namespace dist::nn::callbacks
