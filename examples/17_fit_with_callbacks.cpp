@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include <dist/checkpoint/checkpoint.hpp>
+#include <dist/checkpoint/folder.hpp>
 #include <dist/data.hpp>
 #include <dist/data/fashion_mnist.hpp>
 #include <dist/dist.hpp>
@@ -13,6 +13,7 @@
 #include <dist/train.hpp>
 #include <dist/train/callbacks/model_checkpoint.hpp>
 #include <dist/train/callbacks/tensor_board.hpp>
+#include <dist/train/model_files.hpp>
 
 #include "backend.hpp"
 #include "check.hpp"
@@ -38,13 +39,12 @@ struct PrintLearningRate {
 
 auto examples(data::Split split) { return data::fashion_mnist(split) | data::take(quick() ? 2'000 : 60'000); }
 
-/// What a network that was saved makes of the test images under another strategy.
+/// What a model whose weights were saved makes of the test images under another strategy.
 template <class S>
-nn::Logs evaluate_saved(S& strategy, const std::string& path, const auto& test) {
+nn::Logs evaluate_saved(S& strategy, const std::string& weights, const auto& test) {
   nn::Network<Net, Backend> net{strategy};
-  dist::Checkpoint saved{strategy};
-  saved.add("network", net).restore(path);
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
+  model.load_weights(weights);
   return model.evaluate(test, {.verbose = 0});
 }
 
@@ -77,19 +77,18 @@ int main(int argc, char** argv) try {
   nn::Network<Net, Backend> other_net{strategy, /*seed=*/2};
   nn::Model other{strategy, other_net, nn::Adam{}, nn::SparseCategoricalCrossentropy{},
                   nn::SparseCategoricalAccuracy{}};
-  dist::Checkpoint checkpoint{strategy};
-  checkpoint.add("model", other).restore(*dist::latest_checkpoint(folder + "/training"));
+  other.load(*dist::latest_checkpoint(folder + "/training"));
   const nn::Logs restored = other.evaluate(test, {.verbose = 0});
   // [/restore]
   std::printf("test loss %.4f, accuracy %.4f; restored: %.4f, %.4f\n", trained["loss"], trained["accuracy"],
               restored["loss"], restored["accuracy"]);
 
-  dist::Checkpoint exported{strategy};
-  exported.add("network", net).save(folder + "/network");
+  const std::string weights = folder + "/network.safetensors";
+  model.save_weights(weights);
   dist::Mirrored<dist::SharedMemoryAllReduce> same{strategy.num_replicas_in_sync()};
   dist::Default none;
-  const nn::Logs with_strategy = evaluate_saved(same, folder + "/network", test);
-  const nn::Logs without = evaluate_saved(none, folder + "/network", test);
+  const nn::Logs with_strategy = evaluate_saved(same, weights, test);
+  const nn::Logs without = evaluate_saved(none, weights, test);
   std::printf("loaded with a strategy: %.4f, %.4f; without: %.4f, %.4f\n", with_strategy["loss"],
               with_strategy["accuracy"], without["loss"], without["accuracy"]);
   std::printf("tensorboard --logdir %s/logs shows the curves\n", folder.c_str());

@@ -45,7 +45,27 @@
 #include <dist/train/progress_bar.hpp>
 #include <dist/train/progress_callback.hpp>
 
+namespace dist {
+struct LoadWeightsOptions;  // of dist/checkpoint/load_weights.hpp
+}
+
 namespace dist::nn {
+
+namespace detail {
+
+/// The files of a model. What it does stands in model_files.hpp, as it needs packages; without it, a sentence.
+template <class Model>
+struct ModelFiles {
+  static_assert(dist::detail::never<Model>,
+                "save, load, save_weights and load_weights of a model are there where dist/train/model_files.hpp is "
+                "included: add #include <dist/train/model_files.hpp>");
+  static void save(auto&&...) {}
+  static void load(auto&&...) {}
+  static void save_weights(auto&&...) {}
+  static std::vector<std::string> load_weights(auto&&...) { return {}; }
+};
+
+}  // namespace detail
 
 /// A network with what it takes to train it on a strategy (spec Q):
 ///
@@ -85,6 +105,18 @@ class Model {
   void track(auto& visit) requires Trackable<Network> {
     steps_.track(visit);
     visit("epochs", epochs_trained_);
+  }
+
+  /// Files of the model, as model_files.hpp says, which a program includes that calls one of these. All are collective calls
+  /// of the processes.
+  void save(const std::string& path) { detail::ModelFiles<Model>::save(*this, path); }
+  void load(const std::string& path) { detail::ModelFiles<Model>::load(*this, path); }
+  void save_weights(const std::string& path) { detail::ModelFiles<Model>::save_weights(*this, path); }
+  std::vector<std::string> load_weights(const std::string& path) {
+    return detail::ModelFiles<Model>::load_weights(*this, path);
+  }
+  std::vector<std::string> load_weights(const std::string& path, const LoadWeightsOptions& options) {
+    return detail::ModelFiles<Model>::load_weights(*this, path, options);
   }
 
   /// Trains until epoch `options.epochs`, and returns the logs of every epoch: the loss, averaged over the examples of the
