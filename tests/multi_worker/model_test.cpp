@@ -14,7 +14,10 @@
 #include <dist/data.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/train/callbacks/model_checkpoint.hpp>
+#include <dist/train/callbacks/tensor_board.hpp>
 #include <dist/train/model.hpp>
+#include <dist/train/model_files.hpp>
 #include <dist/train/train_and_evaluate.hpp>
 
 #include "../train/linear.hpp"
@@ -37,6 +40,19 @@ struct StopsOnLast {
   void on_epoch_begin(const nn::Epoch& begun) { now = begun.index; }
   void on_train_batch_end(auto& model, std::size_t step, nn::CurrentLogs) {
     if (is_last() && now == 1 && step == 0) model.stop_training();
+  }
+};
+
+/// Writes for TensorBoard without asking for its rank, and reads what all workers read together.
+struct ShowsWeights {
+  nn::callbacks::TensorBoard& board;
+  void on_train_begin(auto& model) {
+    const dist::summary::Hyperparameter values[] = {{"rate", rate}};
+    board.writer(model).session_start(values);
+  }
+  void on_epoch_end(auto& model, const nn::Epoch& epoch, const nn::Logs&) {
+    const auto weights = model.network().parameters().whole(model.strategy().scope());
+    board.writer(model, "weights").histogram("weights", weights, static_cast<std::int64_t>(epoch.index));
   }
 };
 
@@ -115,4 +131,52 @@ TEST_CASE("several workers train and evaluate in turns, and evaluate together wh
           nn::train_and_evaluate(of_evaluator, model, Points{16, 4}, Points{12, 6}, {.folder = folder.path()});
         }) == dist::text("The strategy is of another task than train_and_evaluate is to do (it is worker ", my_rank(),
                          ", and SimpleResolver says evaluator 0). Give both the same resolver."));
+}
+
+TEST_CASE("what there is once the chief writes, by the same calls in all workers") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  {
+    nn::callbacks::TensorBoard board{folder.path("logs")};
+    ShowsWeights shows{board};
+    model.fit(Points{16, 4}, {.epochs = 2, .verbose = 0}, board, shows);
+  }
+  meet();
+  const auto files = [](const std::string& path) { return dist::detail::names_in(path).size(); };
+  CHECK(files(folder.path("logs/weights")) == 1);
+  CHECK(files(folder.path("logs/train")) == 1);
+  CHECK(files(folder.path("logs")) == 3);  // these two, and the events of the hyperparameters
+}
+
+TEST_CASE("workers save a model together, load it together, and no second model has their folder") {
+  const SharedFolder folder;
+  Workers strategy{{.replicas = 1}};
+  Linear<Workers> net{strategy};
+  nn::Model model{strategy, net, descent, nn::MeanSquaredError{}};
+  Linear<Workers> other_net{strategy};
+  nn::Model other{strategy, other_net, descent, nn::MeanSquaredError{}};
+  std::string why;
+  struct Tries {
+    decltype(other)& model;
+    std::string path;
+    std::string& why;
+    void on_epoch_end(const nn::Epoch&, const nn::Logs&) {
+      why = failure([&] { model.fit(Points{16, 4}, {.verbose = 0}, nn::callbacks::ModelCheckpoint{path}); });
+    }
+  } tries{other, folder.path("ckpt/other"), why};
+  model.fit(Points{16, 4}, {.epochs = 1, .verbose = 0},
+            nn::callbacks::ModelCheckpoint{folder.path("ckpt/ckpt_{epoch}")}, tries);
+  CHECK(has(why, "is a folder to which somebody else writes checkpoints (this program itself, process "));
+  CHECK(why.starts_with(my_rank() == 0 ? "File '" : "PeerError: "));
+
+  const auto expected = model.evaluate(Points{16, 4}, {.verbose = 0});
+  other.load(folder.path("ckpt/ckpt_1"));
+  CHECK(other.evaluate(Points{16, 4}, {.verbose = 0})["loss"] == expected["loss"]);
+  model.save_weights(folder.path("net.npz"));
+  other.fit(Points{16, 4}, {.verbose = 0});
+  CHECK(other.evaluate(Points{16, 4}, {.verbose = 0})["loss"] != expected["loss"]);
+  other.load_weights(folder.path("net.npz"));
+  CHECK(other.evaluate(Points{16, 4}, {.verbose = 0})["loss"] == expected["loss"]);
 }
