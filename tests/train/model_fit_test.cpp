@@ -2,8 +2,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -278,9 +282,9 @@ TEST_CASE("weighted metrics count examples by their weights, the others alike, i
   };
   const auto check = [](const auto& value_of, std::size_t size, const auto& expected) {
     CHECK(size == std::size(expected));
-    for (const auto& [name, value] : expected) {
-      CAPTURE(name);
-      CHECK(value_of(name) == doctest::Approx(value).epsilon(1e-6));
+    for (const std::pair<std::string_view, double>& each : expected) {
+      CAPTURE(each.first);
+      CHECK(value_of(each.first) == doctest::Approx(each.second).epsilon(1e-6));
     }
   };
   const auto check_logs = [&](const nn::Logs& logs, const auto& expected) {
