@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <dist/comm/cuda/direct_all_reduce.cuh>
@@ -54,13 +55,14 @@ dist::Tensor<float> vectors() {
   return y;
 }
 
-/// The losses and the metric of every epoch, and those of an evaluation.
-template <class Backend, class S, class L, class M, class Targets>
-std::vector<double> fit(const L& loss, const M& metric, const Targets& targets) {
+auto batches(const auto& targets) { return data::tensor_slices(inputs(), targets) | data::batch(batch); }
+
+/// The losses and the metrics of every epoch, and those of an evaluation.
+template <class Backend, class S, class Dataset, class L, class... Ms>
+std::vector<double> fit(const Dataset& points, const L& loss, const Ms&... metrics) {
   S strategy{conformance::replicas_of_environment()};
   nn::Network<Net, Backend> net{strategy, 3};
-  nn::Model model{strategy, net, nn::SGD{.learning_rate = 0.1F}, loss, metric};
-  const auto points = data::tensor_slices(inputs(), targets) | data::batch(batch);
+  nn::Model model{strategy, net, nn::SGD{.learning_rate = 0.1F}, loss, metrics...};
   const nn::History history = model.fit(points, {.epochs = epochs, .verbose = 0});
   const nn::Logs logs = model.evaluate(points, {.verbose = 0});
   std::vector<double> numbers{logs["loss"]};
@@ -70,31 +72,37 @@ std::vector<double> fit(const L& loss, const M& metric, const Targets& targets) 
   return numbers;
 }
 
-template <class L, class M, class Targets>
-void check_alike(const L& loss, const M& metric, const Targets& targets) {
+template <class Dataset, class... Parts>
+void check_alike(const Dataset& points, const Parts&... parts) {
   using Gpus = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
   using Host = dist::Mirrored<dist::SharedMemoryAllReduce>;
-  const std::vector<double> on_gpus = fit<nn::CuDnn, Gpus>(loss, metric, targets);
-  const std::vector<double> on_host = fit<nn::Reference, Host>(loss, metric, targets);
+  const std::vector<double> on_gpus = fit<nn::CuDnn, Gpus>(points, parts...);
+  const std::vector<double> on_host = fit<nn::Reference, Host>(points, parts...);
   REQUIRE(on_gpus.size() == on_host.size());
   for (std::size_t i = 0; i < on_host.size(); ++i) CHECK(on_gpus[i] == doctest::Approx(on_host[i]).epsilon(1e-5));
 }
 
 }  // namespace
 
-TEST_CASE("cross-entropy and accuracy of a fit") {
-  check_alike(nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}, classes());
+TEST_CASE("cross-entropy and accuracy of a fit, of examples with weights, and metrics that count these") {
+  dist::Tensor<float> weights{{examples}};
+  for (std::size_t i = 0; i < examples; ++i) weights[i] = static_cast<float>(i % 4 + 1) / 2;
+  check_alike(data::TensorSlices{std::tuple{inputs(), classes(), weights}} | data::batch(batch),
+              nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{},
+              nn::Weighted{nn::SparseCategoricalAccuracy{}},
+              nn::Weighted{nn::MeanOf{nn::SparseCategoricalCrossentropy{}}});
 }
 
 TEST_CASE("mean squared errors, and the metric of that name") {
-  check_alike(nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}}, vectors());
+  check_alike(batches(vectors()), nn::MeanSquaredError{}, nn::MeanOf{nn::MeanSquaredError{}});
 }
 
 TEST_CASE("a loss that is a sum") {
-  check_alike(nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}, nn::MeanOf{nn::MeanSquaredError{}}, vectors());
+  check_alike(batches(vectors()), nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}},
+              nn::MeanOf{nn::MeanSquaredError{}});
 }
 
 TEST_CASE("a regularised loss") {
-  check_alike(nn::Regularized{nn::SparseCategoricalCrossentropy{}, nn::L1L2{1e-2F, 1e-2F}},
-              nn::SparseCategoricalAccuracy{}, classes());
+  check_alike(batches(classes()), nn::Regularized{nn::SparseCategoricalCrossentropy{}, nn::L1L2{1e-2F, 1e-2F}},
+              nn::SparseCategoricalAccuracy{});
 }
