@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <support/saved.hpp>
 #include <support/temporary_folder.hpp>
+#include <support/what_throws.hpp>
 
 #include "small_model.hpp"
 
@@ -96,7 +97,10 @@ TEST_CASE("backups may stay, and one folder is for one fit") {
 
   BackupAndRestore first{folder.path()};
   BackupAndRestore second{folder.path()};
-  CHECK_THROWS_AS(trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, first, second), dist::FileError);
+  CHECK(support::what_throws<dist::FileError>(
+            [&] { trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, first, second); })
+            .starts_with("File '" + folder.path() +
+                         "' is a folder to which somebody else writes checkpoints (this program itself, process "));
   CHECK_THROWS_AS((BackupAndRestore{"x", {.save_freq = 0}}), dist::InvalidArgument);
 }
 
