@@ -99,6 +99,38 @@ TEST_CASE("a convolution and its gradients are computed on the handle's stream")
   CHECK(gpu::value(dx + 4, set.stream) == 4 * 1 + 3 * 2 + 2 * 3 + 1 * 4);
 }
 
+TEST_CASE("the filters of a group see its channels only") {
+  const Setting set;
+  // Two pixels of two channels, and a kernel of one weight for each.
+  REQUIRE(cudnnSetTensor4dDescriptor(set.images, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, 2, 1, 2) ==
+          CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetTensor4dDescriptor(set.results, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, 2, 1, 2) ==
+          CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetFilter4dDescriptor(set.kernels, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, 2, 1, 1, 1) ==
+          CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetConvolutionGroupCount(set.how, 2) == CUDNN_STATUS_SUCCESS);
+  std::size_t bytes = 0;
+  REQUIRE(cudnnGetConvolutionForwardWorkspaceSize(set.handle, set.images, set.kernels, set.how, set.results,
+                                                  Setting::algorithm, &bytes) == CUDNN_STATUS_SUCCESS);
+  float* const host = gpu::pinned<float>(6);
+  for (int i = 0; i < 6; ++i) host[i] = static_cast<float>(i + 1);
+  gpu::copy(set.x, host, 4, set.stream);      // 1 2 | 3 4
+  gpu::copy(set.w, host + 4, 2, set.stream);  // 5 | 6
+  auto* const workspace = gpu::memory<std::byte>(bytes);
+  REQUIRE(cudnnConvolutionForward(set.handle, &set.one, set.images, set.x, set.kernels, set.w, set.how,
+                                  Setting::algorithm, workspace, bytes, &set.zero, set.results,
+                                  set.y) == CUDNN_STATUS_SUCCESS);
+  for (int i = 0; i < 4; ++i) CHECK(gpu::value(set.y + i, set.stream) == host[i] * (i % 2 == 0 ? 5 : 6));
+
+  refuses([&] { return cudnnSetConvolutionGroupCount(set.how, 0); }, "with 0 groups");
+  refuses(
+      [&] {
+        static_cast<void>(cudnnSetConvolutionGroupCount(set.how, 3));
+        return set.forward();
+      },
+      "of 2 kernels in 3 groups");
+}
+
 TEST_CASE("calls that cuDNN leaves undefined, or that are not what the library means, are refused") {
   const Setting set;
   refuses([&] { return set.forward(set.x + 1, set.bytes); }, "the first operand is not in one allocation of a GPU");

@@ -51,6 +51,15 @@ TEST_CASE("pooling knows windows without an element of the image") {
   CHECK_FALSE(nn::PoolGeometry<Image, 2, 1, nn::Pad<0, 2>>::windows_reach_image);  // the last one
 }
 
+TEST_CASE("a pooling over all pixels is one window that has them all") {
+  using All = nn::GlobalPoolGeometry<nn::ImageGeometry<dist::StaticShape<5, 3, 2>>>;
+  CHECK(All::height * All::width == 15);
+  CHECK(All::channels == 2);
+  CHECK(All::output_height * All::output_width == 1);
+  CHECK(All::pad_top == 0);
+  CHECK(All::windows_reach_image);
+}
+
 TEST_CASE("geometries describe themselves for errors") {
   using Convolution = nn::Conv2DGeometry<dist::StaticShape<28, 26, 3>, 8, 5, 2, nn::Same, nn::Relu>;
   CHECK(Convolution::describe() == "images 28 x 26 x 3, window 5, stride 2, 8 filters");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::nn {
@@ -113,5 +114,10 @@ struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
       (Windows::output_height - 1) * Stride < Windows::height + Windows::pad_top &&
       (Windows::output_width - 1) * Stride < Windows::width + Windows::pad_left;
 };
+
+/// A pooling over all pixels of an image, whose ImageGeometry is given: one window over a column of them.
+template <class Image>
+using GlobalPoolGeometry =
+    PoolGeometry<StaticShape<Image::pixels, 1, Image::channels>, Image::pixels, Image::pixels, Same>;
 
 }  // namespace dist::nn

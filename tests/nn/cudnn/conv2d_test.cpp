@@ -7,6 +7,7 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -29,6 +30,10 @@ using Padded = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 3, nn::Relu, 1, 
                               nn::Conv2D<3, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<2, 3, nn::Linear, 2, nn::Same>>;
 // More zeros before than windows reach after.
 using PaddedBefore = nn::Sequential<nn::Input<6, 7, 2>, nn::Conv2D<4, 5, nn::Relu, 2, nn::Pad<2>>>;
+// Two groups of several filters, then a group for each channel with two filters.
+using Grouped =
+    nn::Sequential<nn::Input<6, 7, 4>, nn::Conv2D<6, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::Zeros, 2>,
+                   nn::DepthwiseConv2D<2, nn::Linear, 2, nn::Same, 2>>;
 
 }  // namespace
 
@@ -38,6 +43,7 @@ TEST_CASE("Conv2D by cuDNN computes what the plain loops compute, at changing ba
     dist_test::check_against<Deep, nn::CuDnn, nn::Reference>({3, 1, 0, 5});
     dist_test::check_against<Padded, nn::CuDnn, nn::Reference>({2, 3});
     dist_test::check_against<PaddedBefore, nn::CuDnn, nn::Reference>({2});
+    dist_test::check_against<Grouped, nn::CuDnn, nn::Reference>({2, 1});
   }
   CHECK(fake_cudnn::live_dnn_handles() == 0);
   CHECK(fake_cudnn::live_descriptors() == 0);
@@ -59,11 +65,11 @@ TEST_CASE("a call of cuDNN that fails is an error, and the next batch is compute
   for (const std::string_view call :
        {"cudnnCreate", "cudnnSetStream", "cudnnCreateTensorDescriptor", "cudnnCreateFilterDescriptor",
         "cudnnCreateConvolutionDescriptor", "cudnnSetTensor4dDescriptor", "cudnnSetFilter4dDescriptor",
-        "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionMathType", "cudnnGetConvolutionForwardAlgorithm_v7",
-        "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudnnGetConvolutionBackwardDataAlgorithm_v7",
-        "cudnnGetConvolutionForwardWorkspaceSize", "cudnnGetConvolutionBackwardFilterWorkspaceSize",
-        "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudnnConvolutionForward", "cudnnConvolutionBackwardFilter",
-        "cudnnConvolutionBackwardData"}) {
+        "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionGroupCount", "cudnnSetConvolutionMathType",
+        "cudnnGetConvolutionForwardAlgorithm_v7", "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
+        "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudnnGetConvolutionForwardWorkspaceSize",
+        "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudnnGetConvolutionBackwardDataWorkspaceSize",
+        "cudnnConvolutionForward", "cudnnConvolutionBackwardFilter", "cudnnConvolutionBackwardData"}) {
     CAPTURE(call);
     dist_test::Bench<nn::CuDnn> bench;
     {

@@ -19,10 +19,10 @@ TEST_CASE("a descriptor is destroyed once, whatever moved it, and where setting 
     CHECK(second.get() != nullptr);
     first = std::move(second);
     const cudnn::FilterDescriptor kernels = cudnn::kernels(8, 3, 3);
-    const cudnn::ConvolutionDescriptor correlation = cudnn::correlation(1, 0, 2, CUDNN_FMA_MATH);
+    const cudnn::ConvolutionDescriptor correlation = cudnn::correlation(1, 0, 2, 1, CUDNN_FMA_MATH);
     CHECK(fake_cudnn::live_descriptors() == 3);
     fake_cuda::fail_call("cudnnSetConvolutionMathType", cudaErrorMemoryAllocation);
-    CHECK_THROWS_WITH_AS(cudnn::correlation(1, 0, 2, CUDNN_FMA_MATH),
+    CHECK_THROWS_WITH_AS(cudnn::correlation(1, 0, 2, 1, CUDNN_FMA_MATH),
                          doctest::Contains("Make the model or the batch smaller"), nn::CuDnnError);
     CHECK(fake_cudnn::live_descriptors() == 3);
   }

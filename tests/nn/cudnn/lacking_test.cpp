@@ -4,11 +4,8 @@
 #include <cstddef>
 
 #include <dist/core/static_shape.hpp>
-#include <dist/nn/layers/average_pool2d.hpp>
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
-#include <dist/nn/layers/global_average_pool2d.hpp>
-#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/layer_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
@@ -32,9 +29,6 @@ constexpr bool only_on_host =
 }  // namespace
 
 TEST_CASE("layers that compute on the host only") {
-  CHECK(only_on_host<nn::AveragePool2D<2>>);
-  CHECK(only_on_host<nn::GlobalAveragePool2D>);
-  CHECK(only_on_host<nn::GlobalMaxPool2D>);
   CHECK(only_on_host<nn::Softmax>);
   CHECK(only_on_host<nn::Dropout<50>>);
   CHECK(only_on_host<nn::LayerNormalization<>>);

@@ -7,6 +7,7 @@
 #include <dist/nn/cudnn/backend.cuh>
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/global_max_pool2d.hpp>
 #include <dist/nn/layers/max_pool2d.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -19,14 +20,18 @@
 namespace nn = dist::nn;
 
 TEST_CASE("MaxPool2D on GPUs computes what the plain loops compute, at changing batch sizes") {
-  // Windows side by side, some that overlap, and some that leave pixels out.
+  // Windows side by side, some that overlap, some that leave pixels out, and one that is the image. Windows that reach over
+  // the border: one row more below than above, and more above and on the left than below and on the right.
   using Net = nn::Sequential<nn::Input<8, 9, 2>, nn::Conv2D<6, 2>, nn::MaxPool2D<2>, nn::Conv2D<3, 1>>;
   using Overlapping = nn::Sequential<nn::Input<8, 9, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<3, 2>>;
-  using Apart = nn::Sequential<nn::Input<9, 8, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<2, 3>>;
+  using Apart = nn::Sequential<nn::Input<9, 8, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<2, 3>, nn::GlobalMaxPool2D>;
+  using Padded = nn::Sequential<nn::Input<7, 8, 1>, nn::Conv2D<3, 2>, nn::MaxPool2D<3, 2, nn::Same>,
+                                nn::MaxPool2D<3, 1, nn::Pad<2, 1>>>;
   fake_cuda::restart({});
   dist_test::check_against<Net, nn::CuDnn, nn::Reference>({4, 1, 0, 4});
   dist_test::check_against<Overlapping, nn::CuDnn, nn::Reference>({4, 1});
   dist_test::check_against<Apart, nn::CuDnn, nn::Reference>({3});
+  dist_test::check_against<Padded, nn::CuDnn, nn::Reference>({3, 1});
 }
 
 TEST_CASE("of equal maxima the first in row-major order gets the gradient, as by the plain loops") {

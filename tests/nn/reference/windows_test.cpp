@@ -29,3 +29,18 @@ TEST_CASE("windows of 3 by strides of 2 over a 4 x 3 image with a zero around: w
   CHECK(windows ==
         std::vector<std::array<std::size_t, 5>>{{0, 0, 2, 0, 2}, {1, 0, 2, 1, 3}, {2, 1, 4, 0, 2}, {3, 1, 4, 1, 3}});
 }
+
+TEST_CASE("the windows that cover a row are those in whose rows it is") {
+  const auto check = []<class Geometry>(Geometry) {
+    for (std::size_t at = 0; at < Geometry::height; ++at) {
+      const dist::IndexRange found = nn::reference::covering<Geometry>(at, Geometry::pad_top, Geometry::output_height);
+      for (std::size_t output = 0; output < Geometry::output_height; ++output) {
+        const dist::IndexRange rows = nn::reference::inside<Geometry>(output, Geometry::pad_top, Geometry::height);
+        CHECK((found.begin <= output && output < found.end) == (rows.begin <= at && at < rows.end));
+      }
+    }
+  };
+  check(nn::WindowGeometry<dist::StaticShape<7, 1, 1>, 3, 2, nn::Same>{});
+  check(nn::WindowGeometry<dist::StaticShape<8, 5, 1>, 2, 3, nn::Valid>{});
+  check(nn::WindowGeometry<dist::StaticShape<6, 6, 1>, 4, 1, nn::Pad<3, 1>>{});
+}

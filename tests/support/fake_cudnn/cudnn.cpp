@@ -29,7 +29,7 @@ struct cudnnFilterStruct {
   int filters = 0, height = 0, width = 0, channels = 0;
 };
 struct cudnnConvolutionStruct {
-  int pad_height = 0, pad_width = 0, stride = 0;
+  int pad_height = 0, pad_width = 0, stride = 0, groups = 1;
   cudnnMathType_t math = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;  // of which the fake knows nothing, until it is set
 };
 
@@ -109,7 +109,9 @@ struct Convolution {
     if (how.math != CUDNN_FMA_MATH && how.math != CUDNN_DEFAULT_MATH)
       refuse(function + " with numbers that may be shorter: set CUDNN_FMA_MATH, or for TF32 CUDNN_DEFAULT_MATH");
     const auto outputs = [&](int extent, int pad, int window) { return (extent + 2 * pad - window) / how.stride + 1; };
-    if (x.channels != w.channels || y.channels != w.filters || y.images != x.images ||
+    if (w.filters % how.groups != 0)
+      refuse(function + " of " + std::to_string(w.filters) + " kernels in " + std::to_string(how.groups) + " groups");
+    if (x.channels != how.groups * w.channels || y.channels != w.filters || y.images != x.images ||
         y.height != outputs(x.height, how.pad_height, w.height) || y.width != outputs(x.width, how.pad_width, w.width))
       refuse(function + " of images, kernels and results that do not fit each other");
   }
@@ -124,8 +126,8 @@ struct Convolution {
   /// What an algorithm needs: it is written, so that whoever keeps something there notices.
   [[nodiscard]] std::size_t workspace_bytes() const { return 512 + 4 * unsigned(w.filters); }
 
-  /// `visit(result, pixel, tap)` for what each number of the results is a sum of: where `channels` numbers start in the
-  /// images, and in the kernels.
+  /// `visit(result, pixel, tap)` for what each number of the results is a sum of: where as many numbers as a kernel has
+  /// channels start in the images, and in the kernels.
   template <class Visit>
   void for_each_product(const Visit& visit) const {
     std::size_t result = 0;
@@ -140,7 +142,8 @@ struct Convolution {
                 if (at_row < 0 || at_row >= x.height || at_column < 0 || at_column >= x.width) continue;
                 const auto pixel = static_cast<std::size_t>((image * x.height + at_row) * x.width + at_column);
                 const auto tap = static_cast<std::size_t>((filter * w.height + down) * w.width + right);
-                visit(result, pixel * unsigned(x.channels), tap * unsigned(x.channels));
+                const auto group = static_cast<std::size_t>(filter / (w.filters / how.groups));
+                visit(result, pixel * unsigned(x.channels) + group * unsigned(w.channels), tap * unsigned(w.channels));
               }
   }
 };
@@ -288,6 +291,12 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t descr
     known("cudnnSetConvolution2dDescriptor", descriptor) = {pad_h, pad_w, u};
   });
 }
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t descriptor, int groups) {
+  return call("cudnnSetConvolutionGroupCount", [&] {
+    if (groups <= 0) refuse("cudnnSetConvolutionGroupCount with " + std::to_string(groups) + " groups");
+    known("cudnnSetConvolutionGroupCount", descriptor).groups = groups;
+  });
+}
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t descriptor, cudnnMathType_t type) {
   return call("cudnnSetConvolutionMathType", [&] { known("cudnnSetConvolutionMathType", descriptor).math = type; });
 }
@@ -381,7 +390,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
         {images, of.images_size()}, {kernels, of.kernels_size()}, {static_cast<float*>(y), of.results_size()},
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
-            for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
+            for (unsigned c = 0; c < unsigned(of.w.channels); ++c)
               sums[result] += of.as_factor(images[pixel + c]) * of.as_factor(kernels[tap + c]);
           });
         });
@@ -403,7 +412,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
         {images, of.images_size()}, {slopes, of.results_size()}, {static_cast<float*>(dw), of.kernels_size()},
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
-            for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
+            for (unsigned c = 0; c < unsigned(of.w.channels); ++c)
               sums[tap + c] += of.as_factor(images[pixel + c]) * of.as_factor(slopes[result]);
           });
         });
@@ -424,7 +433,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
         {kernels, of.kernels_size()}, {slopes, of.results_size()}, {static_cast<float*>(dx), of.images_size()},
         [=](double* sums) {
           of.for_each_product([&](std::size_t result, std::size_t pixel, std::size_t tap) {
-            for (unsigned c = 0; c < unsigned(of.x.channels); ++c)
+            for (unsigned c = 0; c < unsigned(of.w.channels); ++c)
               sums[pixel + c] += of.as_factor(kernels[tap + c]) * of.as_factor(slopes[result]);
           });
         });

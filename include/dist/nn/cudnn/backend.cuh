@@ -6,6 +6,7 @@
 
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/cudnn/average_pool2d.cuh>
 #include <dist/nn/cudnn/batch_normalization.cuh>
 #include <dist/nn/cudnn/conv2d.cuh>
 #include <dist/nn/cudnn/dense.cuh>
@@ -13,6 +14,7 @@
 #include <dist/nn/cudnn/max_pool2d.cuh>
 #include <dist/nn/cudnn/memory.cuh>
 #include <dist/nn/cudnn/state.cuh>
+#include <dist/nn/geometry.hpp>
 
 namespace dist::nn {
 
@@ -35,6 +37,12 @@ struct CuDnn {
   using Conv2D = cudnn::Conv2D<Geometry, T>;
   template <class Geometry, class T>
   using MaxPool2D = cudnn::MaxPool2D<Geometry, T>;
+  template <class Geometry, class T>
+  using AveragePool2D = cudnn::AveragePool2D<Geometry, T>;
+  template <class Image, class T>
+  using GlobalAveragePool2D = cudnn::AveragePool2D<GlobalPoolGeometry<Image>, T>;
+  template <class Image, class T>
+  using GlobalMaxPool2D = cudnn::MaxPool2D<GlobalPoolGeometry<Image>, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = cudnn::BatchNormalization<Channels, T>;
   /// Also works in place.

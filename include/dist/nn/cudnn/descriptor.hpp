@@ -38,7 +38,7 @@ using ConvolutionDescriptor =
       cudnnSetTensor4dDescriptor(made.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, count, channels, height, width));
   return made;
 }
-/// Kernels [filters, window, window, channels], of floats: cuDNN has no layout with the filters innermost.
+/// Kernels [filters, window, window, channels of a group], of floats: cuDNN has no layout with the filters innermost.
 [[nodiscard]] inline FilterDescriptor kernels(int filters, int window, int channels) {
   FilterDescriptor made;
   DIST_CUDNN_CHECK(
@@ -46,11 +46,12 @@ using ConvolutionDescriptor =
   return made;
 }
 /// A correlation with sums in float, and with as many zeros after the image as before.
-[[nodiscard]] inline ConvolutionDescriptor correlation(int pad_height, int pad_width, int stride,
+[[nodiscard]] inline ConvolutionDescriptor correlation(int pad_height, int pad_width, int stride, int groups,
                                                        cudnnMathType_t math) {
   ConvolutionDescriptor made;
   DIST_CUDNN_CHECK(cudnnSetConvolution2dDescriptor(made.get(), pad_height, pad_width, stride, stride, 1, 1,
                                                    CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  DIST_CUDNN_CHECK(cudnnSetConvolutionGroupCount(made.get(), groups));
   DIST_CUDNN_CHECK(cudnnSetConvolutionMathType(made.get(), math));
   return made;
 }

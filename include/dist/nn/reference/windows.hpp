@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 
 namespace dist::nn::reference {
@@ -26,10 +27,19 @@ void for_each_tap(Visit&& visit) {
 
 /// The rows, or columns, of a window that lie in the image, where `output` is the window's number along that axis.
 template <class Geometry>
-[[nodiscard]] constexpr IndexRange inside(std::size_t output, std::size_t padding, std::size_t extent) {
+[[nodiscard]] DIST_HD constexpr IndexRange inside(std::size_t output, std::size_t padding, std::size_t extent) {
   const std::size_t start = output * Geometry::stride;
   const std::size_t end = start + Geometry::window - padding;
   return {start > padding ? start - padding : 0, end < extent ? end : extent};
+}
+
+/// The windows along an axis, of `outputs` in all, that cover the row or column `at` of the image.
+template <class Geometry>
+[[nodiscard]] DIST_HD constexpr IndexRange covering(std::size_t at, std::size_t padding, std::size_t outputs) {
+  const std::size_t place = at + padding;
+  const std::size_t end = place / Geometry::stride + 1;
+  return {place < Geometry::window ? 0 : (place - Geometry::window) / Geometry::stride + 1,
+          end < outputs ? end : outputs};
 }
 
 /// Calls `visit(output, rows, columns)` for every window: `output` is its pixel, and the others are the IndexRanges of
