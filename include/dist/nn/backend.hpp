@@ -53,7 +53,8 @@
 ///
 /// Dropout<Numerator, Denominator, T>:
 /// - `forward(state, random, first, x, y)`: element i is dropped by number `first` + i of the RandomStream, Numerator of
-///   Denominator of all, and the others are divided by the share that is kept;
+///   Denominator of all, and the others are divided by the share that is kept; on a device whose memory the host does not
+///   touch, the state of a LayerRandom stands in place of `random`, and goes on to the next step;
 /// - `forward(state, x, y)` drops none;
 /// - `input_gradient(state, dy, dx)` overwrites dx, as the last forward dropped.
 ///

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <dist/core/config.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
@@ -40,6 +41,11 @@ struct LayerRandom {
   /// The numbers of the next step.
   template <class S>
   [[nodiscard]] static RandomStream next(TensorView<S> values) {
+    return next(values.data());
+  }
+  /// The same in a body that a device runs, once: on the first of the state's six values.
+  template <class S>
+  [[nodiscard]] DIST_HD static RandomStream next(S* values) {
     std::uint64_t seed = 0;
     for (std::size_t part = 0; part < 4; ++part) seed |= static_cast<std::uint64_t>(values[part]) << (16 * part);
     const std::uint64_t step = static_cast<std::uint64_t>(values[4]) + (static_cast<std::uint64_t>(values[5]) << 16);

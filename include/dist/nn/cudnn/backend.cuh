@@ -6,13 +6,18 @@
 
 #include <dist/device/cuda/device.cuh>
 #include <dist/nn/backend.hpp>
+#include <dist/nn/cudnn/attention.cuh>
 #include <dist/nn/cudnn/average_pool2d.cuh>
 #include <dist/nn/cudnn/batch_normalization.cuh>
 #include <dist/nn/cudnn/conv2d.cuh>
 #include <dist/nn/cudnn/dense.cuh>
+#include <dist/nn/cudnn/dropout.cuh>
 #include <dist/nn/cudnn/elementwise.cuh>
+#include <dist/nn/cudnn/embedding.cuh>
+#include <dist/nn/cudnn/group_normalization.cuh>
 #include <dist/nn/cudnn/max_pool2d.cuh>
 #include <dist/nn/cudnn/memory.cuh>
+#include <dist/nn/cudnn/softmax.cuh>
 #include <dist/nn/cudnn/state.cuh>
 #include <dist/nn/geometry.hpp>
 
@@ -45,6 +50,16 @@ struct CuDnn {
   using GlobalMaxPool2D = cudnn::MaxPool2D<GlobalPoolGeometry<Image>, T>;
   template <std::size_t Channels, class T>
   using BatchNormalization = cudnn::BatchNormalization<Channels, T>;
+  template <std::size_t Numerator, std::size_t Denominator, class T>
+  using Dropout = cudnn::Dropout<Numerator, Denominator, T>;
+  template <class Geometry, class T>
+  using Attention = cudnn::Attention<Geometry, T>;
+  template <std::size_t Words, std::size_t Width, class T>
+  using Embedding = cudnn::Embedding<Words, Width, T>;
+  template <class Geometry, class T>
+  using GroupNormalization = cudnn::GroupNormalization<Geometry, T>;
+  template <std::size_t Classes, class T>
+  using Softmax = cudnn::Softmax<Classes, T>;
   /// Also works in place.
   template <class Function, class T>
   using Elementwise = cudnn::Elementwise<Function, T>;

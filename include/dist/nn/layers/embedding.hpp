@@ -20,7 +20,7 @@ namespace dist::nn {
 ///
 /// The gradient of the table is dense: all rows of it are reduced over the replicas, those that no id of the batch names as
 /// zeros. Ids have no gradient: what comes before gets zeros. Throws InvalidArgument from `forward` for an id that the table
-/// does not have.
+/// does not have; on a GPU, for which the host does not wait, the vector is NaN, and a later `forward` throws.
 template <std::size_t Words, std::size_t Width, class Initializer = SmallUniform>
 struct Embedding {
   static_assert(Words > 0 && Width > 0, "nn::Embedding needs at least one word and a width of at least one number");

@@ -36,6 +36,15 @@ struct AttentionGeometry {
   static constexpr bool is_causal = Reach::is_causal;
 };
 
+namespace detail {
+template <class T>
+struct AddTo {
+  const T* from;
+  T* to;
+  DIST_HD void operator()(std::size_t i) const { to[i] += from[i]; }
+};
+}  // namespace detail
+
 /// Self-attention of sequences, rows [length, channels], by `Heads` heads whose queries, keys and values have `Width`
 /// columns each: Vaswani et al., "Attention is all you need", NeurIPS 2017. As Keras' MultiHeadAttention of one input as
 /// query, key and value, and without dropout:
@@ -130,18 +139,12 @@ struct MultiHeadAttention {
           products_[0].input_gradient(state, part(4, elements), kernel(weights, 0), sum);
           for (std::size_t which = 1; which < 3; ++which) {
             products_[which].input_gradient(state, part(4 + which, elements), kernel(weights, which), other);
-            detail::queue_of<Backend>(state).for_each({0, sum.size()}, AddTo{other.data(), sum.data()});
+            detail::queue_of<Backend>(state).for_each({0, sum.size()}, detail::AddTo<T>{other.data(), sum.data()});
           }
         }
       }
 
      private:
-      struct AddTo {
-        const T* from;
-        T* to;
-        DIST_HD void operator()(std::size_t i) const { to[i] += from[i]; }
-      };
-
       template <class Element>
       [[nodiscard]] static View<Element> matrix(Element* data, std::size_t rows, std::size_t width) {
         return {data, Shape{rows, width}};

@@ -10,6 +10,15 @@
 
 namespace dist::nn::reference {
 
+/// Throws the InvalidArgument for an id that is no number of one of `Words` rows; `place` is where it is in the batch.
+template <std::size_t Words, class T>
+[[noreturn]] void refuse_id(std::size_t place, T id) {
+  throw InvalidArgument(
+      "nn::Embedding was given an id that its table does not have",
+      text("element ", place, " of the batch is ", static_cast<double>(id), ", ids are 0 to ", Words - 1),
+      "Give ids in that range, or an nn::Embedding with more words");
+}
+
 /// Rows of a table by their numbers. Other CPU back ends use it too.
 template <std::size_t Words, std::size_t Width, class T>
 class Embedding {
@@ -32,11 +41,7 @@ class Embedding {
  private:
   [[nodiscard]] static std::size_t row_of(T id, std::size_t place) {
     // Written so that a NaN is refused.
-    if (!(id >= T{0} && id < static_cast<T>(Words)))
-      throw InvalidArgument(
-          "nn::Embedding was given an id that its table does not have",
-          text("element ", place, " of the batch is ", static_cast<double>(id), ", ids are 0 to ", Words - 1),
-          "Give ids in that range, or an nn::Embedding with more words");
+    if (!(id >= T{0} && id < static_cast<T>(Words))) refuse_id<Words>(place, id);
     return static_cast<std::size_t>(id);
   }
 };
