@@ -47,10 +47,10 @@ struct UpdateElement {
 template <class Q, class Copy, class Values, class Update>
 void update_elements(const Q& queue, Copy copy, const Values& given, Update update) {
   using T = typename Copy::element_type;
-  if constexpr (Q::Place::host_accessible || std::same_as<Values, Uniform<T>>) {
-    queue.for_each({0, copy.size()}, UpdateElement<T, Values, Update>{copy.data(), given, update});
-  } else if constexpr (std::same_as<Values, SpanIn<const T, typename Q::Place>>) {
+  if constexpr (std::same_as<Values, ::dist::SpanIn<const T, typename Q::Place>>) {
     queue.for_each({0, copy.size()}, UpdateElement<T, const T*, Update>{copy.data(), given.data(), update});
+  } else if constexpr (Q::Place::host_accessible || std::same_as<Values, Uniform<T>>) {
+    queue.for_each({0, copy.size()}, UpdateElement<T, Values, Update>{copy.data(), given, update});
   } else {
     AlignedBuffer<T> values(copy.size());
     const std::span<T> elements{values.data(), values.size()};
