@@ -1,14 +1,19 @@
 # Examples on GPUs: their sources, in which a strategy of GPUs is named instead. Each runs on fake GPUs, and nvcc compiles it.
-# Where a type has no counterpart, another one stands for it. Example 10 makes fewer steps, as its epochs do not end with the
-# data, and fake GPUs are slow.
+# Where a type has no counterpart, another one stands for it. As fake GPUs are slow, networks there are narrower, example 19
+# learns from fewer images, and example 10, whose epochs do not end with the data, makes fewer steps.
 set(of_cpus "dist::Mirrored<dist::SharedMemoryAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
     "dist::CentralStorage<dist::Cpu>" "dist::MultiWorker<dist::RingAllReduce>" "dist::OneDevice<dist::Cpu>"
-    "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>" "quick() ? 20 : 70")
+    "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>")
 set(of_gpus "dist::Mirrored<dist::DirectAllReduce, dist::Cuda>" "dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>"
     "dist::CentralStorage<dist::Cpu, dist::Cuda>" "dist::MultiWorker<dist::NcclAllReduce>" "dist::OneDevice<dist::Cuda>"
-    "dist::OneDevice<dist::Cuda> none" "nn::StoredGradients" "<dist/device/cuda/thrust_policy.cuh>" "quick() ? 5 : 70")
+    "dist::OneDevice<dist::Cuda> none" "nn::StoredGradients" "<dist/device/cuda/thrust_policy.cuh>")
 set(policies cuda/direct_all_reduce cuda/reduction_to_one_device cuda/direct_all_reduce
     nccl/nccl_all_reduce)  # whose headers the first ones need
+
+set(of_real_gpus "quick() ? 20 : 70" "nn::Conv2D<32, 3, nn::Relu>, nn::MaxPool2D<2>"
+    "nn::Conv2D<16, 3, nn::Relu>, nn::MaxPool2D<2>" "width = 64;" "quick_width = 8" "drawn(1'024, 1), drawn(256, 2), 4")
+set(of_fake_gpus "quick() ? 5 : 70" "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>"
+    "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>" "width = 4;" "quick_width = 4" "drawn(640, 1), drawn(64, 2), 4")
 
 add_custom_target(gpu_examples)
 # For the GPUs of this machine, too: cmake/quickstart cuda.
@@ -54,7 +59,11 @@ function(dist_add_gpu_example name)
   if("${text}" STREQUAL "${of_source}")
     message(FATAL_ERROR "${source} names no strategy that has a counterpart on GPUs.")
   endif()
-  file(CONFIGURE OUTPUT "${changed}" CONTENT "${headers}${text}" @ONLY)
+  set(of_fakes "${text}")
+  foreach(part replacement IN ZIP_LISTS of_real_gpus of_fake_gpus)
+    string(REPLACE "${part}" "${replacement}" of_fakes "${of_fakes}")
+  endforeach()
+  file(CONFIGURE OUTPUT "${changed}" CONTENT "${headers}${of_fakes}" @ONLY)
   dist_requirements("${changed}")
   if(dist_off)
     return()
@@ -75,8 +84,9 @@ function(dist_add_gpu_example name)
   add_dependencies(gpu_tests ${target})
   add_dependencies(gpu_examples ${target})
   add_test(NAME example.${name}.gpus COMMAND ${ARGN} $<TARGET_FILE:${target}>)
+  # The same program for CPUs may write to the same folder.
   set_tests_properties(example.${name}.gpus PROPERTIES TIMEOUT ${dist_test_timeout} LABELS gpus
-                       ENVIRONMENT "DIST_FAKE_CUDA=2 lazy;DIST_EXAMPLE_QUICK=1;DIST_WARNINGS=0")
+                       RESOURCE_LOCK example.${name} ENVIRONMENT "DIST_FAKE_CUDA=2 lazy;DIST_EXAMPLE_QUICK=1;DIST_WARNINGS=0")
   if(ARGN)
     set_tests_properties(example.${name}.gpus PROPERTIES PROCESSORS 2)
   endif()
@@ -93,6 +103,14 @@ foreach(name IN ITEMS 01_hello_replicas 02_variables_and_contexts 05_conjugate_g
 endforeach()
 if(DIST_HAVE_CUDNN)
   dist_add_gpu_example(07_choose_a_strategy)
+  dist_add_gpu_example(19_resnet)
+endif()
+if(TARGET gpu_example_19_resnet)
+  get_property(environment TEST example.19_resnet.gpus PROPERTY ENVIRONMENT)
+  add_test(NAME example.19_resnet.central.gpus COMMAND gpu_example_19_resnet central)
+  add_test(NAME example.19_resnet.workers.gpus COMMAND ${dist_mpirun} -n 2 $<TARGET_FILE:gpu_example_19_resnet> workers)
+  set_tests_properties(example.19_resnet.central.gpus example.19_resnet.workers.gpus PROPERTIES
+                       TIMEOUT ${dist_test_timeout} LABELS gpus PROCESSORS 2 ENVIRONMENT "${environment}")
 endif()
 # Those that train with Fashion-MNIST have files of their own, as fake GPUs are slow.
 if(DIST_HAVE_CUDNN AND DIST_HAVE_GZIP)
@@ -106,9 +124,10 @@ if(DIST_HAVE_CUDNN AND DIST_HAVE_GZIP)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/small_fashion_mnist")
   add_test(NAME example.small_fashion_mnist COMMAND dist_small_fashion_mnist "${folder}")
   set_tests_properties(example.small_fashion_mnist PROPERTIES LABELS gpus FIXTURES_SETUP small_fashion_mnist)
-  foreach(name IN ITEMS 03_custom_training_loop 04_model_fit 10_multi_worker)
+  foreach(name IN ITEMS 03_custom_training_loop 04_model_fit 10_multi_worker 17_fit_with_callbacks
+          18_restart_from_checkpoint)
     set(launcher "")
-    if(name STREQUAL "10_multi_worker")
+    if(name MATCHES "^1[08]_")
       set(launcher ${dist_mpirun} -n 2)
     endif()
     dist_add_gpu_example(${name} ${launcher})
