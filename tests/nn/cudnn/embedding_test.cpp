@@ -1,5 +1,6 @@
 #include <dist/nn/cudnn/embedding.cuh>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -61,6 +62,17 @@ TEST_CASE("an id that the table does not have gives NaN and no gradient, and a l
                          doctest::Contains("element 4 of the batch is"), dist::InvalidArgument);
     CHECK(std::isfinite(dist_test::pass(bench, workspace, parameters, known).loss));
   }
+}
+
+TEST_CASE("the gradient of a table ends with the table, whatever ids there are") {
+  fake_cuda::restart({});
+  dist_test::Bench<nn::CuDnn> bench;
+  nn::cudnn::State state{bench.queue()};
+  const dist_test::Bench<nn::CuDnn>::Elements<float> ids{bench, {4, 1, 4, 100}},
+      slopes{bench, std::vector<float>(8, 1)}, table{bench, std::vector<float>(10, 99)};
+  nn::cudnn::Embedding<4, 2, float>{}.table_gradient(state, {ids.span().data(), {4}}, {slopes.span().data(), {4, 2}},
+                                                     {table.span().data(), {4, 2}});
+  CHECK(std::ranges::equal(support::on_host(bench.queue(), table.span()), std::array{0, 0, 1, 1, 0, 0, 0, 0, 99, 99}));
 }
 
 TEST_CASE("steps that are graphs tell of an id that the table does not have, too") {

@@ -23,7 +23,7 @@
 
 namespace dist::nn {
 
-/// Layers on GPUs, in float: dense products by cuBLAS, convolutions by cuDNN, what is bound by memory by kernels of ours.
+/// Layers on GPUs, in float: dense products by cuBLAS, convolutions by cuDNN, all others by kernels of ours.
 /// Batches, targets and gradients lie in the GPU's memory; a step puts its work into the replica's queue. The same step
 /// gives the same bits each time. Needs the component dist::cudnn.
 struct CuDnn {

@@ -104,8 +104,8 @@ struct AddOverLinks {
 /// Rows of a table by their numbers. The host does not wait for the ids of a batch: an id that is no number of a row gives a
 /// vector of NaN, and the error comes from a later call, when the GPU has told.
 ///
-/// The gradient is added up in the order of a batch's places, so that its bits are the same each time. Each place looks for
-/// the one before with the same id, which takes as many comparisons as the square of the number of places at most.
+/// The gradient is added up from the last place of an id to the first, so that its bits are the same each time. Each place
+/// looks for the one before with the same id, which takes as many comparisons as the square of the number of places at most.
 template <std::size_t Words, std::size_t Width, class T>
 class Embedding {
  public:
