@@ -15,13 +15,13 @@
 #include <dist/context/replica_context.hpp>
 #include <dist/context/run_here.hpp>
 #include <dist/context/strategy.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/callable.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/context/together.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>

@@ -11,11 +11,11 @@
 #include <dist/context/cross_replica_context.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/select_replica.hpp>
+#include <dist/context/together.hpp>
 #include <dist/core/axes.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/combine_values.hpp>
-#include <dist/context/together.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
