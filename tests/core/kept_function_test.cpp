@@ -1,5 +1,6 @@
 #include <dist/core/kept_function.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,4 +28,14 @@ TEST_CASE("a kept function keeps what it holds, and converts what it returns") {
     CHECK(held() == "held");
   }
   CHECK(seen.expired());
+}
+
+TEST_CASE("a kept function passes its arguments on, references as such") {
+  const dist::detail::KeptFunction<int, int, std::string&> append = [](int count, std::string& to) {
+    to.append(static_cast<std::size_t>(count), 'x');
+    return count + 1;
+  };
+  std::string said = "a";
+  CHECK(append(3, said) == 4);
+  CHECK(said == "axxx");
 }

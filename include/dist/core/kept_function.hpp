@@ -8,25 +8,27 @@
 
 namespace dist::detail {
 
-/// A function without arguments that is kept to be called later; empty ones are false. Copies share what was kept.
+/// A function that is kept to be called later; empty ones are false. Copies share what was kept.
 /// std::function does the same, in a header that takes the compiler longer than all collectives between processes.
-template <class Result>
+template <class Result, class... Arguments>
 class KeptFunction {
  public:
   KeptFunction() = default;
-  template <std::invocable Fn>
+  template <std::invocable<Arguments...> Fn>
     requires(!std::same_as<std::remove_cvref_t<Fn>, KeptFunction>)
   KeptFunction(Fn&& fn)
       : kept_(std::make_shared<std::decay_t<Fn>>(std::forward<Fn>(fn))),
-        call_([](void* kept) -> Result { return (*static_cast<std::decay_t<Fn>*>(kept))(); }) {}
+        call_([](void* kept, Arguments... arguments) -> Result {
+          return (*static_cast<std::decay_t<Fn>*>(kept))(std::forward<Arguments>(arguments)...);
+        }) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
   /// Not of an empty one.
-  Result operator()() const { return call_(kept_.get()); }
+  Result operator()(Arguments... arguments) const { return call_(kept_.get(), std::forward<Arguments>(arguments)...); }
 
  private:
   std::shared_ptr<void> kept_;
-  Result (*call_)(void*) = nullptr;
+  Result (*call_)(void*, Arguments...) = nullptr;
 };
 
 }  // namespace dist::detail
