@@ -36,10 +36,11 @@ struct ListenOptions {
   Milliseconds patience = default_patience;  ///< before stderr says what it waits for
 };
 
-/// Listens at a task's own entry of its list: at that address only, never at all interfaces. A name that is not known
-/// yet and a port that is in use are tried again for a while. Throws RendezvousError, naming the address and what to
-/// change.
-[[nodiscard]] inline io::Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
+/// Opens a task's own entry of its list: that address only, never all interfaces. `open(address)` gives what listens there,
+/// or what is false, with errno set. A name that is not known yet and a port that is in use are tried again for a while.
+/// Throws RendezvousError, naming the address and what to change.
+template <class Open>
+[[nodiscard]] auto open_at(const Endpoint& own, const ListenOptions& options, Open open) {
   port_number(own);
   const Deadline port_deadline = Deadline::in(options.port_in_use);
   const Deadline name_deadline = Deadline::in(options.name_unknown);
@@ -60,8 +61,8 @@ struct ListenOptions {
             text(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
             names_loopback(own.host) ? "List an address of its network"
                                      : "Give the name its network address in /etc/hosts, or list that address");
-      io::Descriptor socket = detail::try_to_listen(address);
-      if (socket) return socket;
+      auto opened = open(address);
+      if (opened) return opened;
       problem = errno;
       why = text(to_string(address), ": ", system_text(problem));
     }
@@ -87,6 +88,11 @@ struct ListenOptions {
     }
     poll(nullptr, 0, 50);
   }
+}
+
+/// `open_at` with a socket that listens.
+[[nodiscard]] inline io::Descriptor listen_at(const Endpoint& own, const ListenOptions& options) {
+  return open_at(own, options, detail::try_to_listen);
 }
 
 }  // namespace dist::net
