@@ -1,0 +1,589 @@
+// What every transport of calls does (dist/comm/rpc.hpp). One joins in its own test file with a kit and one line:
+//   TEST_CASE_TEMPLATE_INSTANTIATE(rpc_transports, TheKit);
+// A kit has
+// - `Transport`;
+// - `endpoint()`: where nobody listens;
+// - `Peer{endpoint, secret}`: a server with `conformance::rpc_methods<Transport>()`, of a process of its own where there are
+//   such; `kill()` ends it without a word; where `pauses`, `pause()` and `resume()` stop it and let it go on.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/sanitizers.hpp"
+
+namespace conformance {
+
+using namespace std::chrono_literals;
+namespace rpc = dist::rpc;
+
+/// Content that both sides know: it begins again after a number of bytes that no power of two divides.
+inline const std::vector<std::byte>& rpc_block() {
+  static const std::vector<std::byte> block = [] {
+    std::vector<std::byte> bytes(1'000'003);
+    std::uint32_t state = 12345;
+    for (std::byte& byte : bytes) {
+      state = state * 1664525u + 1013904223u;
+      byte = static_cast<std::byte>(state >> 24);
+    }
+    return bytes;
+  }();
+  return block;
+}
+/// The block again and again, `size` bytes, without copies.
+inline std::vector<rpc::Piece> repeated_block(std::uint64_t size) {
+  std::vector<rpc::Piece> pieces;
+  for (; size > rpc_block().size(); size -= rpc_block().size()) pieces.emplace_back(rpc_block());
+  pieces.push_back(rpc::Piece{rpc_block()}.first(size));
+  return pieces;
+}
+inline bool repeats_block(rpc::GatherList pieces) {
+  std::size_t at = 0;
+  for (rpc::Piece piece : pieces)
+    while (!piece.empty()) {
+      const std::size_t count = std::min(piece.size(), rpc_block().size() - at);
+      if (std::memcmp(piece.data(), rpc_block().data() + at, count) != 0) return false;
+      piece = piece.subspan(count);
+      at = (at + count) % rpc_block().size();
+    }
+  return true;
+}
+
+inline std::vector<std::byte> rpc_bytes(std::string_view said) {
+  const rpc::Piece bytes = std::as_bytes(std::span{said});
+  return {bytes.begin(), bytes.end()};
+}
+inline std::vector<std::byte> rpc_number(std::uint64_t number) { return rpc_bytes(std::to_string(number)); }
+inline std::string rpc_text(rpc::GatherList pieces) {
+  const std::vector<std::byte> bytes = rpc::joined(pieces);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The exchanges that the server keeps, and what it has seen.
+template <class Transport>
+struct RpcServerState {
+  std::mutex mutex;
+  std::vector<typename Transport::Exchange> kept;
+  std::string seen;
+  static RpcServerState& get() {
+    static RpcServerState state;
+    return state;
+  }
+};
+
+template <class Transport>
+std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
+  using Exchange = typename Transport::Exchange;
+  using State = RpcServerState<Transport>;
+  return {
+      {"echo", [](Exchange& exchange) { exchange.reply(rpc::joined(exchange.pieces())); }},
+      {"matches",
+       [](Exchange& exchange) {
+         exchange.reply(repeats_block(exchange.pieces()) ? rpc_number(rpc::size_of(exchange.pieces()))
+                                                         : rpc_bytes("no"));
+       }},
+      {"repeat",
+       [](Exchange& exchange) {
+         exchange.reply(repeated_block(std::stoull(rpc_text(exchange.pieces()))), dist::detail::KeptFunction<void>{});
+       }},
+      {"note",
+       [](Exchange& exchange) {
+         const std::lock_guard lock{State::get().mutex};
+         State::get().seen += rpc_text(exchange.pieces());
+         exchange.reply({});
+       }},
+      {"noted",
+       [](Exchange& exchange) {
+         const std::lock_guard lock{State::get().mutex};
+         exchange.reply(rpc_bytes(std::exchange(State::get().seen, {})));
+       }},
+      {"keep",
+       [](Exchange& exchange) {
+         const std::lock_guard lock{State::get().mutex};
+         State::get().kept.push_back(exchange.keep());
+       }},
+      {"kept",
+       [](Exchange& exchange) {
+         const std::lock_guard lock{State::get().mutex};
+         exchange.reply(rpc_number(State::get().kept.size()));
+       }},
+      {"cancelled",
+       [](Exchange& exchange) {
+         const std::lock_guard lock{State::get().mutex};
+         exchange.reply(rpc_number(
+             static_cast<std::uint64_t>(std::count_if(State::get().kept.begin(), State::get().kept.end(),
+                                                      [](const Exchange& kept) { return kept.cancelled(); }))));
+       }},
+      {"answer all",  // last first, each with its own request
+       [](Exchange& exchange) {
+         std::vector<Exchange> kept;
+         {
+           const std::lock_guard lock{State::get().mutex};
+           kept = std::exchange(State::get().kept, {});
+         }
+         while (!kept.empty()) {
+           kept.back().reply(rpc::joined(kept.back().pieces()));
+           kept.pop_back();
+         }
+         exchange.reply({});
+       }},
+      {"throw", [](Exchange& exchange) { throw std::out_of_range(rpc_text(exchange.pieces())); }},
+      {"throw 7", [](Exchange&) { throw 7; }},
+      {"fail", [](Exchange& exchange) { exchange.fail(rpc_text(exchange.pieces())); }},
+      {"forget", [](Exchange&) {}},
+  };
+}
+
+/// The error of a call that has no reply.
+template <class Fn>
+dist::RpcError rpc_error(Fn&& fn) {
+  try {
+    fn();
+  } catch (const dist::RpcError& error) {
+    return error;
+  }
+  FAIL("the call has a reply");
+  std::abort();
+}
+template <class Fn>
+std::chrono::milliseconds rpc_time(Fn&& fn) {
+  const auto start = std::chrono::steady_clock::now();
+  fn();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+}
+/// Whether it holds within some seconds.
+template <class Fn>
+bool soon(Fn&& holds) {
+  for (int i = 0; i < 1000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+/// A server, and calls to it.
+template <class Kit>
+struct RpcPair {
+  using Transport = typename Kit::Transport;
+  using Channel = typename Transport::Channel;
+
+  explicit RpcPair(std::string its = "", rpc::ChannelOptions channel_options = {})
+      : secret(std::move(its)), options(std::move(channel_options)) {
+    options.secret = secret;
+    peer.emplace(endpoint, secret);
+    channel.emplace(endpoint, options);
+    forget_kept();
+  }
+  ~RpcPair() {
+    channel.reset();
+    peer.reset();
+    RpcServerState<Transport>::get().kept.clear();
+  }
+  /// Of calls that take no longer than a minute.
+  static rpc::CallOptions patient() { return {60s, true}; }
+
+  std::string call(const char* method, std::string_view request = "", rpc::CallOptions how = patient()) {
+    return call(*channel, method, request, how);
+  }
+  static std::string call(Channel& to, const char* method, std::string_view request = "",
+                          rpc::CallOptions how = patient()) {
+    const rpc::Piece piece = std::as_bytes(std::span{request});
+    return rpc_text(to.call(method, {&piece, 1}, how).pieces());
+  }
+  /// The request outlives the call.
+  auto start(const char* method, std::string_view request = "", rpc::CallOptions how = patient()) {
+    const rpc::Piece piece = std::as_bytes(std::span{request});
+    return channel->start(method, {&piece, 1}, how);
+  }
+  void forget_kept() { call("answer all"); }
+
+  std::string secret;
+  rpc::ChannelOptions options;
+  dist::net::Endpoint endpoint = Kit::endpoint();
+  std::optional<typename Kit::Peer> peer;
+  std::optional<Channel> channel;
+};
+
+template <class Kit>
+void echoes_of_all_sizes(std::size_t clients) {
+  RpcPair<Kit> pair;
+  std::vector<std::uint64_t> sizes{0, 1, 23, 64, 1000, 16384, 16385, 1 << 20, (16 << 20) - 1, 16 << 20, (16 << 20) + 1};
+#ifndef DIST_TEST_SANITIZER
+  sizes.push_back(64 << 20);
+#endif
+  std::vector<std::string> wrong(clients);
+  std::vector<std::thread> threads;
+  for (std::size_t client = 0; client < clients; ++client)
+    threads.emplace_back([&, client] {
+      typename Kit::Transport::Channel channel{pair.endpoint, pair.options};
+      for (const std::uint64_t size : sizes) try {
+          // The large ones are for one client at a time.
+          if (size > (1 << 20) && clients > 1 && client != size % clients) continue;
+          std::vector<rpc::Piece> request = repeated_block(size);
+          request.insert(request.begin() + 1, rpc::Piece{});
+          const auto reply = channel.call("echo", request, pair.patient());
+          if (rpc::size_of(reply.pieces()) != size || !repeats_block(reply.pieces()))
+            wrong[client] += dist::text(size, " bytes; ");
+        } catch (const std::exception& error) {
+          wrong[client] += dist::text(size, " bytes: ", error.what(), "; ");
+        }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& said : wrong) CHECK(said == "");
+}
+
+/// So many bytes to the server, and so many back, in the memory of a few.
+template <class Kit>
+void long_messages(std::uint64_t size) {
+  RpcPair<Kit> pair;
+  const auto there = rpc_time([&] {
+    const auto reply = pair.channel->call("matches", repeated_block(size), {100s, true});
+    CHECK(rpc_text(reply.pieces()) == std::to_string(size));
+  });
+  const auto back = rpc_time([&] {
+    const std::vector<std::byte> number = rpc_number(size);
+    const rpc::Piece piece = number;
+    const auto reply = pair.channel->call("repeat", {&piece, 1}, {100s, true});
+    CHECK(rpc::size_of(reply.pieces()) == size);
+    CHECK(repeats_block(reply.pieces()));
+  });
+  MESSAGE(size << " bytes: there in " << there.count() << " ms, back in " << back.count() << " ms");
+}
+
+template <class Kit>
+void order() {
+  RpcPair<Kit> pair;
+  pair.call("noted");
+  std::string expected;
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    pair.call("note", std::string(1, letter));
+    expected += letter;
+  }
+  CHECK(pair.call("noted") == expected);
+}
+
+template <class Kit>
+void outstanding() {
+  RpcPair<Kit> pair;
+  std::vector<std::string> requests;
+  for (int i = 0; i < 64; ++i) requests.push_back("request " + std::to_string(i));
+  std::vector<typename Kit::Transport::Call> calls;
+  for (const std::string& request : requests) calls.push_back(pair.start("keep", request));
+  REQUIRE(soon([&] { return pair.call("kept") == "64"; }));
+  for (const auto& call : calls) CHECK_FALSE(call.is_done());
+  pair.call("answer all");
+  for (std::size_t i = 0; i < calls.size(); ++i) CHECK(rpc_text(calls[i].reply().pieces()) == requests[i]);
+  CHECK(calls[0].is_done());
+  CHECK(rpc_text(calls[0].reply().pieces()) == requests[0]);
+}
+
+template <class Kit>
+void deadlines() {
+  RpcPair<Kit> pair;
+  auto call = pair.start("keep", "abc", {200ms, false});
+  for (int again = 0; again < 2; ++again) {
+    std::optional<dist::RpcError> error;
+    const auto took = rpc_time([&] { error = rpc_error([&] { call.wait(); }); });
+    CHECK(error->failure() == rpc::Failure::deadline);
+    CHECK(error->what() == "Call 'keep' to " + to_string(pair.endpoint) + " has no reply in time (" + error->why() +
+                               "). Give the call a longer timeout, or see what keeps the server busy.");
+    CHECK(took < (again == 0 ? 3s : 100ms));
+    CHECK((again == 1 || took >= 150ms));
+  }
+  CHECK(call.is_done());
+  CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
+  pair.forget_kept();  // an answer that nobody waits for
+  CHECK(rpc_error([&] { call.wait(); }).failure() == rpc::Failure::deadline);
+  CHECK(pair.call("echo", "in time", {10s, false}) == "in time");
+}
+
+template <class Kit>
+void cancellation() {
+  RpcPair<Kit> pair;
+  auto call = pair.start("keep", "abc");
+  REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
+  const auto took = rpc_time([&] {
+    call.cancel();
+    const dist::RpcError error = rpc_error([&] { call.wait(); });
+    CHECK(error.failure() == rpc::Failure::cancelled);
+    CHECK(error.why() == "by the caller");
+  });
+  CHECK(took < 1s);
+  CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
+  pair.forget_kept();
+
+  auto answered = pair.start("echo", "done");
+  answered.wait();
+  answered.cancel();
+  CHECK(rpc_text(answered.reply().pieces()) == "done");
+
+  // A channel that goes cancels its calls.
+  auto orphan = pair.start("keep", "abc");
+  REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
+  pair.channel.reset();
+  CHECK(orphan.is_done());
+  const dist::RpcError error = rpc_error([&] { orphan.wait(); });
+  CHECK(error.failure() == rpc::Failure::cancelled);
+  CHECK(error.why() == "its channel has gone");
+  pair.channel.emplace(pair.endpoint, pair.options);
+  CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
+}
+
+template <class Kit>
+void failures_of_handlers() {
+  RpcPair<Kit> pair;
+  const auto error_of = [&](const char* method, std::string_view request = "") {
+    return rpc_error([&] { pair.call(method, request); });
+  };
+  const dist::RpcError thrown = error_of("throw", "UNAVAILABLE: Connection reset by peer");
+  CHECK(thrown.failure() == rpc::Failure::handler);
+  CHECK_FALSE(rpc::is_lost(thrown));
+  CHECK(thrown.thrown() == "std::out_of_range");
+  CHECK(thrown.why() == "UNAVAILABLE: Connection reset by peer");
+  CHECK(thrown.peer() == to_string(pair.endpoint));
+  CHECK(error_of("throw 7").thrown() == "int");
+  CHECK(error_of("fail", "no such row").why() == "no such row");
+  CHECK(error_of("fail", "no such row").failure() == rpc::Failure::handler);
+  CHECK(error_of("forget").why() == "the handler gave no answer");
+  const dist::RpcError unknown = error_of("nothing");
+  CHECK(unknown.failure() == rpc::Failure::unknown_method);
+  CHECK(unknown.why().find("it knows 'echo', 'matches'") == 0);
+  CHECK(pair.call("echo", "alive") == "alive");
+}
+
+template <class Kit>
+void any_bytes() {
+  RpcPair<Kit> pair;
+  std::uint32_t state = 1;
+  for (std::size_t size = 0; size < 300; ++size) {
+    std::string request;
+    for (std::size_t i = 0; i < size; ++i) request += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+    REQUIRE(pair.call("echo", request) == request);
+    if (size % 50 == 0)
+      CHECK(rpc_error([&] { pair.call("repeat", "x" + request); }).thrown() == "std::invalid_argument");
+  }
+  CHECK(rpc_error([&] { pair.call(std::string(300, '\x01').c_str()); }).failure() != rpc::Failure::deadline);
+  CHECK(pair.call("echo", "alive") == "alive");
+}
+
+template <class Kit>
+void dead_peers() {
+  RpcPair<Kit> pair;
+  auto call = pair.start("keep", "abc");
+  REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
+  CHECK(pair.channel->state() == rpc::State::ready);
+  std::optional<dist::RpcError> error;
+  const auto took = rpc_time([&] {
+    pair.peer->kill();
+    error = rpc_error([&] { call.wait(); });
+  });
+  MESSAGE("a peer that is killed during a call is lost after " << took.count() << " ms");
+  CHECK(rpc::is_lost(*error));
+  CHECK(took < 2s);
+  CHECK(rpc_time([&] { CHECK(rpc::is_lost(rpc_error([&] { pair.call("echo", "", {}); }))); }) < 2s);
+  CHECK(soon([&] { return pair.channel->state() == rpc::State::lost; }));
+}
+
+template <class Kit>
+void restarted_peers() {
+  for (const char* const secret : {"", "kestrel 42"}) {
+    RpcPair<Kit> pair{secret};
+    const auto before = pair.channel->call("echo", {}, pair.patient());
+    CHECK(pair.channel->call("echo", {}, pair.patient()).incarnation() == before.incarnation());
+    pair.peer->kill();
+    std::thread restart([&] {
+      std::this_thread::sleep_for(200ms);
+      pair.peer.emplace(pair.endpoint, pair.secret);
+    });
+    auto call = pair.channel->start("echo", {}, pair.patient());
+    const auto took = rpc_time([&] { CHECK_NOTHROW(call.wait()); });
+    restart.join();
+    MESSAGE("a peer that is started again after 200 ms answers after " << took.count() << " ms");
+    CHECK(took < 10s);
+    CHECK(call.reply().incarnation() != before.incarnation());
+  }
+}
+
+template <class Kit>
+void stopped_peers() {
+  RpcPair<Kit> pair{"", {.silence = 1500ms}};
+  auto call = pair.start("keep", "abc");
+  // More than the system takes: part of the lent memory is still to be read when the peer stops.
+  REQUIRE(soon([&] { return pair.call("kept") == "1"; }));
+  pair.peer->pause();
+  const std::vector<rpc::Piece> large = repeated_block(40 << 20);
+  auto push = pair.channel->start("matches", large, {});
+  const auto took = rpc_time([&] {
+    CHECK(rpc::is_lost(rpc_error([&] { call.wait(); })));
+    CHECK(rpc::is_lost(rpc_error([&] { push.wait(); })));
+  });
+  MESSAGE("a peer that stops is lost after " << took.count() << " ms, where silence is 1500 ms");
+  CHECK(took < 5s);
+  pair.peer->resume();
+  CHECK(pair.call("echo", "again") == "again");
+}
+
+template <class Kit>
+void absent_peers() {
+  using Transport = typename Kit::Transport;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  typename Transport::Channel channel{endpoint, {}};
+  CHECK(channel.state() == rpc::State::idle);
+  CHECK(rpc_time([&] { CHECK(rpc::is_lost(rpc_error([&] { channel.call("echo", {}, {}); }))); }) < 2s);
+  CHECK(rpc_error([&] { channel.call("echo", {}, {100ms, true}); }).failure() == rpc::Failure::deadline);
+  auto cancelled = channel.start("echo", {}, {60s, true});
+  cancelled.cancel();
+  CHECK(rpc_error([&] { cancelled.wait(); }).failure() == rpc::Failure::cancelled);
+  auto early = channel.start("echo", {}, {60s, true});
+  CHECK_FALSE(early.is_done());
+  std::optional<typename Kit::Peer> peer;
+  std::thread late([&] {
+    std::this_thread::sleep_for(100ms);
+    peer.emplace(endpoint, "");
+  });
+  CHECK_NOTHROW(early.wait());
+  late.join();
+}
+
+template <class Kit>
+void secrets() {
+  using Pair = RpcPair<Kit>;
+  Pair pair{"kestrel 42"};
+  CHECK(pair.call("echo", "known") == "known");
+  for (const char* const other : {"", "kestrel 43"}) {
+    typename Kit::Transport::Channel channel{pair.endpoint, {.secret = other}};
+    const dist::RpcError error = rpc_error([&] { Pair::call(channel, "echo"); });
+    CAPTURE(std::string{error.what()});
+    CHECK(error.failure() == rpc::Failure::refused);
+    CHECK(std::string{error.what()}.find("kestrel") == std::string::npos);
+    CHECK(std::string{error.what()}.find("DIST_JOB_SECRET") != std::string::npos);
+  }
+  Pair open;
+  typename Kit::Transport::Channel channel{open.endpoint, {.secret = "kestrel 42"}};
+  CHECK(rpc_error([&] { Pair::call(channel, "echo"); }).failure() == rpc::Failure::refused);
+  CHECK(pair.call("echo", "still known") == "still known");
+}
+
+template <class Kit>
+void limits() {
+  using Transport = typename Kit::Transport;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  typename Transport::Server server{endpoint, {.longest = 100'000}, rpc_methods<Transport>()};
+  typename Transport::Channel channel{endpoint, {.longest = 50'000}};
+  CHECK(channel.call("matches", repeated_block(100'000), {}).pieces().size() == 1);
+  const dist::RpcError request = rpc_error([&] { channel.call("matches", repeated_block(100'001), {}); });
+  CHECK(request.failure() == rpc::Failure::refused);
+  CHECK(request.why() == "a message of 100001 bytes, where 100000 are allowed");
+  CHECK(rpc::size_of(channel.call("echo", repeated_block(50'000), {}).pieces()) == 50'000);
+  const dist::RpcError reply = rpc_error([&] { channel.call("echo", repeated_block(50'001), {}); });
+  CHECK(reply.failure() == rpc::Failure::refused);
+  CHECK(reply.why() == "a message of 50001 bytes, where 50000 are allowed");
+}
+
+/// Memory that a handler lends is given back once, whether the reply was taken or not.
+template <class Kit>
+void lent_replies() {
+  using Transport = typename Kit::Transport;
+  using Exchange = typename Transport::Exchange;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  std::atomic<int> released{0};
+  std::mutex mutex;
+  std::vector<Exchange> kept;
+  const auto lend = [&](Exchange& exchange) { exchange.reply(repeated_block(20 << 20), [&released] { ++released; }); };
+  typename Transport::Server server{endpoint, {}, {{"lend", lend}, {"later", [&](Exchange& exchange) {
+                                                                      const std::lock_guard lock{mutex};
+                                                                      kept.push_back(exchange.keep());
+                                                                    }}}};
+  typename Transport::Channel channel{endpoint, {}};
+  {
+    const auto reply = channel.call("lend", {}, {});
+    CHECK(repeats_block(reply.pieces()));
+    CHECK(rpc::size_of(reply.pieces()) == 20 << 20);
+  }
+  CHECK(soon([&] { return released == 1; }));
+  auto call = channel.start("later", {}, {});
+  REQUIRE(soon([&] {
+    const std::lock_guard lock{mutex};
+    return kept.size() == 1;
+  }));
+  CHECK_FALSE(kept[0].cancelled());
+  call.cancel();
+  CHECK(rpc_error([&] { call.wait(); }).failure() == rpc::Failure::cancelled);
+  CHECK(soon([&] { return kept[0].cancelled(); }));
+  lend(kept[0]);
+  CHECK(soon([&] { return released == 2; }));
+}
+
+/// A server that stops ends what was not answered, and lets go of its address.
+template <class Kit>
+void stopping_servers() {
+  using Transport = typename Kit::Transport;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  std::optional<typename Transport::Server> server;
+  server.emplace(endpoint, rpc::ServerOptions{}, rpc_methods<Transport>());
+  CHECK_THROWS_AS(
+      (typename Transport::Server{endpoint, rpc::ServerOptions{.port_in_use = 50ms}, rpc_methods<Transport>()}),
+      dist::RendezvousError);
+  CHECK_THROWS_AS((typename Transport::Server{{"127.0.0.1", "port"}, {}, rpc_methods<Transport>()}),
+                  dist::InvalidArgument);
+  typename Transport::Channel channel{endpoint, {}};
+  auto call = channel.start("keep", {}, {});
+  REQUIRE(soon([&] { return RpcPair<Kit>::call(channel, "kept") == "1"; }));
+  server->stop();
+  CHECK(rpc::is_lost(rpc_error([&] { call.wait(); })));
+  RpcServerState<Transport>::get().kept.clear();
+  server.emplace(endpoint, rpc::ServerOptions{}, rpc_methods<Transport>());
+  CHECK(RpcPair<Kit>::call(channel, "echo", "new") == "new");
+}
+
+TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
+  for (const std::size_t clients : {1U, 2U, 4U})
+    SUBCASE(("bytes come back whole, of any number, to each of the clients: " + std::to_string(clients)).c_str()) {
+      echoes_of_all_sizes<Kit>(clients);
+    }
+#ifndef DIST_TEST_SANITIZER
+  SUBCASE("a message of 1 GiB arrives whole") { long_messages<Kit>(std::uint64_t{1} << 30); }
+  // 5 GiB is more than 32 bits say. Preset huge-messages.
+  if (std::getenv("DIST_TEST_HUGE_MESSAGES") != nullptr) SUBCASE("a message of 5 GiB arrives whole") {
+      long_messages<Kit>(std::uint64_t{5} << 30);
+    }
+#endif
+  SUBCASE("one call after another is seen in this order") { order<Kit>(); }
+  SUBCASE("64 calls wait at the same time, and each gets its own reply") { outstanding<Kit>(); }
+  SUBCASE("a call ends when its time is up, and the server sees it") { deadlines<Kit>(); }
+  SUBCASE("a call is cancelled, and the server sees it") { cancellation<Kit>(); }
+  SUBCASE("what a handler throws arrives with its type, and is no failure of the transport") {
+    failures_of_handlers<Kit>();
+  }
+  SUBCASE("any bytes are a request") { any_bytes<Kit>(); }
+  SUBCASE("calls to a peer that dies are lost") { dead_peers<Kit>(); }
+  SUBCASE("a peer that is started again answers, under another number") { restarted_peers<Kit>(); }
+  if constexpr (Kit::pauses) SUBCASE("calls to a peer that stops are lost, and it may go on") {
+      stopped_peers<Kit>();
+    }
+  SUBCASE("a call fails where nobody listens, or waits") { absent_peers<Kit>(); }
+  SUBCASE("only who knows the secret of the job is heard") { secrets<Kit>(); }
+  SUBCASE("messages that are longer than allowed are refused") { limits<Kit>(); }
+  SUBCASE("memory that was lent for a reply is given back") { lent_replies<Kit>(); }
+  SUBCASE("a server that stops ends what it keeps, and another may take its address") { stopping_servers<Kit>(); }
+}
+
+}  // namespace conformance
