@@ -70,6 +70,10 @@ dist_look_for(CRYPTO OpenSSL 3)
 dist_found(CRYPTO "OpenSSL" "${OPENSSL_FOUND}" "${OPENSSL_VERSION}"
            "apt install libssl-dev" "no workers in several processes")
 
+dist_look_for(GRPC GRPCCore 29)
+dist_found(GRPC "gRPC's C core" "${GRPCCore_FOUND}" "${GRPCCore_VERSION}"
+           "apt install libgrpc-dev" "no calls between processes by gRPC")
+
 dist_look_for(PMIX PMIx)
 dist_found(PMIX PMIx "${PMIx_FOUND}" "${PMIx_VERSION}"
            "apt install libpmix-dev" "workers in several processes are started by a launcher or own MPI")

@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -31,6 +31,8 @@ set(dist_package_json jansson 2.10)
 set(dist_needs_json "jansson 2.10 or newer (Debian package libjansson-dev)")
 set(dist_package_crypto OpenSSL 3)
 set(dist_needs_crypto "OpenSSL (Debian package libssl-dev)")
+set(dist_package_grpc GRPCCore 29)
+set(dist_needs_grpc "gRPC's C core (Debian package libgrpc-dev)")
 set(dist_package_pmix PMIx)
 set(dist_needs_pmix "PMIx (Debian package libpmix-dev)")
 set(dist_package_mpi DistMPI)
@@ -46,11 +48,12 @@ set(dist_needs_nccl "the header of NCCL (NVIDIA's package libnccl-dev, or PyPI's
 set(dist_package_cudnn CUDNNHeaders 9)
 set(dist_needs_cudnn "the headers of cuBLAS and cuDNN 9 (NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13)")
 
-# Headers of mpi, nccl and cudnn reach those packages where they were found.
+# Headers of mpi, grpc, nccl and cudnn reach those packages where they were found.
 set(dist_with_mpi pmix crypto json)
+set(dist_with_grpc crypto)
 set(dist_with_nccl cuda)
 set(dist_with_cudnn cuda)
-foreach(dist_component IN ITEMS mpi nccl cudnn)
+foreach(dist_component IN ITEMS mpi grpc nccl cudnn)
   if(dist_component IN_LIST dist_FIND_COMPONENTS)
     foreach(dist_other IN LISTS dist_with_${dist_component})
       if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/dist-${dist_other}-targets.cmake")

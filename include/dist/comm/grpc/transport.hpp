@@ -1,0 +1,26 @@
+#pragma once
+
+#include <dist/comm/grpc/channel.hpp>
+#include <dist/comm/grpc/server.hpp>
+#include <dist/core/config.hpp>
+
+namespace dist {
+
+/// Calls between processes over TCP by gRPC's C core, for servers and workers that may be lost, stopped, replaced and
+/// added. An rpc::Transport.
+///
+/// A process that dies with calls to it is noticed by their callers at once, and one that stops or is cut off after
+/// `silence`. Both sides see that an idle connection is lost, too, a little later: a call that is kept and never answered is
+/// a lifeline, whose end both see at once. Fork before the first server or channel is made: what a forked process does
+/// with one is refused.
+struct Grpc {
+  using Server = grpc::Server;
+  using Channel = grpc::Channel;
+  using Exchange = grpc::Exchange;
+  using Call = grpc::Call;
+  using Reply = grpc::Reply;
+};
+
+static_assert(detail::holds<rpc::Transport<Grpc>>);
+
+}  // namespace dist

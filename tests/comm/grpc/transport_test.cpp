@@ -1,0 +1,75 @@
+#include <dist/comm/grpc/transport.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "conformance/rpc_transport.hpp"
+#include "net/ports.hpp"
+#include "support/processes.hpp"
+#include "support/spawned.hpp"
+#include "support/what_throws.hpp"
+
+namespace {
+
+struct GrpcKit {
+  using Transport = dist::Grpc;
+  static constexpr bool pauses = true;
+
+  static dist::net::Endpoint endpoint() { return dist_test::free_endpoints(1).front(); }
+  class Peer {
+   public:
+    Peer(const dist::net::Endpoint& own, const std::string& secret)
+        : process_("a server of the suite", {"DIST_TEST_PORT=" + own.port, "DIST_TEST_SECRET=" + secret,
+                                             "DIST_TEST_PARENT=" + std::to_string(getpid())}) {}
+    void kill() { process_.kill(); }
+    void pause() { process_.signal(SIGSTOP); }
+    void resume() { process_.signal(SIGCONT); }
+
+   private:
+    support::Spawned process_;
+  };
+};
+
+}  // namespace
+
+namespace conformance {
+TEST_CASE_TEMPLATE_INSTANTIATE(rpc_transports, GrpcKit);
+}  // namespace conformance
+
+TEST_CASE("a server of the suite" * doctest::skip()) {
+  const std::string parent = std::getenv("DIST_TEST_PARENT");
+  dist::rpc::ServerOptions options;
+  options.secret = std::getenv("DIST_TEST_SECRET");
+  const dist::Grpc::Server server{
+      {"127.0.0.1", std::getenv("DIST_TEST_PORT")}, options, conformance::rpc_methods<dist::Grpc>()};
+  while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+}
+
+TEST_CASE("what a process does that was forked after gRPC had started is refused by name") {
+  const dist::net::Endpoint endpoint = GrpcKit::endpoint();
+  dist::Grpc::Server server{endpoint, {}, conformance::rpc_methods<dist::Grpc>()};
+  dist::Grpc::Channel channel{endpoint, {}};
+  channel.call("echo", {}, {});
+  support::Processes forked(1, [&](std::size_t) {
+    const std::string expected =
+        "This process was forked after gRPC had started (the threads of gRPC are in its parent, and its locks may be "
+        "held "
+        "for ever). Fork before the first server, channel or coordinator is made, or start the process with exec.";
+    const auto refused = [&](auto fn) { return support::what_throws<dist::InvalidArgument>(fn) == expected; };
+    return refused([&] { channel.call("echo", {}, {}); }) && refused([&] { static_cast<void>(channel.state()); }) &&
+                   refused([&] {
+                     dist::Grpc::Channel{endpoint, {}};
+                   }) &&
+                   refused([&] {
+                     dist::Grpc::Server{GrpcKit::endpoint(), {}, {}};
+                   })
+               ? 0
+               : 1;
+  });
+  CHECK(forked.wait() == std::vector<int>{0});
+  CHECK_NOTHROW(channel.call("echo", {}, {}));
+}
