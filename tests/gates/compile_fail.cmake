@@ -10,7 +10,7 @@ endif()
 list(JOIN compile_fail_compilers "," compile_fail_compilers_joined)
 
 set(compile_fail_includes "${PROJECT_SOURCE_DIR}/include")
-foreach(component IN ITEMS TORCH MPI PMIX CUDA NCCL)  # packages that compilers do not find by themselves
+foreach(component IN ITEMS TORCH GRPC MPI PMIX CUDA NCCL)  # packages that compilers do not find by themselves
   if(DIST_HAVE_${component})
     string(TOLOWER ${component} component)
     string(APPEND compile_fail_includes

@@ -310,7 +310,8 @@ class Batch {
           number(GRPC_ARG_KEEPALIVE_TIME_MS, ping), number(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence.count() - ping),
           number(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1), number(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
           number(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1), number(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0),
-          number(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50), number(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50),
+          // The second is the time for a connection and its handshake, whatever its name says.
+          number(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50), number(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, silence.count()),
           number(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500), number(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
           number(GRPC_ARG_ENABLE_RETRIES, 0), number(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
           number(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1), number(GRPC_ARG_ALLOW_REUSEPORT, 0)};

@@ -1,0 +1,112 @@
+#include <dist/comm/grpc/api.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace rpc = dist::rpc;
+using namespace dist::grpc;
+
+rpc::Piece bytes_of(std::string_view said) { return std::as_bytes(std::span{said}); }
+std::string text_of(rpc::GatherList pieces) {
+  const std::vector<std::byte> bytes = rpc::joined(pieces);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+std::vector<std::byte> head_of(std::string_view said) { return {bytes_of(said).begin(), bytes_of(said).end()}; }
+
+}  // namespace
+
+TEST_CASE("a message is cut into pieces of at most 16 MiB after its head, of which none is copied") {
+  const Core core;
+  bool freed = false;
+  Lent lent{[](void* flag) { *static_cast<bool*>(flag) = true; }, &freed};
+  std::vector<std::byte> memory(5'000'000);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 >> 3);
+  std::vector<rpc::Piece> pieces;
+  for (int i = 0; i < 10; ++i) {
+    pieces.emplace_back(memory);
+    pieces.emplace_back();
+  }
+  Sender sender{head_of("head"), pieces, &lent};
+  std::vector<std::uint64_t> sizes;
+  std::size_t at = 0;
+  {
+    std::vector<Buffer> messages;
+    std::deque<Received> all;
+    while (!sender.finished()) {
+      messages.push_back(sender.next());
+      all.emplace_back().add(messages.back().get());
+      sizes.push_back(all.back().size());
+      if (sizes.size() == 1) {
+        CHECK(text_of({all[0].pieces().data(), 1}) == "head");
+        all[0].drop_front(4);
+      }
+      for (const rpc::Piece piece : all.back().pieces()) {
+        REQUIRE(piece.data() == memory.data() + at);
+        at = (at + piece.size()) % memory.size();
+      }
+    }
+    CHECK(sizes == std::vector<std::uint64_t>{longest_message + 4, longest_message, 50'000'000 - 2 * longest_message});
+    lent.release();
+    CHECK_FALSE(freed);
+  }
+  CHECK(freed);
+}
+
+TEST_CASE("without a lender bytes are copied, and a message without any has its head") {
+  const Core core;
+  std::string memory = "of a few bytes, and more than fit into a slice itself";
+  const std::string before = memory;
+  const rpc::Piece piece = bytes_of(memory);
+  Sender sender{head_of("head "), {&piece, 1}, nullptr};
+  Received received;
+  {
+    const Buffer message = sender.next();
+    received.add(message.get());
+  }
+  CHECK(sender.finished());
+  memory.assign(memory.size(), '-');
+  CHECK(text_of(received.pieces()) == "head " + before);
+
+  Sender empty{head_of("head"), {}, nullptr};
+  received.clear();
+  const Buffer message = empty.next();
+  CHECK(empty.finished());
+  received.add(message.get());
+  CHECK(text_of(received.pieces()) == "head");
+}
+
+TEST_CASE("what was received begins after what was dropped, however it is divided") {
+  const Core core;
+  Received received;
+  std::string all;
+  for (int i = 0; i < 40; ++i) {  // short ones lie in the slice itself
+    const std::string part(static_cast<std::size_t>(i), static_cast<char>('A' + i));
+    grpc_slice slice = grpc_slice_from_copied_buffer(part.data(), part.size());
+    const Buffer message{grpc_raw_byte_buffer_create(&slice, 1)};
+    grpc_slice_unref(slice);
+    received.add(message.get());
+    all += part;
+  }
+  CHECK(received.size() == all.size());
+  CHECK(text_of(received.pieces()) == all);
+  const std::vector<std::byte> front = received.front(10);
+  CHECK(text_of(std::vector<rpc::Piece>{rpc::Piece{front}}) == all.substr(0, 10));
+  CHECK(received.front(5000).size() == all.size());
+  received.drop_front(100);
+  CHECK(received.size() == all.size() - 100);
+  CHECK(text_of(received.pieces()) == all.substr(100));
+}
+
+TEST_CASE("a call without a timeout has no deadline, and another one has it after its time") {
+  CHECK(gpr_time_cmp(deadline_in(std::chrono::nanoseconds{0}), gpr_inf_future(GPR_CLOCK_MONOTONIC)) == 0);
+  const gpr_timespec left = gpr_time_sub(deadline_in(std::chrono::milliseconds{1500}), gpr_now(GPR_CLOCK_MONOTONIC));
+  CHECK(gpr_time_to_millis(left) > 1000);
+  CHECK(gpr_time_to_millis(left) <= 1500);
+}
