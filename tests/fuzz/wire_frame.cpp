@@ -1,5 +1,5 @@
-// Any bytes as a stream of frames, and as what the handshake carries: frames that are written again the same, a hello or
-// a refusal that is, or a FrameError.
+// Any bytes as a stream of frames, and as what the handshake and the heads of calls carry: frames that are written again the
+// same, a hello, a refusal or a head that is, or a FrameError.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include <dist/comm/rpc_session.hpp>
 #include <dist/net/frame.hpp>
 #include <dist/net/hello.hpp>
 
@@ -53,11 +54,21 @@ void read_refusal(Bytes record) {
   require(refusal_record(refusal).size() <= longest_handshake);
 }
 
+/// A head that is written again has the same payload.
+template <class Head>
+void read_head(Bytes record, std::uint16_t type) {
+  const std::vector<std::byte> again = Head::from(Frame{type, {record.begin(), record.end()}}).frame();
+  require(again.size() <= dist::rpc::longest_head + longest_handshake);
+  if (type == dist::rpc::request_frame) require(std::ranges::equal(Bytes{again}.subspan(frame_header_size), record));
+}
+void read_request(Bytes record) { read_head<dist::rpc::RequestHead>(record, dist::rpc::request_frame); }
+void read_reply(Bytes record) { read_head<dist::rpc::ReplyHead>(record, dist::rpc::reply_frame); }
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes bytes = std::as_bytes(std::span{data, size});
-  for (const auto read : {read_frames, read_framed, read_hello, read_refusal}) {
+  for (const auto read : {read_frames, read_framed, read_hello, read_refusal, read_request, read_reply}) {
     try {
       read(bytes);
     } catch (const FrameError&) {
