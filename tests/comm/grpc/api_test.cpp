@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/grpc_suppressions.hpp"
+
 namespace {
 
 namespace rpc = dist::rpc;

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "net/ports.hpp"
+#include "support/grpc_suppressions.hpp"
 
 namespace {
 

@@ -3,12 +3,15 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <dist/comm/grpc/channel.hpp>
@@ -17,6 +20,7 @@
 
 #include "comm/grpc/raw_call.hpp"
 #include "net/ports.hpp"
+#include "support/grpc_suppressions.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
@@ -86,11 +90,28 @@ TEST_CASE("the number of its threads does not grow with the clients, and is 0 af
       channels.push_back(std::make_unique<Channel>(own, rpc::ChannelOptions{}));
       channels.back()->call("echo", {}, {10s, true});
     }
-    CHECK(dist_test::threads_named("dist rpc server") == threads);
+    CHECK(dist_test::threads_named("dist rpc server") == threads + 1);
     CHECK(dist_test::threads_named("dist rpc client") == 1);
   }
   CHECK(dist_test::threads_named("dist rpc server") == 0);
   CHECK(dist_test::threads_named("dist rpc client") == 0);
+}
+
+TEST_CASE(
+    "handlers that compute for longer than a silence lose no client, and no more run at once than there are threads") {
+  const net::Endpoint own = dist_test::free_endpoints(1).front();
+  std::atomic<int> running{0}, most{0};
+  const Server server{own, {.threads = 2, .silence = 600ms}, {{"compute", [&](Exchange& exchange) {
+                                                                 most = std::max<int>(most, ++running);
+                                                                 std::this_thread::sleep_for(1s);
+                                                                 --running;
+                                                                 exchange.reply({});
+                                                               }}}};
+  Channel channel{own, {.silence = 600ms}};
+  std::vector<dist::grpc::Call> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(channel.start("compute", {}, {20s, true}));
+  for (const dist::grpc::Call& call : calls) CHECK_NOTHROW(call.wait());
+  CHECK(most == 2);
 }
 
 TEST_CASE("requests that no client of ours sends are refused, and others go on") {

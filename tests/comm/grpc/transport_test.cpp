@@ -9,6 +9,7 @@
 
 #include "conformance/rpc_transport.hpp"
 #include "net/ports.hpp"
+#include "support/grpc_suppressions.hpp"
 #include "support/processes.hpp"
 #include "support/spawned.hpp"
 #include "support/what_throws.hpp"
@@ -44,6 +45,7 @@ TEST_CASE("a server of the suite" * doctest::skip()) {
   const std::string parent = std::getenv("DIST_TEST_PARENT");
   dist::rpc::ServerOptions options;
   options.secret = std::getenv("DIST_TEST_SECRET");
+  options.silence = conformance::rpc_silence;
   const dist::Grpc::Server server{
       {"127.0.0.1", std::getenv("DIST_TEST_PORT")}, options, conformance::rpc_methods<dist::Grpc>()};
   while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(std::chrono::milliseconds{100});

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -53,6 +54,9 @@ class ServerHost : public std::enable_shared_from_this<ServerHost> {
 
   /// Asks the core for another call.
   void post();
+  /// Runs the handler of a call, and those of others that have waited for a free thread meanwhile; or lets it wait, because
+  /// one thread more than `options.threads` stays with the connections: peers that are not answered take the server for lost.
+  void handle(std::shared_ptr<ServerCall> call);
 
  private:
   const Core core_;
@@ -69,6 +73,11 @@ class ServerHost : public std::enable_shared_from_this<ServerHost> {
   std::condition_variable changed;
   std::size_t calls = 0;
   bool shut_down = false;
+
+ private:
+  std::mutex handlers_mutex_;
+  std::size_t handlers_ = 0;  ///< that run
+  std::deque<std::shared_ptr<ServerCall>> waiting_;
 };
 
 /// A call as its server sees it. Its batches that are on their way, the handler while it runs and the memory that was lent
@@ -113,6 +122,12 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     if (release) release();
   }
   [[nodiscard]] ServerHost& host() const { return *host_; }
+
+  /// Of a request that is whole, once.
+  void handle() {
+    answer_request();
+    release();
+  }
 
  private:
   void accepted(bool ok) {
@@ -177,7 +192,10 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
       has_head_ = true;
     }
     if (received_.size() > head_.size) return answer(host_->session.refused("the request is longer than it says"), {});
-    if (received_.size() == head_.size) return handle();
+    if (received_.size() == head_.size) {
+      ++users_;
+      return host_->handle(shared_from_this());
+    }
     const std::lock_guard lock{mutex_};
     start<&ServerCall::received>(Batch{}.receive(message_), receive_tag_);
   }
@@ -199,7 +217,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
       refusal = host_->session.refused(rpc::too_long(head_.size, host_->options.longest));
     return refusal;
   }
-  void handle() {
+  void answer_request() {
     if (method_ == rpc::greeting_method) return answer({0, host_->session.incarnation()}, host_->session.answer(head_));
     const rpc::Method<Exchange>* const method = rpc::find_method(host_->methods, method_);
     Exchange exchange{shared_from_this()};
@@ -288,6 +306,24 @@ inline void ServerHost::post() {
   std::make_shared<ServerCall>(shared_from_this())->post();
 }
 
+inline void ServerHost::handle(std::shared_ptr<ServerCall> call) {
+  {
+    const std::lock_guard lock{handlers_mutex_};
+    if (handlers_ == std::max<std::size_t>(1, options.threads)) return waiting_.push_back(std::move(call));
+    ++handlers_;
+  }
+  for (;;) {
+    call->handle();
+    const std::lock_guard lock{handlers_mutex_};
+    if (waiting_.empty()) {
+      --handlers_;
+      return;
+    }
+    call = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+}
+
 inline Exchange::~Exchange() {
   if (call_ && !Core::forked()) fail("the handler gave no answer");
 }
@@ -304,7 +340,8 @@ inline void Exchange::fail(rpc::Outcome outcome) {
   call_->answer({0, call_->host().session.incarnation(), std::move(outcome)}, {});
 }
 
-/// See rpc::Transport. Its threads are `options.threads`, and those of the core.
+/// See rpc::Transport. Its threads are `options.threads`, one more that is free while all of these run handlers, and those
+/// of the core.
 class Server {
  public:
   Server(const net::Endpoint& own, rpc::ServerOptions options, std::vector<rpc::Method<Exchange>> methods)
@@ -323,7 +360,7 @@ class Server {
     }
     grpc_server_start(host_->server);
     for (std::size_t i = 0; i < waiting_calls; ++i) host_->post();
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, host_->options.threads); ++i)
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, host_->options.threads) + 1; ++i)
       threads_.emplace_back([this] { run(); });
   }
   Server(const Server&) = delete;
