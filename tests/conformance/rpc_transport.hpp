@@ -156,6 +156,11 @@ std::vector<rpc::Method<typename Transport::Exchange>> rpc_methods() {
       {"throw 7", [](Exchange&) { throw 7; }},
       {"fail", [](Exchange& exchange) { exchange.fail(rpc_text(exchange.pieces())); }},
       {"forget", [](Exchange&) {}},
+      {"compute",  // for so many milliseconds
+       [](Exchange& exchange) {
+         std::this_thread::sleep_for(std::chrono::milliseconds{std::stoi(rpc_text(exchange.pieces()))});
+         exchange.reply({});
+       }},
   };
 }
 

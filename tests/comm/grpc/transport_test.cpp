@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "conformance/rpc_transport.hpp"
 #include "net/ports.hpp"
@@ -49,6 +50,13 @@ TEST_CASE("a server of the suite" * doctest::skip()) {
   const dist::Grpc::Server server{
       {"127.0.0.1", std::getenv("DIST_TEST_PORT")}, options, conformance::rpc_methods<dist::Grpc>()};
   while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+}
+
+TEST_CASE("handlers that compute for longer than a silence lose no client, though all threads for them are busy") {
+  conformance::RpcPair<GrpcKit> pair{"", {.silence = std::chrono::milliseconds{600}}};
+  std::vector<dist::Grpc::Call> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(pair.start("compute", "1500"));
+  for (const dist::Grpc::Call& call : calls) CHECK_NOTHROW(call.wait());
 }
 
 TEST_CASE("what a process does that was forked after gRPC had started is refused by name") {
