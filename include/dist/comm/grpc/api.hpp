@@ -11,6 +11,7 @@
 #include <grpc/slice.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -74,6 +75,15 @@ class Core {
           "Fork before the first server, channel or coordinator is made, or start the process with exec");
   }
 };
+
+/// Lets this process keep the memory in which messages were received for the next ones, where it would go back to the system
+/// and come again page by page: that takes half the time of large messages. It holds for all memory of the process, up to
+/// 1 GiB that is free, so it is called by programs that exist to serve.
+inline void reuse_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 28);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 1 << 26);
+}
 
 /// What a completion queue gives back: who goes on. Of one batch at a time.
 class Tag {

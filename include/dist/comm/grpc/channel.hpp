@@ -248,10 +248,13 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
         self = std::move(self_);
         lent_pieces_.clear();
         done_ = true;
-        changed_.notify_all();
       }
     }
-    if (!self) attempt();
+    // Without the lock, which those that wake up take.
+    if (self)
+      changed_.notify_all();
+    else
+      attempt();
   }
   /// Whether there is another attempt; else `outcome_` says what the call came to.
   bool look_at_end() {

@@ -1,0 +1,197 @@
+// Calls of a server in another process through gRPC, beside writes and reads of a TCP socket to the same process, and calls
+// within the process, all in turns: 64 bytes there and back, 64 such calls at a time, 11 MB there, 11 MB back.
+//
+//   bench_rpc [ROUNDS]
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/grpc/transport.hpp>
+#include <dist/comm/local_transport.hpp>
+#include <dist/net/listen.hpp>
+
+#include "support/arguments.hpp"
+#include "support/clock.hpp"
+#include "support/distribution.hpp"
+
+namespace {
+
+namespace rpc = dist::rpc;
+using dist::net::Endpoint;
+
+constexpr std::size_t large = 11'080'000;  // the gradients of the guide's CNN, eight times
+
+void must(bool holds, const char* what) {
+  if (holds) return;
+  std::perror(what);
+  std::exit(1);
+}
+
+void send_all(int socket, const void* bytes, std::size_t size) {
+  for (const char* at = static_cast<const char*>(bytes); size > 0;) {
+    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
+    must(sent > 0, "send");
+    at += sent;
+    size -= static_cast<std::size_t>(sent);
+  }
+}
+bool receive_all(int socket, void* bytes, std::size_t size) {
+  for (char* at = static_cast<char*>(bytes); size > 0;) {
+    const ssize_t received = recv(socket, at, size, 0);
+    if (received <= 0) return false;
+    at += received;
+    size -= static_cast<std::size_t>(received);
+  }
+  return true;
+}
+
+/// What a raw request begins with: how many bytes follow, and how many are wanted back.
+struct RawHead {
+  std::uint64_t there, back;
+};
+
+template <class Transport>
+std::vector<rpc::Method<typename Transport::Exchange>> methods() {
+  using Exchange = typename Transport::Exchange;
+  static std::vector<std::byte> memory(large);
+  return {{"echo", [](Exchange& exchange) { exchange.reply(rpc::joined(exchange.pieces())); }},
+          {"push",
+           [](Exchange& exchange) {
+             rpc::copy(exchange.pieces(), memory);
+             exchange.reply({});
+           }},
+          {"pull", [](Exchange& exchange) {
+             const rpc::Piece piece = memory;
+             exchange.reply({&piece, 1}, {});
+           }}};
+}
+
+/// The other process. It ends with its parent, which kills it.
+[[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
+  dist::grpc::reuse_memory();
+  const dist::Grpc::Server server{by_grpc, {}, methods<dist::Grpc>()};
+  const dist::io::Descriptor listening = dist::net::listen_at(by_socket, {});
+  int socket = -1;
+  while ((socket = accept(listening.get(), nullptr, nullptr)) < 0) usleep(1000);
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::vector<std::byte> memory(large);
+  for (RawHead head{}; receive_all(socket, &head, sizeof head) && receive_all(socket, memory.data(), head.there);)
+    send_all(socket, memory.data(), head.back);
+  _exit(0);
+}
+
+Endpoint free_endpoint() {
+  dist::net::SocketAddress address = dist::net::resolve({"127.0.0.1", "0"}).addresses.front();
+  const dist::io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  must(bind(socket.get(), address.get(), address.size) == 0, "bind");
+  getsockname(socket.get(), address.get(), &address.size);
+  return {"127.0.0.1", std::to_string(ntohs(reinterpret_cast<const sockaddr_in*>(address.get())->sin_port))};
+}
+int connect_to(const Endpoint& server) {
+  const dist::net::SocketAddress address = dist::net::resolve(server).addresses.front();
+  for (int attempt = 0; attempt < 5000; ++attempt) {
+    const int socket = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(socket, address.get(), address.size) == 0) return socket;
+    close(socket);
+    usleep(1000);
+  }
+  must(false, "connect");
+  std::abort();
+}
+
+struct Row {
+  const char* name;
+  int repetitions;  ///< in a round
+  std::function<void()> work;
+  double calls = 1;  ///< in one repetition
+  std::vector<double> microseconds = {};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]",
+                                   "Calls through gRPC, beside a TCP socket's, and within the process."};
+  const int rounds = arguments.number(0, 20);
+  const Endpoint by_grpc = free_endpoint(), by_socket = free_endpoint();
+  const pid_t child = fork();  // before gRPC starts
+  if (child == 0) serve(by_grpc, by_socket);
+  dist::grpc::reuse_memory();
+  {
+    const int socket = connect_to(by_socket);
+    const Endpoint here{"here", "1"};
+    const dist::Local::Server local_server{here, {}, methods<dist::Local>()};
+    dist::Local::Channel local{here, {}};
+    dist::Grpc::Channel grpc{by_grpc, {}};
+    std::vector<std::byte> memory(large);
+    const rpc::Piece small = rpc::Piece{memory}.first(64), all{memory};
+    const auto raw = [&](std::uint64_t there, std::uint64_t back) {
+      const RawHead head{there, back};
+      send_all(socket, &head, sizeof head);
+      send_all(socket, memory.data(), there);
+      must(receive_all(socket, memory.data(), back), "recv");
+    };
+    const auto pull = [&](auto& channel) { rpc::copy(channel.call("pull", {}, {}).pieces(), memory); };
+    std::vector<Row> rows{
+        {"64 B there and back, TCP socket", 200, [&] { raw(64, 64); }},
+        {"64 B there and back, Grpc", 200,
+         [&] {
+           grpc.call("echo", {&small, 1}, {});
+         }},
+        {"64 B there and back, Local", 20'000,
+         [&] {
+           local.call("echo", {&small, 1}, {});
+         }},
+        {"64 B, 64 calls at a time, Grpc", 10,
+         [&] {
+           std::vector<dist::Grpc::Call> calls;
+           for (int i = 0; i < 64; ++i) calls.push_back(grpc.start("echo", {&small, 1}, {}));
+           for (const dist::Grpc::Call& call : calls) call.wait();
+         },
+         64},
+        {"11 MB there, TCP socket", 5, [&] { raw(large, 1); }},
+        {"11 MB there, Grpc", 5,
+         [&] {
+           grpc.call("push", {&all, 1}, {});
+         }},
+        {"11 MB there, Local", 5,
+         [&] {
+           local.call("push", {&all, 1}, {});
+         }},
+        {"11 MB back, TCP socket", 5, [&] { raw(1, large); }},
+        {"11 MB back, Grpc", 5, [&] { pull(grpc); }},
+        {"11 MB back, Local", 5, [&] { pull(local); }},
+    };
+    grpc.call("echo", {&small, 1}, {std::chrono::seconds{20}, true});
+    for (int round = -1; round < rounds; ++round)  // the first warms up
+      for (Row& row : rows) {
+        const double start = bench::seconds();
+        for (int i = 0; i < row.repetitions; ++i) row.work();
+        const double took = (bench::seconds() - start) * 1e6 / (row.repetitions * row.calls);
+        if (round >= 0) row.microseconds.push_back(took);
+      }
+    std::printf("microseconds a call, %d rounds                  median        p10        p90\n", rounds);
+    for (const Row& row : rows) {
+      const bench::Distribution spread = bench::distribution(row.microseconds);
+      std::printf("%-40s %12.2f %10.2f %10.2f\n", row.name, spread.median, spread.tenth, spread.ninetieth);
+    }
+    close(socket);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
