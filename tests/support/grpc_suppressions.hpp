@@ -10,6 +10,7 @@ extern "C" inline __attribute__((used)) const char* __tsan_default_suppressions(
   return "race:libgrpc.so\n"
          "race:libgpr.so\n"
          "race:libabsl_\n"
+         "race:libupb.so\n"
          "mutex:libgrpc.so\n"
          "deadlock:libgrpc.so\n";
 }

@@ -113,6 +113,40 @@ TEST_CASE("no more handlers run at once than there are threads for them, and the
   CHECK(most == 2);
 }
 
+TEST_CASE("callers that wait together, one alone, and calls that nobody waits for all go on") {
+  const net::Endpoint own = dist_test::free_endpoints(1).front();
+  std::vector<Exchange> kept;
+  auto methods = echo();
+  methods.push_back({"keep", [&](Exchange& exchange) { kept.push_back(exchange.keep()); }});
+  std::optional<Server> server;
+  server.emplace(own, rpc::ServerOptions{}, std::move(methods));
+  Channel channel{own, {}};
+  dist::grpc::Call lifeline = channel.start("keep", {}, {60s, true});
+  std::atomic<int> answered{0};
+  const auto calls = [&](int count) {
+    for (int i = 0; i < count; ++i) answered += channel.call("echo", {}, {20s, true}).pieces().empty() ? 1 : 0;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  calls(200);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(calls, 100 * (i + 1));
+  for (std::thread& thread : threads) thread.join();
+  calls(200);
+  CHECK(answered == 1400);
+  for (int i = 0; i < 50; ++i) {
+    const dist::grpc::Call alone = channel.start("echo", {}, {20s, true});
+    for (int k = 0; k < 2000 && !alone.is_done(); ++k) std::this_thread::sleep_for(1ms);
+    REQUIRE(alone.is_done());
+    if (i % 10 == 0) calls(5);
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  MESSAGE("1,475 calls in " << took.count() << " ms");
+  CHECK(took < 20s);
+  CHECK_FALSE(lifeline.is_done());
+  server.reset();
+  CHECK_THROWS_AS(lifeline.wait(), dist::RpcError);
+}
+
 TEST_CASE("requests that no client of ours sends are refused, and others go on") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {.longest = 1000}, echo()};
