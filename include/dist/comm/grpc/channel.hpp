@@ -18,7 +18,11 @@
 
 namespace dist::grpc {
 
-/// The queue and the thread of all channels of a process: it moves calls on while their callers do something else.
+/// The queue of all channels of a process, and a thread that moves calls on while their callers do something else.
+///
+/// A caller that waits, and is the only one, moves the queue on itself, which saves it two switches of threads. One thread
+/// polls at a time: where it is the thread of this class, that one gives the queue up when it has ended the call of the
+/// only caller that waits, and takes it back when no caller has polled for a millisecond, or when several wait.
 class ClientThread {
  public:
   /// The one of this process, made where there is none.
@@ -40,6 +44,11 @@ class ClientThread {
       thread_.detach();
       return;
     }
+    {
+      const std::lock_guard lock{mutex_};
+      ending_ = true;
+    }
+    changed_.notify_one();
     grpc_completion_queue_shutdown(queue_);
     thread_.join();
     grpc_completion_queue_destroy(queue_);
@@ -47,18 +56,74 @@ class ClientThread {
 
   [[nodiscard]] grpc_completion_queue* queue() const { return queue_; }
 
+  /// Polls until `done()`, and returns true; or false at once, where somebody else polls: then the caller waits for that one
+  /// between this call and `stop_waiting`.
+  template <class Done>
+  [[nodiscard]] bool poll_until(Done done) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (polled_ || ending_) {
+        ++waiting_;
+        return false;
+      }
+      polled_ = true;
+    }
+    // What ends a call may be no event of the queue, such as the last use of lent memory.
+    while (!done()) next(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(10, GPR_TIMESPAN)));
+    bool hand_over = false;
+    {
+      const std::lock_guard lock{mutex_};
+      polled_ = false;
+      ++visits_;
+      hand_over = handed_over_ = waiting_ > 0;
+    }
+    if (hand_over) changed_.notify_one();
+    return true;
+  }
+  void stop_waiting() {
+    const std::lock_guard lock{mutex_};
+    --waiting_;
+  }
+  /// A call has ended for which somebody waits. In the thread that polls.
+  void ended_a_wait() { ended_a_wait_.store(true, std::memory_order_relaxed); }
+
  private:
-  void run() const {
+  bool next(gpr_timespec until) {
+    const grpc_event event = grpc_completion_queue_next(queue_, until, nullptr);
+    if (event.type == GRPC_OP_COMPLETE) Tag::done(event);
+    return event.type != GRPC_QUEUE_SHUTDOWN;
+  }
+  void run() {
     detail::name_this_thread("dist rpc client");
+    std::unique_lock lock{mutex_};
     for (;;) {
-      const grpc_event event = grpc_completion_queue_next(queue_, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
-      if (event.type == GRPC_QUEUE_SHUTDOWN) return;
-      Tag::done(event);
+      polled_ = true;
+      handed_over_ = false;
+      ended_a_wait_.store(false, std::memory_order_relaxed);
+      do {
+        lock.unlock();
+        const bool going = next(gpr_inf_future(GPR_CLOCK_REALTIME));
+        lock.lock();
+        if (!going) return;
+      } while (!ended_a_wait_.exchange(false, std::memory_order_relaxed) || waiting_ > 1);
+      polled_ = false;
+      for (std::uint64_t seen = visits_ - 1; polled_ || !(ending_ || handed_over_ || seen == visits_);) {
+        seen = visits_;
+        changed_.wait_for(lock, std::chrono::milliseconds{1});
+      }
     }
   }
 
   const Core core_;
   grpc_completion_queue* const queue_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool polled_ = true;  ///< somebody polls, at first the thread
+  bool ending_ = false;
+  std::size_t waiting_ = 0;   ///< callers that wait for the one that polls
+  std::uint64_t visits_ = 0;  ///< of callers that have polled
+  bool handed_over_ = false;  ///< the last of them went while others wait
+  std::atomic<bool> ended_a_wait_{false};
   std::thread thread_;
 };
 
@@ -105,18 +170,27 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   ClientCall(const ClientCall&) = delete;
   ClientCall& operator=(const ClientCall&) = delete;
 
-  void start(grpc_completion_queue* queue) {
-    queue_ = queue;
+  void start(const std::shared_ptr<ClientThread>& thread) {
+    thread_ = thread;
+    poller_ = &*thread;
     self_ = shared_from_this();
     attempt();
   }
   /// Returns when the call is over, however it ended.
-  void wait_for_end() const {
-    std::unique_lock lock{mutex_};
-    changed_.wait(lock, [&] { return done_; });
+  void wait_for_end() {
+    const std::shared_ptr<ClientThread> thread = thread_.lock();
+    if (is_done() || !thread) return;
+    waiters_.fetch_add(1, std::memory_order_relaxed);
+    if (!thread->poll_until([&] { return is_done(); })) {
+      {
+        std::unique_lock lock{mutex_};
+        changed_.wait(lock, [&] { return done_; });
+      }
+      thread->stop_waiting();
+    }
   }
   /// Throws RpcError where there is no reply.
-  void wait() const {
+  void wait() {
     wait_for_end();
     if (outcome_) throw RpcError(method_, link_->address, *outcome_);
   }
@@ -155,8 +229,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
                        lent_ ? &*lent_ : nullptr);
       const std::string path = text("/dist/", greeting_ ? rpc::greeting_method : std::string_view{method_});
       const grpc_slice name = grpc_slice_from_copied_buffer(path.data(), path.size());
-      call_.reset(grpc_channel_create_call(link_->channel.get(), nullptr, GRPC_PROPAGATE_DEFAULTS, queue_, name,
-                                           nullptr, deadline_, nullptr));
+      call_.reset(grpc_channel_create_call(link_->channel.get(), nullptr, GRPC_PROPAGATE_DEFAULTS, poller_->queue(),
+                                           name, nullptr, deadline_, nullptr));
       grpc_slice_unref(name);
       if (cancelled_) grpc_call_cancel(call_.get(), nullptr);
       metadata_.emplace();
@@ -247,6 +321,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
       if (!again) {
         self = std::move(self_);
         lent_pieces_.clear();
+        if (waiters_.load(std::memory_order_relaxed) > 0) poller_->ended_a_wait();
         done_ = true;
       }
     }
@@ -304,7 +379,9 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   const std::uint64_t size_;
   const bool wait_for_server_;
   const gpr_timespec deadline_;
-  grpc_completion_queue* queue_ = nullptr;
+  std::weak_ptr<ClientThread> thread_;
+  ClientThread* poller_ = nullptr;  ///< until the call is done
+  std::atomic<std::size_t> waiters_{0};
   std::shared_ptr<ClientCall> self_;  ///< until the call is done
 
   mutable std::mutex mutex_;
@@ -396,7 +473,7 @@ class Channel {
       const std::lock_guard lock{mutex_};
       detail::add_live(open_, call);
     }
-    call->start(thread_->queue());
+    call->start(thread_);
     return Call{std::move(call)};
   }
   Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
