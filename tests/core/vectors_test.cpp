@@ -1,6 +1,7 @@
 #include <dist/core/vectors.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 
 #include <doctest/doctest.h>
@@ -24,4 +25,11 @@ TEST_CASE("the body is called once, with the width of vectors that the processor
     CHECK(width >= 32);
 #endif
   for (std::size_t i = 0; i < std::size(sums); ++i) CHECK(sums[i] == static_cast<float>(i) + 0.5f);
+}
+
+TEST_CASE_TEMPLATE("lanes are indexed like an array", T, bool, std::int8_t, std::uint64_t, float, double) {
+  dist::detail::Lanes<T, 8> lanes;
+  static_assert(sizeof(lanes) == 8 * sizeof(T));
+  for (std::size_t lane = 0; lane < 8; ++lane) lanes[lane] = static_cast<T>(lane % 2);
+  for (std::size_t lane = 0; lane < 8; ++lane) CHECK(static_cast<T>(lanes[lane]) == static_cast<T>(lane % 2));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 
 #include <dist/core/config.hpp>
@@ -14,6 +15,22 @@ inline constexpr std::size_t vector_bytes = 32;
 #else
 inline constexpr std::size_t vector_bytes = 16;
 #endif
+
+/// `count` numbers with which a loop does the same to each, side by side: it is vectorised by clang where they are a vector,
+/// and by g++ where they are an array.
+template <class T, std::size_t count>
+struct LanesOf {
+  using Type = T[count];
+};
+#ifdef __clang__
+template <class T, std::size_t count>
+  requires(!std::same_as<T, bool>)
+struct LanesOf<T, count> {
+  using Type = T __attribute__((vector_size(count * sizeof(T))));
+};
+#endif
+template <class T, std::size_t count>
+using Lanes = typename LanesOf<T, count>::Type;
 
 // Not for nvcc, whose front end does not take the attribute on templates.
 #if defined(__x86_64__) && !defined(__CUDACC__)

@@ -15,6 +15,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/place.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/vectors.hpp>
 #include <dist/core/work.hpp>
 #include <dist/device/arena.hpp>
 
@@ -58,8 +59,8 @@ struct Cpu {
       if constexpr (detail::require_queue_op<Op, T>()) {
         using Combined = Accumulator<T>;
         constexpr std::size_t lanes = 8;
-        Combined partial[lanes];
-        for (Combined& lane : partial) lane = detail::identity_of<Combined>(op);
+        detail::Lanes<Combined, lanes> partial;
+        for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] = detail::identity_of<Combined>(op);
         std::size_t i = range.begin;
         for (const std::size_t tail = range.end - range.size() % lanes; i != tail; i += lanes)
           for (std::size_t lane = 0; lane < lanes; ++lane)
