@@ -82,6 +82,8 @@ constexpr bench::Quotient quotients[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return bench::compare_training_steps(argc, argv, contenders, quotients, "CNN training step, SGD, (goal)",
-                                       "The training step of the CNN, all contenders in turns, or one of them alone.");
+  return bench::compare_training_steps(
+      argc, argv, contenders, quotients,
+      {.title = "CNN training step, SGD, (goal)",
+       .help = "The training step of the CNN, all contenders in turns, or one of them alone."});
 }

@@ -97,6 +97,7 @@ constexpr bench::Quotient quotients[] = {
 
 int main(int argc, char** argv) {
   return bench::compare_training_steps(
-      argc, argv, contenders, quotients, "training step of modules of libtorch, SGD",
-      "The training step of modules of libtorch, all contenders in turns, or one alone.");
+      argc, argv, contenders, quotients,
+      {.title = "training step of modules of libtorch, SGD",
+       .help = "The training step of modules of libtorch, all contenders in turns, or one alone."});
 }

@@ -27,14 +27,22 @@ struct NamedContender {
   std::function<Work()> make;
 };
 
+/// The rate of one contender over that of another, both by their names.
 struct Quotient {
   const char* title;
-  std::string_view numerator;    ///< the name of a contender
-  std::string_view denominator;  ///< the name of a contender
+  std::string_view numerator;
+  std::string_view denominator;
+};
+/// What a unit of one contender takes longer than one of another.
+struct Difference {
+  const char* title;
+  std::string_view slower;
+  std::string_view faster;
 };
 
-/// Adds the contenders and what their rates over each other are to the rounds, which have none yet.
-inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std::span<const Quotient> quotients) {
+/// Adds the contenders, and what their rates over each other and the differences are, to the rounds, which have none yet.
+inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std::span<const Quotient> quotients,
+                std::span<const Difference> differences = {}) {
   for (const NamedContender& contender : contenders) rounds.add(contender.title, contender.make());
   const auto index_of = [&](std::string_view name) {
     const auto found = std::find_if(contenders.begin(), contenders.end(),
@@ -43,6 +51,8 @@ inline void add(Rounds& rounds, std::span<const NamedContender> contenders, std:
   };
   for (const Quotient& quotient : quotients)
     rounds.ratio(quotient.title, index_of(quotient.numerator), index_of(quotient.denominator));
+  for (const Difference& difference : differences)
+    rounds.difference(difference.title, index_of(difference.slower), index_of(difference.faster));
 }
 
 /// Units per second of one contender in windows of a quarter of a second, for `duration` seconds; prints the median, which

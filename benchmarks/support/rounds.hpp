@@ -21,10 +21,13 @@ struct Contender {
   bool times_itself;
 };
 
-struct Ratio {
+/// Of two contenders, by their indices: the rate of the first over that of the second, or how many microseconds longer a
+/// unit of the first takes.
+struct Relation {
   std::string name;
-  std::size_t numerator;    ///< index of a contender
-  std::size_t denominator;  ///< index of a contender
+  std::size_t first;
+  std::size_t second;
+  bool is_difference;
 };
 
 class Rounds {
@@ -43,7 +46,10 @@ class Rounds {
     return contenders_.size() - 1;
   }
   void ratio(std::string name, std::size_t numerator, std::size_t denominator) {
-    ratios_.push_back({std::move(name), numerator, denominator});
+    relations_.push_back({std::move(name), numerator, denominator, false});
+  }
+  void difference(std::string name, std::size_t slower, std::size_t faster) {
+    relations_.push_back({std::move(name), slower, faster, true});
   }
 
   /// Runs rounds until `count` were quiet, at most twice as many. A round is quiet when `gate()` holds before and after
@@ -80,20 +86,21 @@ class Rounds {
         std::fprintf(out, "  %-58s %12.4g %s/s  %10.4g %10.4g %10.4g %10.4g\n", contenders_[i].name.c_str(),
                      rate.median, unit_.c_str(), rate.least, rate.tenth, rate.ninetieth, rate.greatest);
     }
-    for (const Ratio& ratio : ratios_) {
-      const std::vector<double> values = values_of(ratio);
+    for (const Relation& relation : relations_) {
+      const std::vector<double> values = values_of(relation);
       const Distribution value = distribution(marks_.counted(values));
-      std::fprintf(out, "  %-58s %12.3f x    %10.3f %10.3f %10.3f %10.3f%s\n", ratio.name.c_str(), value.median,
-                   value.least, value.tenth, value.ninetieth, value.greatest, marks_.effect(values).c_str());
+      std::fprintf(out, "  %-58s %12.3f %-2s   %10.3f %10.3f %10.3f %10.3f%s\n", relation.name.c_str(), value.median,
+                   relation.is_difference ? "us" : "x", value.least, value.tenth, value.ninetieth, value.greatest,
+                   marks_.effect(values).c_str());
     }
   }
 
   void print_json(std::FILE* out) const {
     std::fprintf(out, "{\"title\": \"%s\", \"unit\": \"%s/s\", \"rounds\": %zu, \"noisy\": %zu, \"contenders\": [",
                  title_.c_str(), unit_.c_str(), marks_.rounds(), marks_.noisy());
-    for (std::size_t i = 0; i < contenders_.size(); ++i) print_entry(out, i, contenders_[i].name, rates_[i]);
-    std::fprintf(out, "], \"ratios\": [");
-    for (std::size_t i = 0; i < ratios_.size(); ++i) print_entry(out, i, ratios_[i].name, values_of(ratios_[i]));
+    for (std::size_t i = 0; i < contenders_.size(); ++i) print_entry(out, i == 0, contenders_[i].name, rates_[i]);
+    print_relations(out, "ratios", false);
+    print_relations(out, "differences_us", true);
     std::fprintf(out, "]}\n");
   }
 
@@ -111,25 +118,37 @@ class Rounds {
     return contender.times_itself ? 1 / median(std::move(times)) : done / (now - start);
   }
 
-  [[nodiscard]] std::vector<double> values_of(const Ratio& ratio) const {
+  /// One for each round.
+  [[nodiscard]] std::vector<double> values_of(const Relation& relation) const {
     std::vector<double> values;
-    for (std::size_t round = 0; round < rates_[ratio.numerator].size(); ++round)
-      values.push_back(rates_[ratio.numerator][round] / rates_[ratio.denominator][round]);
+    for (std::size_t round = 0; round < rates_[relation.first].size(); ++round) {
+      const double first = rates_[relation.first][round];
+      const double second = rates_[relation.second][round];
+      values.push_back(relation.is_difference ? 1e6 * (1 / first - 1 / second) : first / second);
+    }
     return values;
   }
 
-  void print_entry(std::FILE* out, std::size_t index, const std::string& name,
-                   const std::vector<double>& values) const {
+  void print_relations(std::FILE* out, const char* title, bool differences) const {
+    std::fprintf(out, "], \"%s\": [", title);
+    bool is_first = true;
+    for (const Relation& relation : relations_) {
+      if (relation.is_difference != differences) continue;
+      print_entry(out, is_first, relation.name, values_of(relation));
+      is_first = false;
+    }
+  }
+  void print_entry(std::FILE* out, bool is_first, const std::string& name, const std::vector<double>& values) const {
     const Distribution value = distribution(marks_.counted(values));
     std::fprintf(
         out, "%s{\"name\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"p10\": %.6g, \"p90\": %.6g, \"max\": %.6g}",
-        index == 0 ? "" : ", ", name.c_str(), value.median, value.least, value.tenth, value.ninetieth, value.greatest);
+        is_first ? "" : ", ", name.c_str(), value.median, value.least, value.tenth, value.ninetieth, value.greatest);
   }
 
   std::string title_;
   std::string unit_;
   std::vector<Contender> contenders_;
-  std::vector<Ratio> ratios_;
+  std::vector<Relation> relations_;
   std::vector<std::vector<double>> rates_;
   Marks marks_;
 };

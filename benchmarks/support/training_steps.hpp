@@ -13,19 +13,28 @@
 
 namespace bench {
 
-/// What main returns where the contenders are training steps on two cores, which count images: the program's arguments are
-/// [ROUNDS [JSON]], for all in turns, or --only NAME [SECONDS]. `title` stands above the table; see Arguments for `help`.
+/// What is compared, and how.
+struct Comparison {
+  const char* title;  ///< stands above the table
+  const char* help;   ///< see Arguments
+  const char* unit = "images";
+  double seconds = 0.1;  ///< of each contender in a round
+  std::span<const Difference> differences = {};
+};
+
+/// What main returns where the contenders are training steps on two cores, which count images or `comparison.unit`: the
+/// program's arguments are [ROUNDS [JSON]], for all in turns, or --only NAME [SECONDS].
 inline int compare_training_steps(int argc, char** argv, std::span<const NamedContender> contenders,
-                                  std::span<const Quotient> quotients, const char* title, const char* help) {
+                                  std::span<const Quotient> quotients, const Comparison& comparison) {
   if (argc > 2 && std::string_view(argv[1]) == "--only")
-    return run_alone(contenders, argv[2], argc > 3 ? std::atof(argv[3]) : 2, "images");
-  const Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]", help};
+    return run_alone(contenders, argv[2], argc > 3 ? std::atof(argv[3]) : 2, comparison.unit);
+  const Arguments arguments{argc, argv, 2, "[ROUNDS [JSON]] | --only NAME [SECONDS]", comparison.help};
   const JsonFile json{arguments.text(1)};
   const int rounds = arguments.number(0, 40);
   dist::Mirrored<dist::SharedMemoryAllReduce> both{2};  // for the gate
-  Rounds measured{title, "images"};
-  add(measured, contenders, quotients);
-  measured.run(rounds, 0.1, quiet_cores(both));
+  Rounds measured{comparison.title, comparison.unit};
+  add(measured, contenders, quotients, comparison.differences);
+  measured.run(rounds, comparison.seconds, quiet_cores(both));
   measured.print_table();
   if (json.get() != nullptr) measured.print_json(json.get());
   return 0;

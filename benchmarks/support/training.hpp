@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+
+namespace bench {
+
+namespace nn = dist::nn;
+
+/// Random images of shape `image` and their classes, of ten, the same for everybody.
+struct Images {
+  explicit Images(std::size_t count, const dist::Shape& image = {28, 28, 1})
+      : x(image.stacked(count)), y(dist::Shape{count}) {
+    const dist::RandomStream random{3};
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = random.uniform(i);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int32_t>(random.below(10, i + x.size()));
+  }
+
+  dist::Tensor<float> x;
+  dist::Tensor<std::int32_t> y;
+};
+
+/// Synchronous training of a network on data in memory: forward, loss, backward, sum over the replicas, update by
+/// `Optimizer`. `Gradients` says where gradients are until then.
+template <class Architecture, class Optimizer, class Backend, class Strategy, class Gradients = nn::StoredGradients>
+class NetworkTraining {
+ public:
+  explicit NetworkTraining(Strategy& strategy) : strategy_(strategy) {}
+
+  /// One step of every replica on its equal part of `images`, in the memory of the host.
+  void operator()(const Images& images) {
+    const std::size_t share = images.x.rows() / strategy_.num_replicas_in_sync();
+    strategy_.run([&](auto& replica) {
+      const std::size_t first = replica.local_index() * share;
+      step(replica, images.x.view().rows(first, share), images.y.view().rows(first, share), images.x.rows());
+    });
+  }
+
+  /// The end of a step alone: sums the gradients of the last one over the replicas, and updates.
+  void update() {
+    strategy_.run([&](auto& replica) {
+      net_.renew_gradients(replica);
+      optimizer_.apply_gradients(replica);
+    });
+  }
+
+  /// The part of one replica, whose views lie where it computes.
+  void step(auto& replica, const auto& x, const auto& y, std::size_t global_batch) {
+    const auto logits = net_.forward(replica, x);
+    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, y, global_batch);
+    net_.backward(replica, loss);
+    optimizer_.apply_gradients(replica);
+  }
+
+ private:
+  using Net = nn::Network<Architecture, Backend, float, Gradients>;
+
+  Strategy& strategy_;
+  Net net_{strategy_, 1};
+  nn::Optimizer<Strategy, Net, Optimizer> optimizer_{strategy_, net_, Optimizer{.learning_rate = 1e-3f}};
+};
+
+}  // namespace bench
