@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
 #include <dist/nn/onednn/elementwise.hpp>
@@ -58,7 +57,7 @@ class Conv2D {
                                {DNNL_ARG_DIFF_BIAS, tensors.bias}}}};
       });
     });
-    T* const result = plan.reorder ? plan.copy.data() : kernel_gradient.data();
+    T* const result = plan.reorder ? static_cast<T*>(state.copy()) : kernel_gradient.data();
     plan.primitive.execute(state, {x.data(), dy.data(), result, bias_gradient.data()});
     if (plan.reorder) plan.reorder->execute(state, {result, kernel_gradient.data()});
   }
@@ -97,19 +96,19 @@ class Conv2D {
       const dnnl::reorder::primitive_desc descriptor{state.engine(), from, state.engine(), to, attributes()};
       reorder.emplace(label, state, descriptor, dnnl::reorder{descriptor},
                       std::initializer_list<Primitive::Argument>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-      copy = AlignedBuffer<T>(std::max(from.get_size(), to.get_size()) / sizeof(T));
+      state.reserve_copy(std::max(from.get_size(), to.get_size()));
     }
 
     /// The kernel in the primitive's layout.
     [[nodiscard]] const T* chosen_layout(State& state, const T* kernel) {
       if (!reorder) return kernel;
-      reorder->execute(state, {kernel, copy.data()});
-      return copy.data();
+      T* const copy = static_cast<T*>(state.copy());
+      reorder->execute(state, {kernel, copy});
+      return copy;
     }
 
     Primitive primitive;
     std::optional<Primitive> reorder;
-    AlignedBuffer<T> copy;
   };
 
   [[nodiscard]] static Dims kernel_dims() {

@@ -7,8 +7,8 @@
 
 namespace dist::nn::onednn {
 
-/// What one replica's operations share: oneDNN's engine and stream, and one scratchpad, since operations run
-/// one by one.
+/// What one replica's operations share: oneDNN's engine and stream, one scratchpad, and one memory for copies, since
+/// operations run one by one.
 class State {
  public:
   /// While it lives, oneDNN uses the calling thread only, because a replica has one core; afterwards the
@@ -34,6 +34,13 @@ class State {
     if (bytes > scratchpad_.size()) scratchpad_ = AlignedBuffer<std::byte>(bytes);
   }
 
+  /// For numbers in a layout that a primitive chose, until the operation ends. Shared by all layers, it stays in the
+  /// caches.
+  [[nodiscard]] void* copy() noexcept { return copy_.data(); }
+  void reserve_copy(std::size_t bytes) {
+    if (bytes > copy_.size()) copy_ = AlignedBuffer<std::byte>(bytes);
+  }
+
  private:
   dnnl::engine engine_ = translated({"the CPU engine", [] { return std::string("engine 0"); }}, [] {
     return dnnl::engine{dnnl::engine::kind::cpu, 0};
@@ -41,6 +48,7 @@ class State {
   dnnl::stream stream_ =
       translated({"the CPU stream", [] { return std::string("engine 0"); }}, [this] { return dnnl::stream{engine_}; });
   AlignedBuffer<std::byte> scratchpad_;
+  AlignedBuffer<std::byte> copy_;
 };
 
 }  // namespace dist::nn::onednn
