@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The training step of benchmarks/cnn_step.cpp in PyTorch: the same network, batch, loss and update, on random images
-that are in memory before the clock starts. See peers/frameworks, which holds it against ours.
+"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in PyTorch: the same network, batch, loss and update,
+on random images that are in memory before the clock starts. See peers/frameworks, which holds them against ours.
 
-    pytorch_step.py single1|single2|ddp [--network cnn|perceptron] [--serve] [--windows N] [--seconds S]
+    pytorch_step.py single1|single2|ddp [--network cnn|perceptron|resnet] [--serve] [--windows N] [--seconds S]
     pytorch_step.py gpu_eager|gpu_compiled|gpu_graphs [--bfloat16] [--batch N] [--serve] [--windows N] [--seconds S]
 
 single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
 interface, two processes of 64 images and one thread. The perceptron of benchmarks/torch_step.cpp, of 11 million
-parameters, takes 16 images instead of 64. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
+parameters, takes 16 images instead of 64; the ResNet takes 32, and Adam instead of SGD. gpu_eager: on a GPU, images in its memory; gpu_compiled: the same by
 torch.compile; gpu_graphs: by torch.compile with CUDA graphs (mode "reduce-overhead"). Products are in float32 as ours are,
 without TF32, or with --bfloat16 under autocast."""
 import argparse
@@ -21,11 +21,31 @@ import find_torch
 import windows
 
 torch = find_torch.torch_or_exit()
-PER_PROCESS = {"cnn": 64, "perceptron": 16}
+PER_PROCESS = {"cnn": 64, "perceptron": 16, "resnet": 32}
+IMAGE = {"cnn": (1, 28, 28), "perceptron": (1, 28, 28), "resnet": (3, 32, 32)}
+PARAMETERS = {"cnn": 2_770_634, "perceptron": 11_086_910, "resnet": 4_913_802}
 ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # the modes of torch.compile
 
 
+class Residual(torch.nn.Module):
+    def __init__(self, before, filters, stride):
+        super().__init__()
+        self.body = torch.nn.Sequential(
+            torch.nn.Conv2d(before, filters, 3, stride, 1), torch.nn.BatchNorm2d(filters), torch.nn.ReLU(),
+            torch.nn.Conv2d(filters, filters, 3, 1, 1), torch.nn.BatchNorm2d(filters))
+        self.shortcut = torch.nn.Identity() if stride == 1 else torch.nn.Sequential(
+            torch.nn.Conv2d(before, filters, 1, stride), torch.nn.BatchNorm2d(filters))
+
+    def forward(self, x):
+        return torch.nn.functional.relu(self.body(x) + self.shortcut(x))
+
+
 def make_model(network="cnn"):
+    if network == "resnet":
+        return torch.nn.Sequential(
+            torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.BatchNorm2d(64), torch.nn.ReLU(), torch.nn.MaxPool2d(3, 2, 1),
+            Residual(64, 64, 1), Residual(64, 128, 2), Residual(128, 256, 2), Residual(256, 512, 2),
+            torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(512, 10))
     if network == "perceptron":
         return torch.nn.Sequential(
             torch.nn.Flatten(), torch.nn.Linear(784, 3000), torch.nn.ReLU(), torch.nn.Linear(3000, 2900), torch.nn.ReLU(),
@@ -35,12 +55,12 @@ def make_model(network="cnn"):
         torch.nn.Linear(21632, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
 
 
-def make_step(model, images, seed):
+def make_step(model, network, images, seed):
     """A function that trains `count` steps and returns the last loss."""
-    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    optimizer = (torch.optim.Adam if network == "resnet" else torch.optim.SGD)(model.parameters(), 1e-3)
     loss_function = torch.nn.CrossEntropyLoss()
     generator = torch.Generator().manual_seed(seed)
-    x = torch.rand(images, 1, 28, 28, generator=generator)
+    x = torch.rand(images, *IMAGE[network], generator=generator)
     y = torch.randint(0, 10, (images,), generator=generator)
 
     def step(count):
@@ -91,7 +111,7 @@ def join_group(rank, port):
 
 def make_ddp_step(network, seed):
     model = torch.nn.parallel.DistributedDataParallel(make_model(network), gradient_as_bucket_view=True)
-    return make_step(model, PER_PROCESS[network], seed)
+    return make_step(model, network, PER_PROCESS[network], seed)
 
 
 def follow(network, port):
@@ -136,9 +156,8 @@ def main():
     if arguments.configuration != "ddp":
         images = PER_PROCESS[arguments.network] * torch.get_num_threads()
         model = make_model(arguments.network)
-        if arguments.network == "cnn":
-            assert sum(parameter.numel() for parameter in model.parameters()) == 2_770_634
-        measure(make_step(model, images, 0), images)
+        assert sum(parameter.numel() for parameter in model.parameters()) == PARAMETERS[arguments.network]
+        measure(make_step(model, arguments.network, images, 0), images)
         return
 
     with socket.socket() as probe:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The training step of benchmarks/cnn_step.cpp in TensorFlow: the same network, batch, loss and update, on random
-images that are in memory before the clock starts. See peers/frameworks, which holds it against ours.
+"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in TensorFlow: the same network, batch, loss and
+update, on random images that are in memory before the clock starts. See peers/frameworks, which holds them against ours.
 
-    tensorflow_step.py single1|single2|mirrored [--serve] [--windows N] [--seconds S]
+    tensorflow_step.py single1|single2|mirrored [--network cnn|resnet] [--serve] [--windows N] [--seconds S]
 
 single1: one replica of 64 images, one thread. single2: one replica of 128, two threads in every operation.
-mirrored: MirroredStrategy on two logical CPU devices, 64 images each."""
+mirrored: MirroredStrategy on two logical CPU devices, 64 images each. The ResNet takes 32 images instead of 64, and Adam
+instead of SGD."""
 import argparse
 import os
 
@@ -17,12 +18,35 @@ import tensorflow as tf  # noqa: E402
 
 import windows  # noqa: E402
 
-PER_REPLICA = 64
+PER_REPLICA = {"cnn": 64, "resnet": 32}
+IMAGE = {"cnn": (28, 28, 1), "resnet": (32, 32, 3)}
+PARAMETERS = {"cnn": 2_770_634, "resnet": 4_913_802}  # that are trained
 
 
-def make_model():
+def residual(x, filters, stride):
+    layers = tf.keras.layers
+    body = layers.Conv2D(filters, 3, stride, padding="same")(x)
+    body = layers.ReLU()(layers.BatchNormalization()(body))
+    body = layers.BatchNormalization()(layers.Conv2D(filters, 3, padding="same")(body))
+    shortcut = x if stride == 1 else layers.BatchNormalization()(layers.Conv2D(filters, 1, stride)(x))
+    return layers.ReLU()(layers.Add()([body, shortcut]))
+
+
+def make_resnet():
+    layers = tf.keras.layers
+    images = tf.keras.Input(IMAGE["resnet"])
+    x = layers.Conv2D(64, 7, 2, padding="same")(images)
+    x = layers.MaxPool2D(3, 2, padding="same")(layers.ReLU()(layers.BatchNormalization()(x)))
+    for filters, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        x = residual(x, filters, stride)
+    return tf.keras.Model(images, layers.Dense(10)(layers.GlobalAveragePooling2D()(x)))
+
+
+def make_model(network):
+    if network == "resnet":
+        return make_resnet()
     return tf.keras.Sequential([
-        tf.keras.Input((28, 28, 1)),
+        tf.keras.Input(IMAGE["cnn"]),
         tf.keras.layers.Conv2D(32, 3, activation="relu"),
         tf.keras.layers.Flatten(),
         tf.keras.layers.Dense(128, activation="relu"),
@@ -30,20 +54,22 @@ def make_model():
     ])
 
 
-def random_batch(images, seed):
+def random_batch(images, shape, seed):
     random = np.random.default_rng(seed)
-    return (tf.constant(random.random((images, 28, 28, 1), dtype=np.float32)),
+    return (tf.constant(random.random((images, *shape), dtype=np.float32)),
             tf.constant(random.integers(0, 10, images, dtype=np.int32)))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configuration", choices=["single1", "single2", "mirrored"])
+    parser.add_argument("--network", choices=list(PARAMETERS), default="cnn")
     windows.add_arguments(parser)
     arguments = parser.parse_args()
     replicas = 2 if arguments.configuration == "mirrored" else 1
     threads = 1 if arguments.configuration == "single1" else 2
-    global_batch = PER_REPLICA * threads
+    per_replica = PER_REPLICA[arguments.network]
+    global_batch = per_replica * threads
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -52,16 +78,16 @@ def main():
     strategy = tf.distribute.MirroredStrategy(devices) if replicas > 1 else tf.distribute.get_strategy()
 
     with strategy.scope():
-        model = make_model()
-        optimizer = tf.keras.optimizers.SGD(1e-3)
+        model = make_model(arguments.network)
+        optimizer = (tf.keras.optimizers.Adam if arguments.network == "resnet" else tf.keras.optimizers.SGD)(1e-3)
         optimizer.build(model.trainable_variables)
-    assert model.count_params() == 2_770_634
+    assert sum(int(np.prod(one.shape)) for one in model.trainable_variables) == PARAMETERS[arguments.network]
 
     if replicas > 1:  # each device's part lies on it
         parts = strategy.experimental_distribute_values_from_function(
-            lambda context: random_batch(PER_REPLICA, context.replica_id_in_sync_group))
+            lambda context: random_batch(per_replica, IMAGE[arguments.network], context.replica_id_in_sync_group))
     else:
-        parts = random_batch(global_batch, 0)
+        parts = random_batch(global_batch, IMAGE[arguments.network], 0)
 
     def replica_step(x, y):
         with tf.GradientTape() as tape:
@@ -84,8 +110,8 @@ def main():
     before = float(train_step(*parts))
     step(20)
     assert float(train_step(*parts)) < before, "the step does not train"
-    windows.measure(step, global_batch, f"TensorFlow {tf.__version__} {arguments.configuration}", arguments.serve,
-                    arguments.windows, arguments.seconds)
+    windows.measure(step, global_batch, f"TensorFlow {tf.__version__} {arguments.configuration}, {arguments.network}",
+                    arguments.serve, arguments.windows, arguments.seconds)
 
 
 if __name__ == "__main__":
