@@ -21,3 +21,15 @@ TEST_CASE("the scratchpad grows and does not shrink") {
   state.reserve_scratchpad(50);
   CHECK(state.scratchpad() == first);
 }
+
+TEST_CASE("the memory for copies is another than the scratchpad, grows and does not shrink") {
+  dist::nn::onednn::State state;
+  CHECK(state.copy() == nullptr);
+  state.reserve_scratchpad(100);
+  state.reserve_copy(100);
+  const void* const first = state.copy();
+  CHECK(first != nullptr);
+  CHECK(first != state.scratchpad());
+  state.reserve_copy(50);
+  CHECK(state.copy() == first);
+}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -34,11 +35,12 @@ class GroupNormalization {
     if (statistics_.size() < count) statistics_ = AlignedBuffer<double>(count);
     for_each_group(x, [&](std::size_t first, std::size_t channel, double& mean, double& inverse_deviation) {
       const T* const from = x.data() + first;
-      mean = share * sum_over([from](std::size_t i, std::size_t) { return static_cast<double>(from[i]); });
+      mean = share *
+             sums_over<1>([from](std::size_t i, std::size_t) { return std::array{static_cast<double>(from[i])}; })[0];
       // Of the differences from the mean, which loses no digits.
-      const double squares = sum_over([from, mean](std::size_t i, std::size_t) {
+      const auto [squares] = sums_over<1>([from, mean](std::size_t i, std::size_t) {
         const double difference = static_cast<double>(from[i]) - mean;
-        return difference * difference;
+        return std::array{difference * difference};
       });
       inverse_deviation = 1 / std::sqrt(squares * share + epsilon);
       const Compute center = static_cast<Compute>(mean);
@@ -66,18 +68,15 @@ class GroupNormalization {
       const T* const scale = gamma.data() + channel;
       double* const to_gamma = of_gamma + channel;
       double* const to_beta = of_beta + channel;
-      for_each([=](std::size_t i, std::size_t c) {
+      const auto [sum, sum_of_products] = sums_over<2>([=](std::size_t i, std::size_t c) {
         const double gradient = static_cast<double>(slope[i]);
-        to_gamma[c] += gradient * ((static_cast<double>(from[i]) - mean) * inverse_deviation);
+        const double normalized = (static_cast<double>(from[i]) - mean) * inverse_deviation;
+        to_gamma[c] += gradient * normalized;
         to_beta[c] += gradient;
+        const double before = gradient * static_cast<double>(scale[c]);
+        return std::array{before, before * normalized};
       });
       if (dx.data() == nullptr) return;
-      const double sum = sum_over(
-          [=](std::size_t i, std::size_t c) { return static_cast<double>(slope[i]) * static_cast<double>(scale[c]); });
-      const double sum_of_products = inverse_deviation * sum_over([=](std::size_t i, std::size_t c) {
-                                       return static_cast<double>(slope[i]) * static_cast<double>(scale[c]) *
-                                              (static_cast<double>(from[i]) - mean);
-                                     });
       const Compute center = static_cast<Compute>(mean);
       const Compute factor = static_cast<Compute>(inverse_deviation);
       const Compute constant = static_cast<Compute>(share * sum);
@@ -118,20 +117,29 @@ class GroupNormalization {
       for (std::size_t c = 0; c < width; ++c) visit(pixel * channels + c, c);
     }
   }
-  /// The sum of `value(i, c)` over the same.
-  template <class Value>
-  [[nodiscard]] static double sum_over(const Value& value) {
+  /// The sums of the numbers that `values(i, c)` returns, over the same.
+  template <std::size_t Count, class Values>
+  [[nodiscard]] static std::array<double, Count> sums_over(const Values& values) {
     constexpr std::size_t lanes = 16;
-    double partial[lanes] = {};
-    double sum = 0;
+    double partial[Count][lanes] = {};
+    std::array<double, Count> sums{};
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
       std::size_t c = 0;
-      for (; c + lanes <= width; c += lanes)
-        for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] += value(pixel * channels + c + lane, c + lane);
-      for (; c < width; ++c) sum += value(pixel * channels + c, c);
+      for (; c + lanes <= width; c += lanes) {
+        DIST_INDEPENDENT_LOOP
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+          const std::array<double, Count> each = values(pixel * channels + c + lane, c + lane);
+          for (std::size_t k = 0; k < Count; ++k) partial[k][lane] += each[k];
+        }
+      }
+      for (; c < width; ++c) {
+        const std::array<double, Count> each = values(pixel * channels + c, c);
+        for (std::size_t k = 0; k < Count; ++k) sums[k] += each[k];
+      }
     }
-    for (const double lane : partial) sum += lane;
-    return sum;
+    for (std::size_t k = 0; k < Count; ++k)
+      for (const double lane : partial[k]) sums[k] += lane;
+    return sums;
   }
 
   AlignedBuffer<double> statistics_;  // mean and inverse deviation of each group
