@@ -1,5 +1,10 @@
 // Model.fit as the guide's tutorial uses it: a schedule, TensorBoard, checkpoints and a callback of one's own; then the newest
 // checkpoint is restored, and the trained network loaded with a strategy and without one.
+//
+//   ./example_17_fit_with_callbacks [folder [seed]]
+//
+// The seed is that of the initial weights and of the order of the images.
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -52,15 +57,16 @@ nn::Logs evaluate_saved(S& strategy, const std::string& weights, const auto& tes
 
 int main(int argc, char** argv) try {
   const std::string folder = argc > 1 ? argv[1] : (std::filesystem::temp_directory_path() / "dist-example-17").string();
+  const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
   std::filesystem::remove_all(folder);
 
   // [fit]
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy;  // one replica per core
   const std::size_t batch = 64 * strategy.num_replicas_in_sync();
-  auto train = examples(data::Split::train) | data::shuffle(10'000, /*seed=*/1) | data::batch(batch);
+  auto train = examples(data::Split::train) | data::shuffle(10'000, seed) | data::batch(batch);
   auto test = examples(data::Split::test) | data::batch(batch);
 
-  nn::Network<Net, Backend> net{strategy};
+  nn::Network<Net, Backend> net{strategy, seed};
   nn::Model model{strategy, net, nn::Adam{}, nn::SparseCategoricalCrossentropy{}, nn::SparseCategoricalAccuracy{}};
   std::printf("%s", model.summary().c_str());
 
@@ -74,7 +80,7 @@ int main(int argc, char** argv) try {
   const nn::Logs trained = model.evaluate(test, {.verbose = 0});
 
   // [restore]
-  nn::Network<Net, Backend> other_net{strategy, /*seed=*/2};
+  nn::Network<Net, Backend> other_net{strategy, seed + 1};
   nn::Model other{strategy, other_net, nn::Adam{}, nn::SparseCategoricalCrossentropy{},
                   nn::SparseCategoricalAccuracy{}};
   other.load(*dist::latest_checkpoint(folder + "/training"));
