@@ -27,7 +27,7 @@ TEST_CASE("the body is called once, with the width of vectors that the processor
   for (std::size_t i = 0; i < std::size(sums); ++i) CHECK(sums[i] == static_cast<float>(i) + 0.5f);
 }
 
-TEST_CASE_TEMPLATE("lanes are indexed like an array", T, bool, std::int8_t, std::uint64_t, float, double) {
+TEST_CASE_TEMPLATE("lanes are indexed like an array", T, bool, std::int8_t, std::uint64_t, float, double, long double) {
   dist::detail::Lanes<T, 8> lanes;
   static_assert(sizeof(lanes) == 8 * sizeof(T));
   for (std::size_t lane = 0; lane < 8; ++lane) lanes[lane] = static_cast<T>(lane % 2);

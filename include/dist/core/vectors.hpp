@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <dist/core/config.hpp>
 
@@ -24,7 +25,7 @@ struct LanesOf {
 };
 #ifdef __clang__
 template <class T, std::size_t count>
-  requires(!std::same_as<T, bool>)
+  requires(std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= 8)
 struct LanesOf<T, count> {
   using Type = T __attribute__((vector_size(count * sizeof(T))));
 };
