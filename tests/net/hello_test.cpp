@@ -64,6 +64,13 @@ TEST_CASE("a proof holds for one secret, one side, one pair of nonces and one he
   CHECK(proof != proof_of("secret", "connector", one, two, std::span{said}.first(said.size() - 1)));
 }
 
+TEST_CASE("a nonce has 32 bytes") {
+  const Nonce nonce = random_nonce();
+  CHECK(dist::net::nonce_from(nonce) == nonce);
+  CHECK_THROWS_AS(dist::net::nonce_from(std::span{nonce}.first(31)), FrameError);
+  CHECK_THROWS_AS(dist::net::nonce_from(std::vector<std::byte>(33)), FrameError);
+}
+
 TEST_CASE("a refusal keeps its parts, and fits into a handshake however long they are") {
   const auto read = dist::net::refusal_from(dist::net::refusal_record({"problem", "why", "what to do"}));
   CHECK(read.problem == "problem");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -56,11 +55,8 @@ struct RequestHead {
     net::RecordReader reader{frame.payload};
     RequestHead head;
     head.size = reader.number<std::uint64_t>();
-    for (net::Nonce* const nonce : {&head.of_server, &head.of_client}) {
-      const Piece bytes = reader.bytes();
-      if (bytes.size() != nonce->size()) throw net::FrameError("A caller's nonce has another size", "not 32 bytes", "");
-      std::copy(bytes.begin(), bytes.end(), nonce->begin());
-    }
+    head.of_server = net::nonce_from(reader.bytes());
+    head.of_client = net::nonce_from(reader.bytes());
     head.number = reader.number<std::uint64_t>();
     const Piece proof = reader.bytes();
     head.proof.assign(proof.begin(), proof.end());
@@ -159,14 +155,11 @@ class ClientSession {
   [[nodiscard]] RequestHead greeting() const { return {0, {}, of_client_, 0, {}}; }
   /// Takes the server's answer to the greeting. What keeps the server from being believed, or nothing.
   [[nodiscard]] std::optional<Outcome> greeted(Piece answer) {
-    net::Nonce nonce{};
     if (answer.empty()) return Outcome{Failure::refused, "the server was started without the secret of the job", ""};
     net::RecordReader reader{answer};
-    const Piece bytes = reader.bytes();
+    const net::Nonce nonce = net::nonce_from(reader.bytes());
     const Piece proof = reader.bytes();
     reader.expect_end();
-    if (bytes.size() != nonce.size()) throw net::FrameError("A server's nonce has another size", "not 32 bytes", "");
-    std::copy(bytes.begin(), bytes.end(), nonce.begin());
     if (!net::equal_proofs(net::proof_of(secret_, "server", nonce, of_client_, {}), proof))
       return Outcome{Failure::refused, "the server does not know the secret of the job", ""};
     const std::lock_guard lock{mutex_};

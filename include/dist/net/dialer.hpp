@@ -126,15 +126,12 @@ class Dialer {
   void answer(const Frame& challenge) {
     RecordReader reader{challenge.payload};
     const bool wanted = reader.number<std::uint8_t>() != 0;
-    const std::span<const std::byte> nonce = reader.bytes();
+    of_acceptor_ = nonce_from(reader.bytes());
     reader.expect_end();
-    if (nonce.size() != of_acceptor_.size())
-      throw FrameError("A peer's challenge has another size", "not 32 bytes", "");
     if (!wanted && !options_.secret.empty())
       refuse({text("The task at ", to_string(peer_), " was started without the secret of the job"),
               "this one has a secret and would not believe it",
               "Give the same DIST_JOB_SECRET to all tasks, or to none"});
-    std::copy(nonce.begin(), nonce.end(), of_acceptor_.begin());
     of_us_ = random_nonce();
     const std::vector<std::byte> said = hello_.record();
     RecordWriter writer;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/hmac.hpp>
@@ -31,6 +32,14 @@ using Nonce = std::array<std::byte, 32>;
   Nonce nonce;
   if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
     throw RendezvousError("The system gives no random bytes", system_text(), "Check getrandom(2)");
+  return nonce;
+}
+
+/// The nonce that a peer sent. Throws FrameError.
+[[nodiscard]] inline Nonce nonce_from(std::span<const std::byte> bytes) {
+  Nonce nonce;
+  if (bytes.size() != nonce.size()) throw FrameError("A peer's nonce has another size", "not 32 bytes", "");
+  std::copy(bytes.begin(), bytes.end(), nonce.begin());
   return nonce;
 }
 

@@ -124,12 +124,9 @@ class Reception {
         throw FrameError("A peer sends what is no handshake", text("frame ", frame->type), "");
       RecordReader reader{frame->payload};
       const std::span<const std::byte> said = reader.bytes();
-      const std::span<const std::byte> nonce = reader.bytes();
+      const Nonce of_connector = nonce_from(reader.bytes());
       const std::span<const std::byte> proof = reader.bytes();
       reader.expect_end();
-      Nonce of_connector{};
-      if (nonce.size() != of_connector.size()) throw FrameError("A peer's nonce has another size", "not 32 bytes", "");
-      std::copy(nonce.begin(), nonce.end(), of_connector.begin());
       Hello hello = Hello::from(said);
 
       std::optional<Refusal> refusal = check_secret(hello, visitor.nonce, of_connector, said, proof);
