@@ -20,13 +20,13 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <dist/comm/rpc.hpp>
+#include <dist/comm/rpc_session.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 
@@ -38,10 +38,7 @@ namespace dist::grpc {
 /// receiver that sees a longer one ends the call. The head before the bytes comes on top.
 inline constexpr std::size_t longest_message = std::size_t{16} << 20;
 
-/// The head before the bytes is not longer (rpc_session.hpp).
-inline constexpr std::size_t longest_head = 8192;
-
-/// What is not longer is copied rather than lent: that costs less, and lets go of the memory at once.
+/// What is not longer is copied rather than lent, which lets go of the memory at once.
 inline constexpr std::uint64_t longest_copied = 16384;
 
 /// The core in use. It has threads of its own, of which the last may run a little longer. A process that was forked after the
@@ -251,6 +248,17 @@ class Received {
   std::uint64_t size_ = 0;
 };
 
+/// Takes the head off the front of what was received; nothing where there is none. Throws FrameError.
+template <class Head>
+[[nodiscard]] std::optional<Head> take_head(Received& received) {
+  std::size_t used = 0;
+  const std::optional<net::Frame> frame = net::parse_frame(received.front(rpc::longest_head), rpc::longest_head, used);
+  if (!frame) return std::nullopt;
+  std::optional<Head> head = Head::from(*frame);
+  received.drop_front(used);
+  return head;
+}
+
 /// The operations of a batch, which are on their way together.
 class Batch {
  public:
@@ -313,9 +321,9 @@ class Batch {
     return argument;
   };
   const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 3);
-  constexpr std::int64_t longest = longest_message + longest_head;
+  constexpr std::int64_t longest = longest_message + rpc::longest_head;
   return {number(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, longest), number(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, longest),
-          // Frames of 16 KiB, the default, take twice the time for large messages.
+          // Large messages would be many frames of 16 KiB, the default.
           number(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (1 << 24) - 1), number(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20),
           number(GRPC_ARG_KEEPALIVE_TIME_MS, ping), number(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence.count() - ping),
           number(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1), number(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),

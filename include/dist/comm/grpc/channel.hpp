@@ -289,11 +289,9 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   }
   bool take_reply_head() {
     try {
-      std::size_t used = 0;
-      const std::optional<net::Frame> frame = net::parse_frame(received_.front(longest_head), longest_head, used);
-      if (!frame) return refuse("the reply does not begin with a head");
-      reply_ = rpc::ReplyHead::from(*frame);
-      received_.drop_front(used);
+      std::optional<rpc::ReplyHead> head = take_head<rpc::ReplyHead>(received_);
+      if (!head) return refuse("the reply does not begin with a head");
+      reply_ = std::move(*head);
     } catch (const net::FrameError& error) {
       return refuse(error.what());
     }

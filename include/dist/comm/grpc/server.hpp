@@ -202,11 +202,9 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   /// The answer where the call is not taken.
   std::optional<rpc::ReplyHead> take_head() {
     try {
-      std::size_t used = 0;
-      const std::optional<net::Frame> frame = net::parse_frame(received_.front(longest_head), longest_head, used);
-      if (!frame) return host_->session.refused("the request does not begin with a head");
-      head_ = rpc::RequestHead::from(*frame);
-      received_.drop_front(used);
+      std::optional<rpc::RequestHead> head = grpc::take_head<rpc::RequestHead>(received_);
+      if (!head) return host_->session.refused("the request does not begin with a head");
+      head_ = std::move(*head);
     } catch (const net::FrameError& error) {
       return host_->session.refused(error.what());
     }
