@@ -545,6 +545,33 @@ void lent_replies() {
   CHECK(soon([&] { return released == 2; }));
 }
 
+/// While a handler runs, it sees that nobody waits any more, also of a call that had to wait for the server; and its exchange
+/// says after the answer what was asked.
+template <class Kit>
+void handlers_of_cancelled_calls() {
+  using Transport = typename Kit::Transport;
+  using Exchange = typename Transport::Exchange;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  typename Transport::Channel channel{endpoint, {}};
+  auto call = channel.start("until cancelled", {}, {60s, true});
+  std::atomic<bool> runs{false}, sees{false};
+  std::atomic<std::size_t> asked{0};
+  typename Transport::Server server{endpoint, {}, {{"until cancelled", [&](Exchange& exchange) {
+                                                      runs = true;
+                                                      sees = soon([&] { return exchange.cancelled(); });
+                                                      exchange.reply({});
+                                                      asked = exchange.method().size();
+                                                    }}}};
+  std::thread canceller([&] {
+    soon([&] { return runs.load(); });
+    call.cancel();
+  });
+  CHECK(rpc_error([&] { call.wait(); }).failure() == rpc::Failure::cancelled);
+  canceller.join();
+  CHECK(soon([&] { return asked == std::string_view{"until cancelled"}.size(); }));
+  CHECK(sees);
+}
+
 /// A server that stops ends what was not answered, and lets go of its address.
 template <class Kit>
 void stopping_servers() {
@@ -596,6 +623,7 @@ TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
   SUBCASE("only who knows the secret of the job is heard") { secrets<Kit>(); }
   SUBCASE("messages that are longer than allowed are refused") { limits<Kit>(); }
   SUBCASE("memory that was lent for a reply is given back") { lent_replies<Kit>(); }
+  SUBCASE("a handler sees while it runs that its call is cancelled") { handlers_of_cancelled_calls<Kit>(); }
   SUBCASE("a server that stops ends what it keeps, and another may take its address") { stopping_servers<Kit>(); }
 }
 

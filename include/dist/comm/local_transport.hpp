@@ -18,7 +18,7 @@
 namespace dist {
 
 /// Calls between the threads of one process, for tests and for servers that need no process of their own. A handler runs
-/// in the thread of its caller and reads the caller's memory, so that a call is hardly more than that of a function.
+/// in the thread of its caller and reads the caller's memory, so that a call switches no threads and copies nothing.
 /// Addresses are names: no socket listens. An rpc::Transport.
 struct Local {
   class Server;
@@ -43,11 +43,8 @@ struct Local {
     static Directory directory;
     return directory;
   }
-  [[nodiscard]] static std::shared_ptr<Host> find(const std::string& address) {
-    const std::lock_guard lock{directory().mutex};
-    const auto found = directory().hosts.find(address);
-    return found == directory().hosts.end() ? nullptr : found->second.lock();
-  }
+  /// The server at an address, or nullptr where there is none that goes on.
+  [[nodiscard]] static std::shared_ptr<Host> find(const std::string& address);
 };
 
 /// What came back. See rpc::Reply.
@@ -109,6 +106,11 @@ class Local::Pending {
     const std::lock_guard lock{mutex};
     return over() && !lent;
   }
+  /// Nobody waits for an answer any more, though the handler may still read the pieces.
+  [[nodiscard]] bool is_over() {
+    const std::lock_guard lock{mutex};
+    return over();
+  }
   /// `mutex` is held.
   [[nodiscard]] bool over() {
     if (reply || failure) return true;
@@ -150,9 +152,9 @@ class Local::Exchange {
     if (pending_) pending_->finish(rpc::Outcome{rpc::Failure::handler, "the handler gave no answer", ""});
   }
 
-  [[nodiscard]] std::string_view method() const { return pending_->method; }
+  [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] rpc::GatherList pieces() const { return pieces_; }
-  [[nodiscard]] bool cancelled() const { return !pending_ || pending_->is_done(); }
+  [[nodiscard]] bool cancelled() const { return !pending_ || pending_->is_over(); }
   /// Copies the request, which lies in the caller's memory.
   [[nodiscard]] Exchange keep() {
     Exchange kept{std::exchange(pending_, nullptr), incarnation_};
@@ -179,6 +181,7 @@ class Local::Exchange {
 
   Exchange(std::shared_ptr<Pending> pending, std::uint64_t incarnation)
       : incarnation_(incarnation),
+        method_(pending ? pending->method : ""),
         pieces_(pending ? pending->pieces : std::vector<rpc::Piece>{}),
         pending_(std::move(pending)) {}
 
@@ -191,6 +194,7 @@ class Local::Exchange {
   }
 
   std::uint64_t incarnation_;
+  std::string method_;
   std::vector<std::byte> bytes_;
   std::vector<rpc::Piece> pieces_;
   std::shared_ptr<Pending> pending_;
@@ -258,6 +262,13 @@ class Local::Host {
   std::vector<std::weak_ptr<Pending>> kept_;
 };
 
+inline std::shared_ptr<Local::Host> Local::find(const std::string& address) {
+  const std::lock_guard lock{directory().mutex};
+  const auto found = directory().hosts.find(address);
+  std::shared_ptr<Host> host = found == directory().hosts.end() ? nullptr : found->second.lock();
+  return host && !host->stopped() ? host : nullptr;
+}
+
 /// See rpc::Transport. An address that another server has is waited for, up to `port_in_use`.
 class Local::Server {
  public:
@@ -300,10 +311,8 @@ class Local::Call {
   void wait() {
     while (!send_if_possible() && !pending_->is_done()) {
       std::unique_lock lock{directory().mutex};
-      const auto found = [&] { return directory().hosts.contains(pending_->peer); };
-      // Where the call is cancelled nobody says so here.
-      directory().changed.wait_until(lock, std::min(pending_->end, Clock::now() + std::chrono::milliseconds{20}),
-                                     found);
+      // Where the call is cancelled, or a server has begun just now, nobody says so here.
+      directory().changed.wait_until(lock, std::min(pending_->end, Clock::now() + std::chrono::milliseconds{20}));
     }
     pending_->wait();
   }
@@ -327,7 +336,7 @@ class Local::Call {
       if (pending_->sent) return true;
     }
     const std::shared_ptr<Host> host = find(pending_->peer);
-    if (!host || host->stopped()) return false;
+    if (!host) return false;
     {
       const std::lock_guard lock{pending_->mutex};
       if (pending_->sent || pending_->over()) return true;
@@ -385,7 +394,7 @@ class Local::Channel {
     const std::lock_guard lock{mutex_};
     if (!host_ || host_->stopped()) {
       std::shared_ptr<Host> found = find(address_);
-      if (!found || found->stopped()) return nullptr;
+      if (!found) return nullptr;
       host_ = std::move(found);
     }
     return host_;
