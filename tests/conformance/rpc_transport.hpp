@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -545,6 +546,29 @@ void lent_replies() {
   CHECK(soon([&] { return released == 2; }));
 }
 
+/// Who lends memory for an answer may keep all that belongs to it, the exchange among it, until the memory is given back.
+template <class Kit>
+void releases_that_own_their_exchange() {
+  using Transport = typename Kit::Transport;
+  using Exchange = typename Transport::Exchange;
+  const dist::net::Endpoint endpoint = Kit::endpoint();
+  std::atomic<int> released{0};
+  const auto lend = [&](Exchange& exchange) {
+    const auto own = std::make_shared<Exchange>(exchange.keep());
+    const std::uint64_t size = std::stoull(rpc_text(own->pieces()));
+    own->reply(repeated_block(size), [own, &released] { ++released; });
+  };
+  typename Transport::Server server{endpoint, {}, {{"lend", lend}}};
+  typename Transport::Channel channel{endpoint, {}};
+  const std::uint64_t sizes[] = {0, 10, 20 << 20};
+  for (const std::uint64_t size : sizes) {
+    const std::vector<std::byte> number = rpc_number(size);
+    const rpc::Piece piece = number;
+    CHECK(rpc::size_of(channel.call("lend", {&piece, 1}, {}).pieces()) == size);
+  }
+  CHECK(soon([&] { return released == 3; }));
+}
+
 /// While a handler runs, it sees that nobody waits any more, also of a call that had to wait for the server; and its exchange
 /// says after the answer what was asked.
 template <class Kit>
@@ -623,6 +647,7 @@ TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
   SUBCASE("only who knows the secret of the job is heard") { secrets<Kit>(); }
   SUBCASE("messages that are longer than allowed are refused") { limits<Kit>(); }
   SUBCASE("memory that was lent for a reply is given back") { lent_replies<Kit>(); }
+  SUBCASE("memory for a reply may be given back with its exchange") { releases_that_own_their_exchange<Kit>(); }
   SUBCASE("a handler sees while it runs that its call is cancelled") { handlers_of_cancelled_calls<Kit>(); }
   SUBCASE("a server that stops ends what it keeps, and another may take its address") { stopping_servers<Kit>(); }
 }

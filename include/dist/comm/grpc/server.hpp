@@ -102,19 +102,20 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] rpc::GatherList pieces() const { return received_.pieces(); }
   [[nodiscard]] bool is_over() const { return over_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_answered() const { return answered_; }
 
   void answer(rpc::ReplyHead head, std::vector<std::byte> bytes) {
+    if (answered_.exchange(true)) return;
     const std::lock_guard lock{mutex_};
-    if (answered_) return;
     bytes_ = std::move(bytes);
     const rpc::Piece piece = bytes_;
     head.size = bytes_.size();
     send_reply(head, {&piece, 1}, bytes_.size() > longest_copied);
   }
   void answer(rpc::GatherList pieces, detail::KeptFunction<void> release) {
-    {
+    if (!answered_.exchange(true)) {
       const std::lock_guard lock{mutex_};
-      if (!answered_ && !over_) {
+      if (!over_) {
         release_ = std::move(release);
         return send_reply({rpc::size_of(pieces), host_->session.incarnation()}, pieces, true);
       }
@@ -227,9 +228,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     }
   }
 
-  /// `mutex_` is held, and the call was not answered. `lend`: the core reads the pieces where they are.
+  /// `mutex_` is held. `lend`: the core reads the pieces where they are.
   void send_reply(const rpc::ReplyHead& head, rpc::GatherList pieces, bool lend) {
-    answered_ = true;
     if (over_) return;
     if (lend) {
       ++users_;
@@ -289,7 +289,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   Tag accept_tag_, receive_tag_, send_tag_, close_tag_;
   int cancelled_ = 0;
   std::atomic<bool> over_{false};
-  bool answered_ = false;
+  std::atomic<bool> answered_{
+      false};  ///< asked without the lock: `release_`, which may end the exchange, is called under it
   std::vector<std::byte> bytes_;
   detail::KeptFunction<void> release_;
   std::optional<Lent> lent_;
@@ -323,7 +324,7 @@ inline void ServerHost::handle(std::shared_ptr<ServerCall> call) {
 }
 
 inline Exchange::~Exchange() {
-  if (call_ && !Core::forked()) fail("the handler gave no answer");
+  if (call_ && !call_->is_answered() && !Core::forked()) fail("the handler gave no answer");
 }
 inline std::string_view Exchange::method() const { return call_->method(); }
 inline rpc::GatherList Exchange::pieces() const { return call_->pieces(); }
