@@ -4,6 +4,7 @@
 //   bench_rpc [ROUNDS]
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,8 +79,9 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
            }}};
 }
 
-/// The other process. It ends with its parent, which kills it.
+/// The other process. It ends with its parent.
 [[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   dist::grpc::reuse_memory();
   const dist::Grpc::Server server{by_grpc, {}, methods<dist::Grpc>()};
   const dist::io::Descriptor listening = dist::net::listen_at(by_socket, {});

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,38 @@ TEST_CASE("a server of the suite" * doctest::skip()) {
   while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(std::chrono::milliseconds{100});
 }
 
+TEST_CASE("a client of the suite" * doctest::skip()) {
+  dist::Grpc::Channel channel{{"127.0.0.1", std::getenv("DIST_TEST_PORT")}, {}};
+  CHECK_THROWS_AS(channel.call("keep", {}, {std::chrono::seconds{60}, true}), dist::RpcError);
+}
+
+TEST_CASE("a server sees at once that a client is killed, and after the silence that one has stopped") {
+  using conformance::soon;
+  const dist::net::Endpoint endpoint = GrpcKit::endpoint();
+  std::mutex mutex;
+  std::vector<dist::Grpc::Exchange> kept;
+  const dist::Grpc::Server server{
+      endpoint, {.silence = std::chrono::seconds{3}}, {{"keep", [&](dist::Grpc::Exchange& exchange) {
+                                                          const std::lock_guard lock{mutex};
+                                                          kept.push_back(exchange.keep());
+                                                        }}}};
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    const support::Spawned client{"a client of the suite", {"DIST_TEST_PORT=" + endpoint.port}};
+    REQUIRE(soon([&] {
+      const std::lock_guard lock{mutex};
+      return !kept.empty();
+    }));
+    CHECK_FALSE(kept[0].cancelled());
+    const auto took = conformance::rpc_time([&] {
+      client.signal(signal);
+      CHECK(soon([&] { return kept[0].cancelled(); }));
+    });
+    MESSAGE("a client is lost " << took.count() << " ms after signal " << signal);
+    CHECK((signal == SIGSTOP || took < std::chrono::seconds{2}));
+    kept.clear();
+  }
+}
+
 TEST_CASE("handlers that compute for longer than a silence lose no client, though all threads for them are busy") {
   conformance::RpcPair<GrpcKit> pair{"", {.silence = std::chrono::milliseconds{600}}};
   std::vector<dist::Grpc::Call> calls;
@@ -67,8 +100,7 @@ TEST_CASE("what a process does that was forked after gRPC had started is refused
   support::Processes forked(1, [&](std::size_t) {
     const std::string expected =
         "This process was forked after gRPC had started (the threads of gRPC are in its parent, and its locks may be "
-        "held "
-        "for ever). Fork before the first server, channel or coordinator is made, or start the process with exec.";
+        "held for ever). Fork before the first server or channel is made, or start the process with exec.";
     const auto refused = [&](auto fn) { return support::what_throws<dist::InvalidArgument>(fn) == expected; };
     return refused([&] { channel.call("echo", {}, {}); }) && refused([&] { static_cast<void>(channel.state()); }) &&
                    refused([&] {

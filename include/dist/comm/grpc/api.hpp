@@ -66,16 +66,15 @@ class Core {
   }
   static void refuse_after_fork() {
     if (forked())
-      throw InvalidArgument(
-          "This process was forked after gRPC had started",
-          "the threads of gRPC are in its parent, and its locks may be held for ever",
-          "Fork before the first server, channel or coordinator is made, or start the process with exec");
+      throw InvalidArgument("This process was forked after gRPC had started",
+                            "the threads of gRPC are in its parent, and its locks may be held for ever",
+                            "Fork before the first server or channel is made, or start the process with exec");
   }
 };
 
 /// Lets this process keep the memory in which messages were received for the next ones, where it would go back to the system
-/// and come again page by page: that takes half the time of large messages. It holds for all memory of the process, up to
-/// 1 GiB that is free, so it is called by programs that exist to serve.
+/// and come again page by page. It holds for all memory of the process, up to 1 GiB that is free, so it is called by programs
+/// that exist to serve.
 inline void reuse_memory() {
   mallopt(M_MMAP_THRESHOLD, 1 << 28);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -9,10 +9,10 @@ namespace dist {
 /// Calls between processes over TCP by gRPC's C core, for servers and workers that may be lost, stopped, replaced and
 /// added. An rpc::Transport.
 ///
-/// A process that dies with calls to it is noticed by their callers at once, and one that stops or is cut off after
-/// `silence`. Both sides see that an idle connection is lost, too, a little later: a call that is kept and never answered is
-/// a lifeline, whose end both see at once. Fork before the first server or channel is made: what a forked process does
-/// with one is refused.
+/// A process that dies with calls to it is noticed by their callers at once, and one that stops after `silence`; a server
+/// notices the same of the callers whose exchanges it keeps. So a call that is kept and never answered is a lifeline, whose
+/// end both see. A channel sees that an idle connection is lost, too, a little later. Fork before the first server or
+/// channel is made: what a forked process does with one is refused.
 struct Grpc {
   using Server = grpc::Server;
   using Channel = grpc::Channel;
