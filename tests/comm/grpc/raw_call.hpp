@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -67,15 +68,28 @@ inline RawAnswer raw_call(const std::string& address, const char* path,
   return answer;
 }
 
-/// How many threads of this process have that name.
-inline std::size_t threads_named(const std::string& name) {
-  std::size_t count = 0;
+/// The folders in /proc of the threads of this process that have that name.
+inline std::vector<std::filesystem::path> folders_of_threads(const std::string& name) {
+  std::vector<std::filesystem::path> folders;
   for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/task"}) {
     std::string comm;
     std::getline(std::ifstream{entry.path() / "comm"}, comm);
-    if (comm == name) ++count;
+    if (comm == name) folders.push_back(entry.path());
   }
-  return count;
+  return folders;
+}
+/// How many threads of this process have that name.
+inline std::size_t threads_named(const std::string& name) { return folders_of_threads(name).size(); }
+/// How often the one with that name has waited for something.
+inline std::uint64_t waits_of_thread(const std::string& name) {
+  std::ifstream status{folders_of_threads(name).at(0) / "status"};
+  for (std::string key; status >> key;)
+    if (key == "voluntary_ctxt_switches:") {
+      std::uint64_t count = 0;
+      status >> count;
+      return count;
+    }
+  return 0;
 }
 
 }  // namespace dist_test

@@ -147,6 +147,26 @@ TEST_CASE("callers that wait together, one alone, and calls that nobody waits fo
   CHECK_THROWS_AS(lifeline.wait(), dist::RpcError);
 }
 
+TEST_CASE("while a caller waits for long the thread of the channels sleeps, and then goes on") {
+  const net::Endpoint own = dist_test::free_endpoints(1).front();
+  auto methods = echo();
+  methods.push_back({"compute", [&](Exchange& exchange) {
+                       std::this_thread::sleep_for(300ms);
+                       exchange.reply({});
+                     }});
+  const Server server{own, {}, std::move(methods)};
+  Channel channel{own, {}};
+  for (int again = 0; again < 3; ++again) {
+    channel.call("echo", {}, {20s, true});
+    const std::uint64_t before = dist_test::waits_of_thread("dist rpc client");
+    channel.call("compute", {}, {20s, true});
+    CHECK(dist_test::waits_of_thread("dist rpc client") - before < 60);
+    const dist::grpc::Call alone = channel.start("echo", {}, {20s, true});
+    for (int k = 0; k < 2000 && !alone.is_done(); ++k) std::this_thread::sleep_for(1ms);
+    CHECK(alone.is_done());
+  }
+}
+
 TEST_CASE("requests that no client of ours sends are refused, and others go on") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   const Server server{own, {.longest = 1000}, echo()};

@@ -70,14 +70,15 @@ class ClientThread {
     }
     // What ends a call may be no event of the queue, such as the last use of lent memory.
     while (!done()) next(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(10, GPR_TIMESPAN)));
-    bool hand_over = false;
+    bool wake = false;
     {
       const std::lock_guard lock{mutex_};
       polled_ = false;
       ++visits_;
-      hand_over = handed_over_ = waiting_ > 0;
+      handed_over_ = waiting_ > 0;
+      wake = handed_over_ || asleep_;
     }
-    if (hand_over) changed_.notify_one();
+    if (wake) changed_.notify_one();
     return true;
   }
   void stop_waiting() {
@@ -108,9 +109,15 @@ class ClientThread {
       } while (!ended_a_wait_.exchange(false, std::memory_order_relaxed) || waiting_ > 1);
       polled_ = false;
       for (std::uint64_t seen = visits_ - 1; polled_ || !(ending_ || handed_over_ || seen == visits_);) {
-        seen = visits_;
-        changed_.wait_for(lock, std::chrono::milliseconds{1});
+        asleep_ = polled_ && seen == visits_;
+        if (asleep_) {
+          changed_.wait(lock, [&] { return seen != visits_; });
+        } else {
+          seen = visits_;
+          changed_.wait_for(lock, std::chrono::milliseconds{1});
+        }
       }
+      asleep_ = false;
     }
   }
 
@@ -123,6 +130,7 @@ class ClientThread {
   std::size_t waiting_ = 0;   ///< callers that wait for the one that polls
   std::uint64_t visits_ = 0;  ///< of callers that have polled
   bool handed_over_ = false;  ///< the last of them went while others wait
+  bool asleep_ = false;       ///< the thread, until a caller goes that has polled for a millisecond
   std::atomic<bool> ended_a_wait_{false};
   std::thread thread_;
 };
