@@ -113,6 +113,26 @@ TEST_CASE("no more handlers run at once than there are threads for them, and the
   CHECK(most == 2);
 }
 
+TEST_CASE("a server that stops handles no more of the requests that waited for a thread") {
+  const net::Endpoint own = dist_test::free_endpoints(1).front();
+  std::atomic<int> handled{0};
+  Server server{own, {.threads = 1}, {{"compute", [&](Exchange& exchange) {
+                                         ++handled;
+                                         for (int i = 0; i < 2000 && !exchange.cancelled(); ++i)
+                                           std::this_thread::sleep_for(5ms);
+                                         std::this_thread::sleep_for(200ms);
+                                       }}}};
+  Channel channel{own, {}};
+  std::vector<dist::grpc::Call> calls;
+  for (int i = 0; i < 20; ++i) calls.push_back(channel.start("compute", {}, {60s, true}));
+  for (int i = 0; i < 2000 && handled == 0; ++i) std::this_thread::sleep_for(5ms);
+  std::this_thread::sleep_for(200ms);
+  server.stop();
+  CHECK(handled >= 1);
+  CHECK(handled < 10);
+  for (const dist::grpc::Call& call : calls) CHECK_THROWS_AS(call.wait(), dist::RpcError);
+}
+
 TEST_CASE("callers that wait together, one alone, and calls that nobody waits for all go on") {
   const net::Endpoint own = dist_test::free_endpoints(1).front();
   std::vector<Exchange> kept;

@@ -124,9 +124,9 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   }
   [[nodiscard]] ServerHost& host() const { return *host_; }
 
-  /// Of a request that is whole, once.
+  /// Of a request that is whole, once. Nothing is done for a caller that went while its request waited for a thread.
   void handle() {
-    answer_request();
+    if (!is_over()) answer_request();
     release();
   }
 
