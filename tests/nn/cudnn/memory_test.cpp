@@ -41,6 +41,30 @@ TEST_CASE("memory goes when the work that was put before is done, and is replace
   CHECK_THROWS_AS((cudnn::Memory<float>{queue, std::size_t{1} << 40}), dist::OutOfMemory);
 }
 
+TEST_CASE("memory that is reserved grows, and does not shrink") {
+  fake_cuda::restart({.schedule = fake_cuda::Schedule::lazy});
+  const std::size_t device = 0;
+  const dist::Cuda::Queues queues{std::span{&device, 1}, std::chrono::seconds{10}};
+  const dist::Cuda::Queue queue = queues[0];
+  const std::size_t before = fake_cuda::live().device_allocations;
+  cudnn::Memory<float> memory;
+  memory.reserve(queue, 0);
+  CHECK(memory.data() == nullptr);
+  memory.reserve(queue, 100);
+  float* const first = memory.data();
+  queue.for_each({0, 100}, Write{first});
+  memory.reserve(queue, 50);
+  memory.reserve(queue, 100);
+  CHECK(memory.data() == first);
+  memory.reserve(queue, 1000);
+  queue.for_each({0, 1000}, Write{memory.data()});
+  CHECK(fake_cuda::live().device_allocations == before + 1);
+  CHECK_THROWS_AS(memory.reserve(queue, std::size_t{1} << 40), dist::OutOfMemory);
+  CHECK(memory.data() == nullptr);
+  memory.reserve(queue, 100);
+  CHECK(memory.data() != nullptr);
+}
+
 TEST_CASE("memory goes, whatever the wait for its work throws") {
   fake_cuda::restart({});
   const std::size_t device = 0;

@@ -118,13 +118,8 @@ class Attention {
   void input_gradients(State& state, View<const T> queries, View<const T> keys, View<const T> values,
                        View<const T> weights, View<const T> output_gradients, View<T> query_gradients,
                        View<T> key_gradients, View<T> value_gradients) {
-    if (weights.size() > reserved_) {
-      reserved_ = 0;
-      of_weights_ = {};  // first, so that both need not fit
-      of_weights_ = Memory<T>{state.queue(), weights.size()};
-      reserved_ = weights.size();
-    }
     const auto& queue = state.queue();
+    of_weights_.reserve(queue, weights.size());
     const View<T> of_weights{of_weights_.data(), weights.shape()};
     const T scale = scale_of_products();
     queue.for_each({0, weights.size()},
@@ -143,7 +138,6 @@ class Attention {
 
   Softmax<length, T> softmax_;
   Memory<T> of_weights_;
-  std::size_t reserved_ = 0;
 };
 
 }  // namespace dist::nn::cudnn

@@ -49,7 +49,7 @@ class Dropout {
   /// among those of the stream.
   template <class S>
   void forward(State& state, View<S> values, std::uint64_t first, View<const T> x, View<T> y) {
-    if (random_.data() == nullptr) random_ = Memory<RandomStream>{state.queue(), 1};
+    random_.reserve(state.queue(), 1);
     state.queue().for_each({0, 1}, TakeStream<S>{values.data(), random_.data()});
     first_ = first;
     drops_ = true;

@@ -146,13 +146,8 @@ class GroupNormalization {
  public:
   void forward(State& state, View<const T> x, View<const T> gamma, View<const T> beta, double epsilon, View<T> y) {
     const std::size_t groups = groups_of(x);
-    if (channel_sums_.data() == nullptr) channel_sums_ = Memory<double>{state.queue(), 2 * channels};
-    if (groups > reserved_groups_) {
-      reserved_groups_ = 0;
-      statistics_ = {};  // first, so that both need not fit
-      statistics_ = Memory<GroupStatistics>{state.queue(), groups};
-      reserved_groups_ = groups;
-    }
+    channel_sums_.reserve(state.queue(), 2 * channels);
+    statistics_.reserve(state.queue(), groups);
     const double* const sums = sum_segments(state, groups, Groups<Geometry>::size, SumsOfGroup<Geometry, T>{x.data()});
     state.queue().for_each({0, groups}, StatisticsOfSums<Geometry>{sums, epsilon, statistics_.data()});
     state.queue().for_each(
@@ -182,7 +177,6 @@ class GroupNormalization {
 
   Memory<GroupStatistics> statistics_;
   Memory<double> channel_sums_;
-  std::size_t reserved_groups_ = 0;
 };
 
 }  // namespace dist::nn::cudnn

@@ -20,7 +20,7 @@ class Memory {
   Memory() = default;
   /// Throws OutOfMemory.
   Memory(const cuda::Queue& queue, std::size_t count)
-      : held_(std::in_place, queue, cuda::DeviceBuffer{queue.stream().device(), count * sizeof(T)}) {}
+      : held_(std::in_place, queue, cuda::DeviceBuffer{queue.stream().device(), count * sizeof(T)}, count) {}
   Memory(Memory&& other) noexcept { std::swap(held_, other.held_); }
   Memory& operator=(Memory&& other) noexcept {
     std::swap(held_, other.held_);
@@ -36,14 +36,24 @@ class Memory {
     }
   }
 
+  /// Room for at least `count` elements. Where there was less, what was put on the queue before is waited for, and the
+  /// elements are of no certain value. Throws OutOfMemory, and then there are none.
+  void reserve(const cuda::Queue& queue, std::size_t count) {
+    if (count <= (held_ ? held_->count : 0)) return;
+    *this = Memory{};  // first, so that both need not fit
+    *this = Memory{queue, count};
+  }
+
   /// An address of the GPU; null for none.
   [[nodiscard]] T* data() const noexcept { return held_ ? reinterpret_cast<T*>(held_->buffer.data()) : nullptr; }
 
  private:
   struct Held {
-    Held(const cuda::Queue& of, cuda::DeviceBuffer&& made) : queue(of), buffer(std::move(made)) {}
+    Held(const cuda::Queue& of, cuda::DeviceBuffer&& made, std::size_t of_elements)
+        : queue(of), buffer(std::move(made)), count(of_elements) {}
     cuda::Queue queue;
     cuda::DeviceBuffer buffer;
+    std::size_t count;
   };
   std::optional<Held> held_;
 };

@@ -98,12 +98,7 @@ class State {
   /// Memory of the GPU for what is put on the queue from now until the next call. Waits for the queue where it was
   /// smaller. Throws OutOfMemory.
   [[nodiscard]] std::byte* workspace(std::size_t bytes) {
-    if (bytes > workspace_bytes_) {
-      workspace_bytes_ = 0;
-      workspace_ = {};  // first, so that both need not fit
-      workspace_ = Memory<std::byte>{queue_, bytes};
-      workspace_bytes_ = bytes;
-    }
+    workspace_.reserve(queue_, bytes);
     return workspace_.data();
   }
 
@@ -113,7 +108,6 @@ class State {
   cuda::Queue queue_;
   Memory<std::byte> blas_memory_;
   Memory<std::byte> workspace_;
-  std::size_t workspace_bytes_ = 0;
   Handle<BlasLibrary> blas_;
   std::optional<Handle<DnnLibrary>> dnn_;
   cudnnMathType_t convolution_math_ = CUDNN_FMA_MATH;
