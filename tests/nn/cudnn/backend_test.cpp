@@ -55,6 +55,7 @@
 #include <dist/nn/regularizer.hpp>
 #include <dist/strategy/mirrored.hpp>
 #include <dist/strategy/one_device.hpp>
+#include <dist/strategy/step_graph.hpp>
 #include <support/on_host.hpp>
 
 #include "nn/run_network.hpp"
@@ -93,6 +94,18 @@ auto part_of(const Buffer& buffer, const auto& replica) {
   return all.rows(replica.replica_id().index() * rows, rows);
 }
 
+/// Images, or numbers of words, of so many rows.
+template <class Model>
+dist::Tensor<float> inputs(std::size_t count) {
+  constexpr bool are_of_words = Model::InputShape::rank == 1;
+  dist::Tensor<float> made{Model::InputShape::shape().stacked(count)};
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const auto number = static_cast<float>((i * 7) % 19);
+    made[i] = are_of_words ? number : number / 19.0F - 0.5F;
+  }
+  return made;
+}
+
 struct Trained {
   std::vector<float> losses;
   std::vector<float> weights;
@@ -102,17 +115,11 @@ struct Trained {
 template <class Model, class Backend, class S>
 Trained train(S& strategy) {
   const std::size_t batch = rows * strategy.num_replicas_in_sync();
-  constexpr bool is_of_words = Model::InputShape::rank == 1;
-  dist::Tensor<float> images{Model::InputShape::shape().stacked(batch)};
   dist::Tensor<std::int32_t> classes{dist::Shape{batch}};
   dist::Tensor<float> weighing{dist::Shape{batch}};
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    const auto number = static_cast<float>((i * 7) % 19);
-    images[i] = is_of_words ? number : number / 19.0F - 0.5F;
-  }
   for (std::size_t i = 0; i < batch; ++i) classes[i] = static_cast<std::int32_t>(i % 3);
   for (std::size_t i = 0; i < batch; ++i) weighing[i] = 0.5F + static_cast<float>(i % 2);
-  const auto x = on_device(strategy, images);
+  const auto x = on_device(strategy, inputs<Model>(batch));
   const auto labels = on_device(strategy, classes);
   const auto weights = on_device(strategy, weighing);
 
@@ -171,6 +178,28 @@ TEST_CASE("a network trains on replicas on GPUs as on those of the host") {
   check_same(train<Net, nn::CuDnn>(gpus), train<Net, nn::Reference>(host));
   // Only its losses: Adam makes steps of what rounding leaves of a gradient of 0, as that of a key's bias.
   check_same_losses(train<Words, nn::CuDnn>(gpus), train<Words, nn::Reference>(host));
+}
+
+TEST_CASE_TEMPLATE("steps take no memory of a GPU after the first and wait for nothing: they can be graphs", Model, Net,
+                   Words) {
+  dist::OneDevice<dist::Cuda> gpu;
+  const auto x = on_device(gpu, inputs<Model>(rows));
+  const auto labels = on_device(gpu, dist::Tensor<std::int32_t>{{rows}, {0, 1, 2, 0, 1, 2}});
+  const auto train = [&](auto&& run) {
+    nn::Network<Model, nn::CuDnn> net{gpu, 3};
+    nn::Optimizer optimizer{gpu, net, nn::Adam{.learning_rate = 0.02F}};
+    const auto step = [&](auto& replica) {
+      const auto logits = net.forward(replica, part_of(x, replica));
+      net.backward(replica, nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica), rows));
+      optimizer.apply_gradients(replica);
+    };
+    gpu.run(step);
+    for (int again = 0; again < 3; ++again) run(step);
+    return net.parameters().read(gpu.scope());
+  };
+  dist::StepGraph graph{gpu};  // refuses steps that do either
+  CHECK(train([&](const auto& step) { graph.run(step); }) == train([&](const auto& step) { gpu.run(step); }));
+  CHECK(graph.instantiations() == 1);
 }
 
 TEST_CASE("a loss on a GPU names the row whose label is no class, and a batch without rows has no gradients") {
