@@ -16,7 +16,7 @@ namespace dist::nn {
 /// - `take_gradients(replica)`: the replica's gradients, once for each `backward` (TakesGradients);
 /// - `stores_gradients`: whether all of them are in memory, as they are where nothing is said (SaysStoresGradients);
 ///   where it is false, `reduce_and_apply` and `update_shards` as nn::Network has them;
-/// - `layout()`: its parameters' names and places (HasLayout);
+/// - `layout()`: a span of its parameters' names and places, which stay where they are as long as it lives (HasLayout);
 /// - `lifetime()`: a std::weak_ptr that expires with it (HasLifetime).
 template <class N>
 concept TrainableNetwork = requires(N& network) {

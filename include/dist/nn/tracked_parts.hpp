@@ -89,10 +89,16 @@ namespace detail {
 /// Where the parameters of a network lie, or nothing of a network that does not say it.
 template <class Network>
 [[nodiscard]] std::span<const Parameter> layout_of([[maybe_unused]] const Network& network) {
-  if constexpr (HasLayout<Network>)
+  if constexpr (HasLayout<Network>) {
+    using Layout = decltype(network.layout());
+    static_assert(
+        std::is_lvalue_reference_v<Layout> || std::is_same_v<Layout, std::span<const Parameter>>,
+        "the layout() of a network is kept by its optimizer: return a std::span<const nn::Parameter> of what the "
+        "network has, or a reference to it");
     return network.layout();
-  else
+  } else {
     return {};
+  }
 }
 
 /// Visits a leaf as `name`, in parts where there is a layout.
