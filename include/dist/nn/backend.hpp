@@ -52,9 +52,8 @@
 /// - `table_gradient(state, ids, dy, gradient)` overwrites the gradient.
 ///
 /// Dropout<Numerator, Denominator, T>:
-/// - `forward(state, random, first, x, y)`: element i is dropped by number `first` + i of the RandomStream, Numerator of
-///   Denominator of all, and the others are divided by the share that is kept; on a device whose memory the host does not
-///   touch, the state of a LayerRandom stands in place of `random`, and goes on to the next step;
+/// - `forward(state, random, first, x, y)`: element i is dropped by number `first` + i of the stream that LayerRandom::next
+///   returns for `random`, its state, Numerator of Denominator of all, and the others are divided by the share that is kept;
 /// - `forward(state, x, y)` drops none;
 /// - `input_gradient(state, dy, dx)` overwrites dx, as the last forward dropped.
 ///

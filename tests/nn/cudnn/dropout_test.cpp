@@ -37,7 +37,7 @@ TEST_CASE("Dropout on a GPU drops what the plain loops drop, from elements of ev
       const auto x = dist_test::converted<float>(dist_test::numbers(size, 1));
       const auto dy = dist_test::converted<float>(dist_test::numbers(size, 2));
       std::vector<float> y(size), dx(size);
-      loops.forward(none, nn::LayerRandom::next(random.view()), first, {x.data(), {size}}, {y.data(), {size}});
+      loops.forward(none, random.view(), first, {x.data(), {size}}, {y.data(), {size}});
       loops.input_gradient(none, {dy.data(), {size}}, {dx.data(), {size}});
 
       const dist_test::Bench<nn::CuDnn>::Elements<float> values{bench, x}, slopes{bench, dy}, to{bench, x};

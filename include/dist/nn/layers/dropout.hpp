@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
@@ -51,13 +50,7 @@ struct Dropout {
       void forward(const Call& call, typename Backend::State& engine, ViewOn<Backend, const T> x,
                    const ParameterViewsOn<Backend, const T, 0>&, ViewOn<Backend, T> y) {
         if constexpr (Call::training) {
-          const std::uint64_t first = std::uint64_t{call.first_row} * In::elements;
-          if constexpr (Backend::Device::Place::host_accessible) {
-            const RandomStream random = LayerRandom::next(call.state[0]);
-            kernel_.forward(engine, random, first, x, y);
-          } else {
-            kernel_.forward(engine, call.state[0], first, x, y);
-          }
+          kernel_.forward(engine, call.state[0], std::uint64_t{call.first_row} * In::elements, x, y);
         } else {
           kernel_.forward(engine, x, y);
         }

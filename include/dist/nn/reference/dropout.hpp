@@ -8,6 +8,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/layer_random.hpp>
 
 namespace dist::nn::reference {
 
@@ -16,9 +17,11 @@ namespace dist::nn::reference {
 template <std::size_t Numerator, std::size_t Denominator, class T>
 class Dropout {
  public:
-  /// `first` is the number of the first element among those of the stream.
-  template <class State>
-  void forward(State&, const RandomStream& random, std::uint64_t first, TensorView<const T> x, TensorView<T> y) {
+  /// `values` are the state of a LayerRandom, which goes on to the next step; `first` is the number of the first element
+  /// among those of the stream.
+  template <class State, class S>
+  void forward(State&, TensorView<S> values, std::uint64_t first, TensorView<const T> x, TensorView<T> y) {
+    const RandomStream random = LayerRandom::next(values);
     if (kept_.size() < x.size()) kept_ = AlignedBuffer<unsigned char>(x.size());
     drops_ = true;
     // One draw of 64 bits serves the two elements of an even and an odd number.
