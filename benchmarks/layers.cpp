@@ -1,5 +1,6 @@
 // Single layers, forward and backward, by the oneDNN back end, against the bare primitives of oneDNN on the same numbers,
-// with one thread. Before they are timed, it is checked that both compute the same.
+// with one thread. Before they are timed, it is checked that both compute the same, but for gradients of kernels, which lie
+// in other layouts.
 //
 //   bench_layers [ROUNDS [JSON]]        all contenders in turns, ratios
 //   bench_layers --only NAME [SECONDS]  one contender alone, for a profiler

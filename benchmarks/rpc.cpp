@@ -32,7 +32,7 @@ namespace {
 namespace rpc = dist::rpc;
 using dist::net::Endpoint;
 
-constexpr std::size_t large = 11'080'000;  // the gradients of the guide's CNN, eight times
+constexpr std::size_t large = 11'080'000;  // as the gradients of the guide's CNN
 
 void must(bool holds, const char* what) {
   if (holds) return;

@@ -6,7 +6,8 @@
 
 #include "training.hpp"
 
-/// The article's residual network on images of CIFAR-10, as example 19 has it.
+/// The article's residual network on images of CIFAR-10, as example 19 has it, but for the momentum of its averages, which is
+/// Keras'.
 namespace bench {
 
 namespace resnet {
