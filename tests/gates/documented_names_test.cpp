@@ -1,0 +1,70 @@
+#include <doctest/doctest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "gates/files.hpp"
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// What the expression's first group matches in the text, in order.
+Names names_in(const std::string& text, const char* expression) {
+  const std::regex name(expression);
+  Names names;
+  for (std::sregex_iterator match(text.begin(), text.end(), name), end; match != end; ++match)
+    names.push_back((*match)[1]);
+  return names;
+}
+
+/// Those of the names that the page does not have as code, `before` and the name.
+Names lacking(const Names& names, const std::string& page, const std::string& before = "") {
+  Names lacking;
+  for (const std::string& name : names)
+    if (page.find('`' + before + name + '`') == std::string::npos) lacking.push_back(name);
+  return lacking;
+}
+
+std::string text_of(const char* path) { return gates::read_file(gates::source_dir() / path); }
+
+/// Fails for each of the names that the page at `path` lacks.
+void check_named(const Names& names, const char* path, const std::string& before = "") {
+  for (const std::string& name : lacking(names, text_of(path), before))
+    FAIL_CHECK(std::string(path) << " does not name " << before << name);
+}
+
+const char* const option = R"((?:option|set)\(\s*(DIST_[A-Z_]+))";
+const char* const preset = R"re("name": "([a-z-]+)")re";
+
+}  // namespace
+
+TEST_CASE("names are found in CMake's files, and those that a page lacks") {
+  const Names options =
+      names_in("dist_option(DIST_A AUTO \"\")\noption(\n  DIST_B_C \"\" ON)\nset(DIST_D \"\")", option);
+  CHECK(options == Names{"DIST_A", "DIST_B_C", "DIST_D"});
+  CHECK(lacking(options, "`DIST_A` and `DIST_B`, DIST_D") == Names{"DIST_B_C", "DIST_D"});
+  CHECK(names_in(R"({ "name": "test", "inherits": "base" })", preset) == Names{"test"});
+  CHECK(lacking({"mpi", "png"}, "`dist::mpi`, `png`", "dist::") == Names{"png"});
+}
+
+TEST_CASE("README.md names every option and every component of CMake") {
+  const Names options = names_in(text_of("CMakeLists.txt"), option);
+  CHECK(options.size() > 20);
+  check_named(options, "README.md");
+  const Names lists = names_in(text_of("cmake/DistComponents.cmake"), R"(set\(dist_components ([a-z0-9 ]+)\))");
+  REQUIRE(lists.size() == 1);
+  const Names components = names_in(lists[0], "([a-z0-9]+)");
+  CHECK(components.size() > 10);
+  check_named(components, "README.md", "dist::");
+}
+
+TEST_CASE("tests/README.md names every preset of tests") {
+  const std::string presets = text_of("CMakePresets.json");
+  Names of_tests = names_in(presets.substr(presets.find("\"testPresets\"")), preset);
+  CHECK(of_tests.size() > 5);
+  std::erase_if(of_tests,
+                [](const std::string& name) { return name == "base" || name == "release" || name == "demo"; });
+  check_named(of_tests, "tests/README.md");
+}
