@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -97,9 +98,9 @@ class Pair {
         const auto append = [&](const auto& values) { all.insert(all.end(), values.begin(), values.end()); };
         append(y_.component(replica));
         if (input_gradient) append(dx_.component(replica));
-        // The kernels' gradients of the primitives are in other layouts.
         const auto gradients = Learned::template of_layer<0>(data(replica, gradients_));
-        if constexpr (gradients.size() > 1) append(gradients[1].elements());
+        for (std::size_t which = Bare::own_layouts; which < gradients.size(); ++which)
+          append(gradients[which].elements());
         std::ranges::fill(y_.component(replica), -9.0F);
         std::ranges::fill(dx_.component(replica), -9.0F);
         std::ranges::fill(gradients_.component(replica), -9.0F);
@@ -142,17 +143,15 @@ struct Comparisons {
       }
       return [pair, way] { return (pair.get()->*way)(); };
     };
-    names.push_back(std::make_unique<std::string[]>(3));
-    std::string* const kept = names.back().get();
-    kept[0] = name;
-    kept[1] = name + "_bare";
-    kept[2] = title + ": time over the primitives'";
-    contenders.push_back({kept[0], title, [make] { return bench::Work{make(&Way::layer)}; }});
-    contenders.push_back({kept[1], title + ", bare", [make] { return bench::Work{make(&Way::primitives)}; }});
-    quotients.push_back({kept[2].c_str(), kept[1], kept[0]});
+    const std::string& layer = kept.emplace_back(name);
+    const std::string& primitives = kept.emplace_back(name + "_bare");
+    const std::string& quotient = kept.emplace_back(title + ": time over the primitives'");
+    contenders.push_back({layer, title, [make] { return bench::Work{make(&Way::layer)}; }});
+    contenders.push_back({primitives, title + ", bare", [make] { return bench::Work{make(&Way::primitives)}; }});
+    quotients.push_back({quotient.c_str(), primitives, layer});
   }
 
-  std::vector<std::unique_ptr<std::string[]>> names;  // which the others refer to
+  std::deque<std::string> kept;  // what the others refer to
   std::vector<bench::NamedContender> contenders;
   std::vector<bench::Quotient> quotients;
 };

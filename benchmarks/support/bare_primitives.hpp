@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <unordered_map>
 #include <utility>
@@ -9,7 +10,8 @@
 #include <dist/nn/onednn/descriptors.hpp>
 
 /// Layers as a program on oneDNN alone has them: each primitive has parameters and their gradients in the layout that it
-/// likes best, whatever the others like, and nothing is copied between layouts.
+/// likes best, whatever the others like, and nothing is copied between layouts. The first `own_layouts` gradients of a layer's
+/// parameters are in such a layout, and the others where Buffers has them.
 namespace bench::bare {
 
 namespace onednn = dist::nn::onednn;
@@ -70,6 +72,8 @@ inline void add_relu_gradient(Primitives& all, const Descriptor& values, const B
 }
 
 struct Convolution {
+  static constexpr std::size_t own_layouts = 1;
+
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     using G = typename Placed::Geometry;
@@ -112,6 +116,8 @@ struct Convolution {
 
 /// By oneDNN's inner product.
 struct Dense {
+  static constexpr std::size_t own_layouts = 1;
+
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     using G = typename Placed::Geometry;
@@ -157,6 +163,8 @@ struct Dense {
 };
 
 struct MaxPooling {
+  static constexpr std::size_t own_layouts = 0;
+
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     using G = typename Placed::Geometry;
@@ -213,6 +221,8 @@ void add_normalization(Primitives& all, const Buffers& b, const typename Forward
 }
 
 struct BatchNormalization {
+  static constexpr std::size_t own_layouts = 0;
+
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     static_assert(InputGradient, "oneDNN has no gradients of the parameters alone");
@@ -239,6 +249,8 @@ struct BatchNormalization {
 
 /// Of rows [pixels, channels].
 struct LayerNormalization {
+  static constexpr std::size_t own_layouts = 0;
+
   template <class Placed, bool InputGradient>
   static void add(Primitives& all, const Buffers& b) {
     static_assert(InputGradient, "oneDNN has no gradients of the parameters alone");
