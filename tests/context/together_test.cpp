@@ -1,5 +1,6 @@
 #include <dist/context/together.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -104,4 +105,6 @@ TEST_CASE("where there is one process nothing is between") {
   const dist::Default strategy;
   CHECK(dist::detail::together(strategy, [] { return 6; }) == 6);
   CHECK(dist::detail::of_first_process(strategy, [] { return 7U; }) == 7);
+  const std::same_as<bool> auto is_so = dist::detail::of_first_process(strategy, [] { return true; });
+  CHECK(is_so);
 }

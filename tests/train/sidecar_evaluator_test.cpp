@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
+#include <dist/train/callbacks/lambda.hpp>
 #include <dist/train/callbacks/model_checkpoint.hpp>
 
 #include <doctest/doctest.h>
@@ -219,19 +221,25 @@ TEST_CASE("the evaluator says what it waits for and what it leaves out, and has 
       if (file.starts_with("data-")) folder.write("damaged/" + file, "damaged");
     Evaluator evaluator{model.model,
                         folder.path(),
-                        {.timeout = milliseconds{900}, .poll = milliseconds{5}, .tell_after = milliseconds{100}}};
+                        {.timeout = milliseconds{300}, .poll = milliseconds{5}, .tell_after = milliseconds{0}}};
     dist::say(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
   });
   CAPTURE(ending.stderr_text);
   CHECK(ending.says("dist: the evaluator has waited 0 s for a checkpoint in '" + folder.path() + "'\n"));
   CHECK(
       ending.says("The evaluator waited too long for a checkpoint in '" + folder.path() +
-                  "' (none came in 0.9 s, and the training is not marked as ended). See whether the training runs and "
+                  "' (none came in 0.3 s, and the training is not marked as ended). See whether the training runs and "
                   "saves there, give SidecarEvaluatorOptions.timeout more time, or call dist::mark_training_ended "
                   "when the training ends."));
   const std::string left_out = "dist: checkpoint " + folder.path("damaged") + " is left out: ";
   CHECK(ending.says(left_out));
   CHECK(ending.stderr_text.find(left_out) == ending.stderr_text.rfind(left_out));  // once
+  const auto in_time = testing::stderr_of([&] {
+    small::Model model;
+    Evaluator evaluator{model.model, folder.path("none"), {.timeout = milliseconds{20}, .poll = milliseconds{5}}};
+    dist::say(what_throws<dist::DeadlineExceeded>([&] { evaluator.run(small::examples(12)); }));
+  });
+  CHECK(in_time.stderr_text.starts_with("dist: The evaluator waited too long for "));  // 30 s have not passed
   small::Model model;
   CHECK_THROWS_AS((Evaluator{model.model, "x", {.max_evaluations = 0}}), dist::InvalidArgument);
   CHECK_THROWS_AS((Evaluator{model.model, "x", {.poll = milliseconds{0}}}), dist::InvalidArgument);
@@ -240,11 +248,13 @@ TEST_CASE("the evaluator says what it waits for and what it leaves out, and has 
 TEST_CASE("checkpoints that are removed while the evaluator reads them do it no harm") {
   Training training;
   constexpr std::int64_t steps = 60;
+  std::atomic<bool> has_evaluated{false};
   std::thread training_thread{[&] {
     dist::CheckpointManager manager{training.checkpoint, training.folder.path(), {.max_to_keep = 1}};
     for (std::int64_t i = 0; i < steps; ++i) {
       training.step();
       manager.save();
+      if (i == 0) has_evaluated.wait(false);  // else all could be over before the evaluator's first look
     }
     dist::mark_training_ended(training.folder.path());
   }};
@@ -252,9 +262,15 @@ TEST_CASE("checkpoints that are removed while the evaluator reads them do it no 
   Noted noted;
   Evaluator evaluator{
       model.model, training.folder.path(), {.timeout = std::chrono::minutes{2}, .poll = milliseconds{1}}};
-  const std::optional<nn::Logs> last = evaluator.run(small::examples(12), silent, noted);
+  const std::optional<nn::Logs> last = evaluator.run(small::examples(12), silent, noted,
+                                                     nn::callbacks::lambda<nn::hooks::on_test_end>([&](const auto&...) {
+                                                       has_evaluated = true;
+                                                       has_evaluated.notify_all();
+                                                     }));
   training_thread.join();
   REQUIRE(last);
   CHECK((*last)["loss"] == training.expected[steps]);
+  CHECK(noted.losses.size() > 1);
+  CHECK(noted.losses.begin()->first == 1);
   for (const auto& [step, loss] : noted.losses) CHECK(loss == training.expected.at(step));
 }

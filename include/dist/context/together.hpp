@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <type_traits>
 
 #include <dist/comm/communication_options.hpp>
 #include <dist/comm/communicator.hpp>
@@ -37,14 +38,14 @@ auto together(const S& strategy, const CommunicationOptions& options, Call&& cal
   return together(strategy, [&] { return as_asked(strategy.workers(), options, call); });
 }
 
-/// What `call()` returns in the first process of a strategy, in all of them: a number, which only that process finds out. A
-/// collective call of the processes, outside replica functions.
+/// What `call()` returns in the first process of a strategy, in all of them: a number or a bool, which only that process
+/// finds out. A collective call of the processes, outside replica functions.
 template <class S, class Call>
-std::uint64_t of_first_process(const S& strategy, Call&& call) {
+auto of_first_process(const S& strategy, Call&& call) {
   return together(strategy, [&] {
     std::uint64_t result = strategy.first_local_replica() == 0 ? std::uint64_t{call()} : std::uint64_t{0};
     strategy.workers().broadcast(0, std::span<std::uint64_t>{&result, 1});
-    return result;
+    return static_cast<std::invoke_result_t<Call&>>(result);
   });
 }
 

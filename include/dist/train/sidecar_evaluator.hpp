@@ -39,7 +39,8 @@ struct SidecarEvaluatorOptions {
   std::chrono::nanoseconds timeout = std::chrono::hours{1};
   /// The time between two looks into the folder.
   std::chrono::nanoseconds poll = std::chrono::seconds{1};
-  /// A wait of this length prints a line on stderr that says what the evaluator waits for, and again after as long.
+  /// A wait of this length prints a line on stderr that says what the evaluator waits for, and again after as long; 0: each
+  /// look that finds nothing.
   std::chrono::nanoseconds tell_after = std::chrono::seconds{30};
 };
 
@@ -65,6 +66,14 @@ struct EvaluatedParts {
     visit("optimizer", optimizer);
   }
 };
+
+/// Whether a training to `epochs` epochs or more is marked as ended in `folder`. A collective call of the processes.
+[[nodiscard]] bool is_training_ended(const auto& strategy, const std::string& folder, std::uint64_t epochs) {
+  return dist::detail::of_first_process(strategy, [&] {
+    const std::optional<std::uint64_t> ended = ended_training(folder);
+    return ended && *ended >= epochs;
+  });
+}
 
 }  // namespace detail
 
@@ -128,19 +137,19 @@ class SidecarEvaluator {
   template <class Dataset, class... Given>
   std::optional<Logs> run(const Dataset& dataset, const EvaluateOptions& evaluate, Given&&... callbacks) {
     std::optional<Logs> last;
-    std::int64_t since = dist::detail::monotonic_nanoseconds();
-    std::int64_t told = since;
+    std::optional<Waiting> waiting;
     for (int late_looks = 0; late_looks < max_late_looks;) {
-      const bool has_ended = is_training_ended();  // asked first: what was saved before the end is evaluated
+      // Asked first: what was saved before the end is evaluated.
+      const bool has_ended = detail::is_training_ended(strategy(), folder_, options_.epochs);
       if (std::optional<Logs> logs = evaluate_new(dataset, evaluate, callbacks...)) {
         last = std::move(logs);
         if (options_.max_evaluations && serial_ >= *options_.max_evaluations) break;
-        since = told = dist::detail::monotonic_nanoseconds();
+        waiting.reset();
         continue;
       }
       if (has_ended && !is_one_unreadable_) break;
       if (has_ended) ++late_looks;
-      wait(since, told);
+      wait(waiting);
     }
     return last;
   }
@@ -154,18 +163,15 @@ class SidecarEvaluator {
 
  private:
   using Reader = dist::detail::CheckpointReader;
+  /// When a wait for a checkpoint began, and when its last line was printed.
+  struct Waiting {
+    std::int64_t since, told;
+  };
 
   /// After the end of the training, a checkpoint that cannot be read has so many more looks.
   static constexpr int max_late_looks = 5;
 
   [[nodiscard]] auto& strategy() const { return model_.strategy(); }
-
-  [[nodiscard]] bool is_training_ended() const {
-    return dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
-             const std::optional<std::uint64_t> epochs = ended_training(folder_);
-             return epochs && *epochs >= options_.epochs ? 1 : 0;
-           }) != 0;
-  }
 
   /// Opens the newest checkpoint of those found that was not seen and is whole, the same in all processes.
   std::unique_ptr<Reader> open_unseen(const std::vector<dist::detail::FoundCheckpoint>& found) {
@@ -220,21 +226,21 @@ class SidecarEvaluator {
     model_.optimizer().set_iterations(strategy().scope(), count);
   }
 
-  /// Waits until the next look. `since` and `told` say when the wait began, and when its last line was printed.
-  void wait(std::int64_t since, std::int64_t& told) const {
+  /// Waits until the next look. A wait begins where there is none.
+  void wait(std::optional<Waiting>& waiting) const {
     const auto awaited = [&] {
       return text("a checkpoint in ", quoted(folder_), evaluated_.empty() ? "" : text(" after ", quoted(evaluated_)));
     };
-    const bool is_overdue =
-        dist::detail::of_first_process(strategy(), [&]() -> std::uint64_t {
-          const std::int64_t now = dist::detail::monotonic_nanoseconds();
-          if (options_.timeout.count() > 0 && now - since > options_.timeout.count()) return 1;
-          if (now - told > options_.tell_after.count()) {
-            told = now;
-            say(text("the evaluator has waited ", (now - since) / 1'000'000'000, " s for ", awaited()));
-          }
-          return 0;
-        }) != 0;
+    const std::int64_t now = dist::detail::monotonic_nanoseconds();
+    if (!waiting) waiting = {now, now};
+    const std::int64_t waited = now - waiting->since;
+    const bool is_overdue = dist::detail::of_first_process(strategy(), [&] {
+      if (now - waiting->told >= options_.tell_after.count()) {
+        waiting->told = now;
+        say(text("the evaluator has waited ", waited / 1'000'000'000, " s for ", awaited()));
+      }
+      return options_.timeout.count() > 0 && waited > options_.timeout.count();
+    });
     if (is_overdue)
       throw DeadlineExceeded(
           text("The evaluator waited too long for ", awaited()),

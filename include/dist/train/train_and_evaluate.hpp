@@ -15,7 +15,6 @@
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/cluster/validate.hpp>
-#include <dist/context/together.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/train/callbacks/backup_and_restore.hpp>
@@ -136,11 +135,7 @@ TrainAndEvaluateResult train_and_evaluate(TaskRole role, M& model, const Train& 
     return result;
   }
   // A training that has ended, perhaps before its last epoch, does not go on.
-  if (dist::detail::of_first_process(model.strategy(), [&]() -> std::uint64_t {
-        const std::optional<std::uint64_t> ended = ended_training(options.folder);
-        return ended && *ended >= epochs ? 1 : 0;
-      }) != 0)
-    options.fit.epochs = 0;
+  if (is_training_ended(model.strategy(), options.folder, epochs)) options.fit.epochs = 0;
   if (role.evaluates) options.fit.validation = test;
   nn::callbacks::BackupAndRestore backup{options.folder,
                                          {.save_freq = options.save_freq,
