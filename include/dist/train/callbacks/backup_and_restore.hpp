@@ -36,7 +36,8 @@ class BackupAndRestore {
   explicit BackupAndRestore(std::string folder, BackupAndRestoreOptions options = {})
       : folder_(std::move(folder)), options_(options), every_(options.save_freq, "BackupAndRestoreOptions.save_freq") {}
 
-  /// Throws FileError where another program or callback has the folder, which it names, and where it has backups of which none is whole.
+  /// Throws FileError where another callback or program, whose process it names, has the folder, and where there are backups
+  /// of which none is whole.
   void on_train_begin(auto& model) {
     is_preempted_ = false;
     auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, *this);

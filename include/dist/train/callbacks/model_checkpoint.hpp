@@ -7,7 +7,6 @@
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/checkpoint/folder.hpp>
-#include <dist/context/meet.hpp>
 #include <dist/context/together.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/io/writable_file.hpp>
@@ -33,7 +32,8 @@ struct ModelCheckpointOptions {
 /// Saves the model as a Checkpoint, part "model", after each epoch or every few batches (spec Q19): in the folder that the
 /// path means, in which "{epoch}" and "{batch}" count from 1, and names of the logs, as in "ckpt_{epoch:02d}_{val_loss:.2f}",
 /// stand for their values. `latest_checkpoint` finds the newest one. During a fit the folder above the first placeholder is
-/// locked: callbacks of one model may share it, other models and programs are refused.
+/// locked: ModelCheckpoints of one model may share it; all others that write checkpoints, such as other models and programs,
+/// are refused.
 class ModelCheckpoint {
  public:
   /// Throws InvalidArgument for a save_freq of 0.
@@ -73,15 +73,13 @@ class ModelCheckpoint {
 
   /// A collective call of the processes.
   [[nodiscard]] static std::shared_ptr<Lock> lock_folder(auto& model, const std::string& folder) {
-    return dist::detail::together(model.strategy(), [&] {
-      auto lock = std::make_shared<Lock>();
-      if (model.is_chief()) {
-        io::make_folders(folder);
-        lock->emplace(folder);
-      }
-      dist::detail::meet(model.strategy().workers());
-      return lock;
+    auto lock = std::make_shared<Lock>();
+    dist::detail::of_first_process(model.strategy(), [&] {
+      io::make_folders(folder);
+      lock->emplace(folder);
+      return true;
     });
+    return lock;
   }
   template <class Model>
   auto& checkpoint_of(Model& model) {
