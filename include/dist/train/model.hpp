@@ -266,18 +266,16 @@ class Model {
   /// The same on arrays, in global batches of `options.batch_size` (32).
   template <class X, class Y, Callback... Given>
   Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, EvaluateOptions options = {}, Given&&... callbacks) {
-    const auto slices = slices_of(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, {0, x.rows()});
-    return evaluate_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
-                            callbacks...);
+    return evaluate_arrays(std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}}, std::move(options),
+                           callbacks...);
   }
   /// With a weight for each example, which says how much it counts in the loss and in metrics that are nn::Weighted.
   template <class X, class Y, class W, Callback... Given>
   Logs evaluate(const Tensor<X>& x, const Tensor<Y>& y, const Tensor<W>& sample_weight, EvaluateOptions options = {},
                 Given&&... callbacks) {
-    const auto slices = slices_of(
-        std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}}, {0, x.rows()});
-    return evaluate_batches(slices | data::batch(options.batch_size.value_or(default_batch_size)), std::move(options),
-                            callbacks...);
+    return evaluate_arrays(
+        std::tuple{TensorView<const X>{x}, TensorView<const Y>{y}, TensorView<const W>{sample_weight}},
+        std::move(options), callbacks...);
   }
 
   /// The same for what `distribute_dataset` returned, of at most `steps` batches. Prints nothing; `callbacks` are called.
@@ -432,6 +430,12 @@ class Model {
     auto distributed = strategy_.distribute_dataset(dataset);
     ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
     return evaluate_distributed(distributed, options.steps, progress, callbacks...);
+  }
+  template <class Arrays, class... Given>
+  Logs evaluate_arrays(const Arrays& arrays, EvaluateOptions options, Given&... callbacks) {
+    const auto slices = slices_of(arrays, {0, std::get<0>(arrays).rows()});
+    const auto batches = data::batch(options.batch_size.value_or(default_batch_size));
+    return evaluate_batches(slices | batches, std::move(options), callbacks...);
   }
   template <class Dataset, class... Given>
   auto predict_batches(const Dataset& dataset, PredictOptions options, Given&... callbacks) {
