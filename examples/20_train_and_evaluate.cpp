@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
   if (argc == 1) std::filesystem::remove_all(folder);
 
   // [train_and_evaluate]
-  dist::MultiWorker<dist::RingAllReduce> strategy;  // the workers of TF_CONFIG; an evaluator is alone
+  dist::MultiWorker<dist::RingAllReduce> strategy;  // the workers of TF_CONFIG, or an evaluator alone
   auto train = data::fashion_mnist(data::Split::train) | data::take(quick() ? 4'000 : 60'000) |
                data::shuffle(10'000, /*seed=*/1) | data::batch(128);
   auto test = data::fashion_mnist(data::Split::test) | data::take(quick() ? 1'000 : 10'000) | data::batch(128);

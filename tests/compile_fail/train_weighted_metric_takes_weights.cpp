@@ -13,14 +13,12 @@ struct Rows {
   using Tally = nn::Tally<double, double>;
   std::string_view name = "rows";
 #ifdef CONTROL
-  Tally operator()(const auto&, const auto& targets, const auto&) const {
+  Tally operator()(const auto&, const auto& targets, const auto&) const { return of(targets); }
 #else
-  Tally operator()(const auto&, const auto& targets) const {
+  Tally operator()(const auto&, const auto& targets) const { return of(targets); }
 #endif
-      return {static_cast<double>(targets.rows()), 1};
-}
-}
-;
+  static Tally of(const auto& targets) { return {static_cast<double>(targets.rows()), 1}; }
+};
 
 int main() {
   dist::Default strategy;
