@@ -23,6 +23,17 @@ function(dist_sanitize_thrust target)
   endif()
 endfunction()
 
+# dist_compiled_libraries(<file>): lets a program link the compiled parts instead of headers with all definitions, unless
+# it looks into them.
+function(dist_compiled_libraries file)
+  file(STRINGS "${file}" internals REGEX "^#include <dist/.*\\.ipp>" LIMIT_COUNT 1)
+  if(DIST_COMPILED_TESTS AND NOT internals)
+    list(TRANSFORM dist_libraries REPLACE "^dist::dist$" "dist::compiled")
+    list(TRANSFORM dist_libraries REPLACE "^dist::mpi$" "dist::compiled_mpi")
+    set(dist_libraries "${dist_libraries}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # A test whose component was not found is counted as skipped; one that was switched off is left out.
 function(dist_add_skipped name reason)
   add_test(NAME ${name} COMMAND sh -c "echo \"skipped: ${reason}\"; exit 77")
