@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -12,6 +13,13 @@ namespace conformance {
 [[nodiscard]] inline std::size_t replicas_of_environment() {
   const char* const replicas = std::getenv("DIST_TEST_REPLICAS");
   return replicas == nullptr ? 3 : std::stoul(replicas);
+}
+
+/// How many replicas there may be, where each needs a GPU of its own: as many as the test has GPUs of this machine. Any
+/// number elsewhere.
+[[nodiscard]] inline std::size_t most_replicas_of_environment() {
+  const char* const gpus = std::getenv("DIST_TEST_NEEDS_GPUS");
+  return gpus == nullptr ? std::numeric_limits<std::size_t>::max() : std::stoul(gpus);
 }
 
 /// Makes strategies `S` with that many replicas.

@@ -777,13 +777,14 @@ bool advance_host_call(ncclComm& comm) {
   comm.host_call.reset();
   return true;
 }
+/// Answers ncclSuccess as NCCL does, and is in progress until ncclCommGetAsyncError says that it is over.
 ncclResult_t begin_host_call(ncclComm& comm, HostCall call) {
   if (comm.error != ncclSuccess) return comm.error;
   if (comm.is_finalizing) refuse(call.name + " of a communicator that is finalized");
   if (depth > 0) refuse(call.name + " in a group, which the fake NCCL does not have");
   comm.polls = chosen.polls;
   comm.host_call = std::move(call);
-  return ncclInProgress;
+  return ncclSuccess;
 }
 
 void forget(ncclComm* comm) {

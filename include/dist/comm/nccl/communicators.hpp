@@ -100,11 +100,13 @@ class Communicators {
   }
 
   /// `call(communicator)` is made for a replica's rank; `name` is what errors call it. Returns when NCCL has put on the GPU
-  /// what it puts there. Throws NcclError, DeadlineExceeded.
+  /// what it puts there: NCCL 2.28 answers ncclSuccess to ncclDevCommCreate and ncclCommWindowRegister before they are done.
+  /// Throws NcclError, DeadlineExceeded.
   template <class Call>
   void call(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
     try {
-      if (start(replica, name, call) == ncclInProgress) settle(replica, name, timeout);
+      start(replica, name, call);
+      settle(replica, name, timeout);
     } catch (...) {
       give_up(std::current_exception());
       throw;
@@ -217,16 +219,14 @@ class Communicators {
     if (failed_.load()) std::rethrow_exception(failure_);
   }
 
-  /// Returns ncclSuccess or ncclInProgress.
   template <class Call>
-  ncclResult_t start(std::size_t replica, std::string_view name, Call&& call) {
+  void start(std::size_t replica, std::string_view name, Call&& call) {
     Member& member = members_[replica];
     const std::lock_guard lock{member.using_it};
     require_success();
     const ncclResult_t answer = call(member.communicator);
     if (answer != ncclSuccess && answer != ncclInProgress)
       throw error_of(answer, name, describe(replica), member.communicator);
-    return answer;
   }
   /// Whether it did: not while the communicator is in progress.
   template <class Call>
