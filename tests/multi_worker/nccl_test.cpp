@@ -80,11 +80,11 @@ void add_ones(Workers& strategy) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 1>, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(optimizers, Make<Workers, 2>);
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, Workers);
 TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges, Make<Workers, 2>);
-TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 1>, Make<Workers, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(neighbor_exchanges_in_place, Make<Workers, 2>);
 
 TEST_CASE("each worker has GPUs of its own, and a context on no other") {
   const std::size_t share = gpus / ranks();

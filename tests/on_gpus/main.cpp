@@ -15,11 +15,9 @@
 #include <dist/device/cuda/api.hpp>
 #include <dist/device/cuda/device.cuh>
 #include <dist/device/cuda/visible.hpp>
+#include <support/needs_gpu.hpp>
 
 namespace {
-
-/// Tells ctest that a test was skipped (its property SKIP_RETURN_CODE). doctest never returns it.
-constexpr int skipped = 77;
 
 /// How many GPUs the test needs; 0 where any number will do.
 [[nodiscard]] std::size_t needed_gpus() {
@@ -47,19 +45,12 @@ int main(int argc, char** argv) {
   const std::size_t needed = needed_gpus();
   // CUDA reads the variable at its first call.
   if (needed != 0) setenv("CUDA_VISIBLE_DEVICES", first_entries(needed, dist::cuda::visible_variable()).c_str(), 1);
-  try {
-    static_cast<void>(dist::Cuda::placement(1));
-  } catch (const dist::NoGpu& none) {
-    const char* const required = std::getenv("DIST_REQUIRE_GPU");
-    const bool failed = required != nullptr && std::string_view{required} == "1";
-    std::printf("%s: %s\n", failed ? "failed" : "skipped", none.what());
-    return failed ? EXIT_FAILURE : skipped;
-  }
+  const testing::NeedsGpu gpu_is_there;
   const std::size_t count = dist::Cuda::count();
   const std::string seen = dist::cuda::visible_devices(count, dist::cuda::visible_variable());
   if (count < needed) {
     std::printf("skipped: the test needs %zu GPUs, and %s\n", needed, seen.c_str());
-    return skipped;
+    return testing::skipped;
   }
   std::printf("%s\n", seen.c_str());
   std::fflush(stdout);

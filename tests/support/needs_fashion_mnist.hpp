@@ -7,11 +7,9 @@
 
 #include <dist/core/error.hpp>
 #include <dist/data/fashion_mnist.hpp>
+#include <support/skipped.hpp>
 
 namespace testing {
-
-/// The exit status that tells ctest that a test was skipped (its property SKIP_RETURN_CODE). doctest never returns it.
-inline constexpr int skipped = 77;
 
 /// As a constant at namespace scope, ends the program as skipped when a file is missing, before any test runs. Looks
 /// where `dist::data::fashion_mnist` does.
