@@ -1,0 +1,476 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/coordinator/closure_message.hpp>
+#include <dist/coordinator/closure_queue.hpp>
+#include <dist/coordinator/coordinator_metrics.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
+#include <dist/coordinator/error.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/core/warning.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
+
+namespace dist {
+
+/// A coordinator's way to one worker: a thread that greets it, lets it make its resources, and gives it one function after
+/// the other. A worker that is lost is dialled until it is back, while the others go on with what it ran.
+template <rpc::Transport Transport>
+class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Duration = std::chrono::nanoseconds;
+
+  /// Its thread begins with `start`.
+  WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index, const net::Endpoint& worker)
+      : state_(std::move(state)), index_(index), address_(to_string(worker)), channel_(worker, state_->channel) {}
+  WorkerLink(const WorkerLink&) = delete;
+  WorkerLink& operator=(const WorkerLink&) = delete;
+
+  void start() {
+    thread_ = std::thread{[self = this->shared_from_this()] { self->run(); }};
+  }
+  /// There is something to do besides functions: a resource is to be made.
+  void wake() { errand_.store(true); }
+
+  /// Ends what the worker does for this coordinator, and lets the thread end.
+  void stop() {
+    {
+      const std::lock_guard lock{mutex_};
+      stopping_ = true;
+      if (current_) current_->cancel();
+      if (session_ != 0) farewell_ = to_bytes(session_);
+    }
+    changed_.notify_all();
+    if (farewell_.empty()) return;
+    const rpc::Piece piece = farewell_;
+    leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
+  }
+  /// Waits for the end of the thread, after `stop`. Where it does not end in time, because a function does not that runs in
+  /// this process, it is left behind.
+  void join(Clock::time_point until) {
+    bool ended = false;
+    {
+      std::unique_lock lock{mutex_};
+      ended = changed_.wait_until(lock, until, [&] { return ended_; });
+    }
+    if (ended) {
+      thread_.join();
+    } else {
+      if (detail::warnings_are_wanted())
+        say(text("worker ", index_, " at ", address_,
+                 " has not ended its function though it was asked to, and its thread "
+                 "is left behind: a function that runs for long should ask stop_requested()"));
+      thread_.detach();
+    }
+    if (leaving_) try {
+        leaving_->wait();
+      } catch (const RpcError&) {
+      }
+  }
+
+  /// Adds what this worker has done to the metrics of the coordinator.
+  void add_to(CoordinatorMetrics& metrics) const {
+    const std::lock_guard lock{mutex_};
+    metrics.put_back += done_.put_back;
+    metrics.lost += done_.lost;
+    metrics.queue_wait.add(done_.queue_wait);
+    metrics.execution.add(done_.execution);
+    metrics.recovery.add(done_.recovery);
+  }
+  /// "worker 1 at 10.0.0.2:2222 runs main()::<lambda(…)> for 12.5 s"
+  [[nodiscard]] std::string describe() const {
+    const std::lock_guard lock{mutex_};
+    const std::string worker = text("worker ", index_, " at ", address_);
+    if (!running_.empty()) return text(worker, " runs ", running_, " for ", seconds_since(running_since_));
+    if (session_ != 0) return text(worker, " waits for functions");
+    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", seconds_since(lost_since_),
+                " (", why_lost_, ")");
+  }
+
+ private:
+  using Call = typename Transport::Call;
+  using Reply = typename Transport::Reply;
+  using Ending = detail::Ending;
+
+  /// For a worker that is not there is waited so long at a time, within the time for it to come.
+  static constexpr std::chrono::milliseconds shortest_greeting{50}, longest_greeting{1000};
+  /// After a greeting that failed at once.
+  static constexpr std::chrono::milliseconds between_greetings{50};
+  /// The same for one that answers what no worker of this job answers.
+  static constexpr std::chrono::milliseconds between_refusals{500};
+  /// What nobody could be told in vain is said again after so long.
+  static constexpr std::chrono::seconds between_complaints{10};
+  /// Before what found a parameter server gone runs again.
+  static constexpr std::chrono::milliseconds before_server_again{50};
+  static constexpr std::chrono::seconds longest_farewell{1};
+
+  void run() {
+    detail::name_this_thread(text("dist worker ", index_));
+    const Duration delay = state_->options.start_delay * static_cast<std::int64_t>(index_);
+    pause(std::min(delay, state_->options.longest_start_delay));
+    {
+      const std::lock_guard lock{mutex_};
+      lost_since_ = Clock::now();
+    }
+    while (!is_stopping()) {
+      if (session_ == 0 && !greet()) continue;
+      if (!make_resources()) continue;
+      if (std::optional<Closure> closure = state_->queue.take(index_, &errand_)) execute(std::move(*closure));
+    }
+    if (session_ != 0) --state_->connected;
+    // Under the lock, because who sees it may let this object end.
+    const std::lock_guard lock{mutex_};
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// Throws RpcError.
+  Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+    Call call = channel_.start(method, pieces, options);
+    {
+      const std::lock_guard lock{mutex_};
+      current_ = &call;
+      if (stopping_) call.cancel();
+    }
+    std::exception_ptr failure;
+    try {
+      call.wait();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    {
+      const std::lock_guard lock{mutex_};
+      current_ = nullptr;
+    }
+    if (failure) std::rethrow_exception(failure);
+    return call.reply();
+  }
+
+  // ---- the worker comes, and comes back ----
+
+  /// False where there is no session yet, and after a pause.
+  [[nodiscard]] bool greet() {
+    std::vector<std::string> servers;
+    for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
+    const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers)};
+    const std::vector<std::byte> greeting =
+        ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
+    const rpc::Piece piece = greeting;
+    try {
+      const Reply reply = call(detail::greet_method, {&piece, 1}, {greeting_timeout(), true});
+      const auto answer = from_bytes<detail::Greeting>(reply.pieces(), "The greeting of a worker");
+      if (answer.program != binary_identity())
+        throw InvalidArgument(
+            text("Worker ", index_, " at ", address_, " runs another program than its coordinator"),
+            text("its build is ", quoted(answer.program), ", that of the coordinator ", quoted(binary_identity())),
+            "Start all processes of the job from one build of the program");
+      begin_session(answer.session);
+      return true;
+    } catch (const RpcError& error) {
+      if (is_stopping()) return false;
+      if (error.failure() == rpc::Failure::lost || error.failure() == rpc::Failure::deadline) {
+        miss(error.why());
+        pause(error.failure() == rpc::Failure::lost ? between_greetings : Duration{0});
+        return false;
+      }
+      complain(std::current_exception(), error.what());
+    } catch (const Error& error) {  // another program, or bytes of none
+      complain(std::current_exception(), error.what());
+    }
+    pause(between_refusals);
+    return false;
+  }
+  [[nodiscard]] Duration greeting_timeout() const {
+    return std::clamp<Duration>(state_->options.recovery_timeout, shortest_greeting, longest_greeting);
+  }
+  void begin_session(std::uint64_t session) {
+    Duration away{0};
+    bool again = false;
+    {
+      const std::lock_guard lock{mutex_};
+      session_ = session_before_ = session;
+      away = Clock::now() - lost_since_;
+      again = done_.lost > 0;
+      if (again) done_.recovery.add(away);
+    }
+    ++state_->connected;
+    told_ = waited_for_ = false;
+    if (again && detail::warnings_are_wanted())
+      say(text("worker ", index_, " at ", address_, " is back after ", in_words(away)));
+    made_ = 0;
+    watch();
+  }
+  /// A call that the worker keeps, so that it sees the end of this coordinator.
+  void watch() {
+    if (watching_) {
+      watching_->cancel();
+      try {
+        watching_->wait();
+      } catch (const RpcError&) {
+      }
+    }
+    watched_ = to_bytes(session_);
+    const rpc::Piece piece = watched_;
+    watching_.emplace(channel_.start(detail::watch_method, {&piece, 1}, {}));
+  }
+
+  /// The worker is not there, or not there any more.
+  void lose(std::string_view why) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (stopping_) return;
+      session_ = 0;
+      lost_since_ = Clock::now();
+      why_lost_ = why;
+      ++done_.lost;
+    }
+    --state_->connected;
+    if (detail::warnings_are_wanted())
+      say(text("worker ", index_, " at ", address_, " is lost (", why,
+               "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
+  }
+  /// The worker was dialled in vain.
+  void miss(std::string_view why) {
+    Duration away{0};
+    {
+      const std::lock_guard lock{mutex_};
+      why_lost_ = why;
+      away = Clock::now() - lost_since_;
+    }
+    if (!waited_for_ && away > net::default_patience && detail::warnings_are_wanted()) {
+      waited_for_ = true;
+      say(text("the coordinator waits for worker ", index_, " at ", address_, " since ", in_words(away), " (", why,
+               ")"));
+    }
+    if (away < state_->options.recovery_timeout) return;
+    complain(std::make_exception_ptr(Unavailable(
+                 index_, address_,
+                 text("it did not come ", done_.lost > 0 ? "back " : "", "within ",
+                      in_words(state_->options.recovery_timeout), ": ", why),
+                 "See what became of it. It is dialled further on, and the other workers go on without it")),
+             why);
+  }
+  /// An error of the worker itself: once, and again and again where there is no other worker that could do the work.
+  void complain(std::exception_ptr error, std::string_view why) {
+    {
+      const std::lock_guard lock{mutex_};
+      why_lost_ = why;
+    }
+    if (told_ && (state_->connected > 0 || Clock::now() - told_at_ < between_complaints)) return;
+    told_ = true;
+    told_at_ = Clock::now();
+    state_->queue.fail(std::move(error));
+  }
+
+  // ---- what the worker does ----
+
+  /// Lets the worker make the resources that it does not have yet (spec L09, L10). False where it was lost.
+  [[nodiscard]] bool make_resources() {
+    errand_ = false;
+    for (auto message = state_->resource(made_); message; message = state_->resource(made_)) {
+      const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(static_cast<std::uint64_t>(made_)).take();
+      const rpc::Piece pieces[] = {head, *message};
+      try {
+        const Reply reply = call(detail::make_method, pieces, {});
+        ArchiveReader reader{reply.pieces(), "The reply of a worker"};
+        if (const Ending ending = reader.get<Ending>(); ending != Ending::result) {
+          const std::string why =
+              ending == Ending::no_session ? "it has begun anew" : reader.get<detail::Trouble>().why;
+          if (ending == Ending::refused) complain_of_reply(why);
+          lose(why);
+          return false;
+        }
+        ++made_;
+      } catch (const Error& error) {
+        if (!is_stopping()) lose(error.what());
+        return false;
+      }
+    }
+    return true;
+  }
+  void complain_of_reply(std::string_view why) {
+    state_->queue.fail(std::make_exception_ptr(RemoteError(index_, address_, "a per-worker resource", "", why)));
+  }
+
+  void execute(Closure closure) {
+    const Clock::time_point begin = Clock::now();
+    {
+      const std::lock_guard lock{mutex_};
+      running_ = closure.function;
+      running_since_ = begin;
+      done_.queue_wait.add(begin - closure.since);
+    }
+    const std::vector<std::byte> session = to_bytes(session_);
+    const rpc::Piece pieces[] = {session, closure.message};
+    try {
+      const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
+      ended(std::move(closure), reply, begin);
+    } catch (const RpcError& error) {
+      unanswered(std::move(closure), error);
+    } catch (const Error&) {  // bytes of no worker
+      state_->queue.fail(closure, std::current_exception());
+    }
+    const std::lock_guard lock{mutex_};
+    running_ = {};
+  }
+  /// The worker has answered. Throws ArchiveError.
+  void ended(Closure&& closure, const Reply& reply, Clock::time_point begin) {
+    ArchiveReader reader{reply.pieces(), "The reply of a worker"};
+    const auto ending = reader.get<Ending>();
+    if (ending == Ending::result) {
+      std::vector<std::byte> result(static_cast<std::size_t>(reader.left()));
+      reader.get_bytes(result);
+      {
+        const std::lock_guard lock{mutex_};
+        done_.execution.add(Clock::now() - begin);
+      }
+      return state_->queue.finish(closure, std::move(result));
+    }
+    const auto trouble = reader.get<detail::Trouble>();
+    reader.expect_end();
+    const auto fail = [&](std::string_view function, std::string_view thrown) {
+      state_->queue.fail(closure,
+                         std::make_exception_ptr(RemoteError(index_, address_, function, thrown, trouble.why)));
+    };
+    switch (ending) {
+      case Ending::server_lost:
+        if (state_->failures.tolerates_server(static_cast<std::size_t>(trouble.server))) {
+          put_back(std::move(closure));
+          pause(before_server_again);
+          return;
+        }
+        return state_->queue.fail(closure, std::make_exception_ptr(server_is_gone(trouble)));
+      case Ending::server_late:
+        if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
+        return state_->queue.fail(
+            closure, std::make_exception_ptr(DeadlineExceeded(
+                         text("A scheduled function waited too long for parameter server ", trouble.server),
+                         trouble.why, "Give its calls a longer timeout, or see what keeps the server busy")));
+      case Ending::server_cancelled:
+        return put_back(std::move(closure));
+      case Ending::no_session:
+        lose("it has begun anew");
+        return put_back(std::move(closure));
+      case Ending::resource:
+        return fail("a function that makes a per-worker resource", trouble.thrown);
+      default:
+        return fail(closure.function, trouble.thrown);
+    }
+  }
+  [[nodiscard]] ServerUnavailable server_is_gone(const detail::Trouble& trouble) const {
+    const auto server = static_cast<std::size_t>(trouble.server);
+    return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is gone",
+            text("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
+                 " at last: ", trouble.why),
+            "Start the job again from a checkpoint: the variables of this server are lost"};
+  }
+  /// The call of a function has no reply. What it did on the worker nobody knows, so the worker begins anew.
+  void unanswered(Closure&& closure, const RpcError& error) {
+    if (is_stopping()) return state_->queue.abort(closure);
+    switch (error.failure()) {
+      case rpc::Failure::lost:
+        lose(error.why());
+        if (state_->options.most_lost_workers > 0 && closure.attempts >= state_->options.most_lost_workers)
+          return state_->queue.fail(closure, std::make_exception_ptr(Unavailable(
+                                                 index_, address_,
+                                                 text("it is the last of ", closure.attempts, " workers that ran ",
+                                                      closure.function, " and were lost: ", error.why()),
+                                                 "See whether the function ends the process that runs it")));
+        return put_back(std::move(closure));
+      case rpc::Failure::deadline:
+        lose(text("it ran a function for more than ", in_words(state_->options.function_timeout)));
+        if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
+        return state_->queue.fail(
+            closure, std::make_exception_ptr(DeadlineExceeded(
+                         text("A scheduled function took too long on worker ", index_, " at ", address_),
+                         text(closure.function, " ran for more than ", in_words(state_->options.function_timeout)),
+                         "Give functions a longer function_timeout, or see what they wait for")));
+      case rpc::Failure::cancelled:
+        lose(error.why());
+        return put_back(std::move(closure));
+      default:  // not one of this job any more, or a request that it does not take
+        lose(error.why());
+        return state_->queue.fail(closure, std::make_exception_ptr(error));
+    }
+  }
+  void put_back(Closure&& closure) {
+    {
+      const std::lock_guard lock{mutex_};
+      ++done_.put_back;
+    }
+    state_->queue.put_back(std::move(closure));
+  }
+
+  // ---- time ----
+
+  [[nodiscard]] bool is_stopping() const {
+    const std::lock_guard lock{mutex_};
+    return stopping_;
+  }
+  void pause(Duration duration) {
+    if (duration.count() <= 0) return;
+    std::unique_lock lock{mutex_};
+    changed_.wait_for(lock, duration, [&] { return stopping_; });
+  }
+  [[nodiscard]] static std::string in_words(Duration duration) {
+    return net::seconds(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
+  }
+  [[nodiscard]] static std::string seconds_since(Clock::time_point begin) { return in_words(Clock::now() - begin); }
+
+  const std::shared_ptr<detail::CoordinatorState> state_;
+  const std::size_t index_;
+  const std::string address_;
+  typename Transport::Channel channel_;
+  std::atomic<bool> errand_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool ended_ = false;
+  Call* current_ = nullptr;
+  std::uint64_t session_ = 0;  ///< 0: none; the thread alone writes it, and reads it without the lock
+  std::string_view running_;   ///< a function
+  Clock::time_point running_since_;
+  Clock::time_point lost_since_ = Clock::now();
+  std::string why_lost_ = "it was not dialled yet";
+  CoordinatorMetrics done_;  ///< by this worker; the numbers of all are not counted here
+
+  // Of the thread.
+  std::uint64_t session_before_ = 0;
+  std::size_t made_ = 0;  ///< resources that the worker has made
+  bool told_ = false;     ///< that the worker does not come
+  Clock::time_point told_at_;
+  bool waited_for_ = false;  ///< it was said that it is
+  std::vector<std::byte> watched_;
+  std::optional<Call> watching_;
+
+  // Of the one who ends it.
+  std::vector<std::byte> farewell_;
+  std::optional<Call> leaving_;
+  std::thread thread_;
+};
+
+}  // namespace dist
