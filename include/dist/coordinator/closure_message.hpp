@@ -1,5 +1,5 @@
-/// What a coordinator and its workers say to each other: the methods of a worker, their requests and their replies, which
-/// are archives (server/archive.hpp). Workers are of the same program, which the first thing that they say shows.
+/// What a coordinator and its workers say to each other: the methods of a worker, their requests and their replies,
+/// which are archives (server/archive.hpp). Workers are of the same program, which the first thing that they say shows.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 
 namespace dist::detail {
 
-/// Begins a session. A request is the identity of the coordinator's program, and only to a worker of the same program what
-/// follows: the number of the session before, or 0, and a WorkerPlace. The reply is the identity of the worker's program
-/// and the number of the session, 0 where the programs differ.
+/// Begins a session. A request is the identity of the coordinator's program, and only to a worker of the same program
+/// what follows: the number of the session before, or 0, and a WorkerPlace. The reply is the identity of the worker's
+/// program and the number of the session, 0 where the programs differ.
 inline constexpr std::string_view greet_method = "worker/greet";
 /// The number of a session. It is answered when the session ends, so that each side sees when the other one has gone.
 inline constexpr std::string_view watch_method = "worker/watch";

@@ -38,9 +38,9 @@ struct Closure {
 /// The functions that wait for a worker, and the number of those that run: what `schedule`, `join` and `done` of a
 /// coordinator and the threads of its workers share. It knows no transport.
 ///
-/// Of several errors the first counts (spec L05). It cancels at once what waits, so that nobody waits for the results of
-/// that; the next `put`, `join` or `done` waits for what still runs and throws the error, after which the queue is as good as
-/// new. Of several threads that wait, one throws it.
+/// Of several errors the first counts (spec L05). It cancels at once what waits, so that nobody waits for the results
+/// of that; the next `put`, `join` or `done` waits for what still runs and throws the error, after which the queue is
+/// as good as new. Of several threads that wait, one throws it.
 class ClosureQueue {
  public:
   using Clock = Closure::Clock;
@@ -61,8 +61,8 @@ class ClosureQueue {
 
   // ---- whoever schedules ----
 
-  /// Takes a closure, once there is room. Throws the error of an earlier closure, DeadlineExceeded where there is no room in
-  /// time, and Cancelled where the queue is closed.
+  /// Takes a closure, once there is room. Throws the error of an earlier closure, DeadlineExceeded where there is no
+  /// room in time, and Cancelled where the queue is closed.
   void put(Closure closure, Until until = {}) {
     std::unique_lock lock{mutex_};
     const auto has_room = [&] { return closed_ || closure.worker || waiting_.size() < capacity_; };
@@ -103,9 +103,9 @@ class ClosureQueue {
 
   // ---- the threads of workers ----
 
-  /// The next closure for a worker: one that only this worker may run, or the first of those for all. Waits for one. Nothing
-  /// once the queue is closed, and after `wake` where the worker has an errand. Each closure that is taken is given to
-  /// `finish`, `fail`, `abort` or `put_back` once.
+  /// The next closure for a worker: one that only this worker may run, or the first of those for all. Waits for one.
+  /// Nothing once the queue is closed, and after `wake` where the worker has an errand. Each closure that is taken is
+  /// given to `finish`, `fail`, `abort` or `put_back` once.
   [[nodiscard]] std::optional<Closure> take(std::size_t worker, const std::atomic<bool>* errand = nullptr) {
     std::unique_lock lock{mutex_};
     const auto must_go = [&] { return closed_ || (errand != nullptr && *errand); };

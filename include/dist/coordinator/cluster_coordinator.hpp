@@ -31,18 +31,18 @@
 
 namespace dist {
 
-/// Schedules functions on the workers of a cluster, which run them when they are free, and goes on where workers are lost,
-/// come back and are added (spec L01).
+/// Schedules functions on the workers of a cluster, which run them when they are free, and goes on where workers are
+/// lost, come back and are added (spec L01).
 ///
 ///   dist::ClusterCoordinator coordinator{strategy};
 ///   auto sum = coordinator.schedule([](dist::WorkerContext&, int a, int b) { return a + b; }, 1, 2);
 ///   coordinator.join();
 ///   std::printf("%d\n", sum.fetch());
 ///
-/// A function runs at least once: where a worker is lost in the middle of it, another one runs it from its beginning, and
-/// what it did on parameter servers before stays done. The first error of a function is kept and thrown by the next
-/// `schedule`, `join` or `done`, after which the coordinator can be used again (spec L05): RemoteError for what a function
-/// threw, Unavailable for a parameter server that is lost, or for workers that do not come.
+/// A function runs at least once: where a worker is lost in the middle of it, another one runs it from its beginning,
+/// and what it did on parameter servers before stays done. The first error of a function is kept and thrown by the next
+/// `schedule`, `join` or `done`, after which the coordinator can be used again (spec L05): RemoteError for what a
+/// function threw, Unavailable for a parameter server that is lost, or for workers that do not come.
 ///
 /// Any thread may call. The destructor cancels what waits, asks what runs to stop, and waits at most
 /// `CoordinatorOptions::end_timeout` for it.
@@ -90,10 +90,11 @@ class ClusterCoordinator {
     for (const auto& link : links_) link->join(until);
   }
 
-  /// Puts a function into the queue for the worker that is free first, and returns at once unless the queue is full (spec
-  /// L02). It is called with the worker's context and the arguments: `function(dist::WorkerContext&, arguments...)`, where a
-  /// PerWorker is the object of that worker (spec L03). It runs in another process of this program, so it is a lambda
-  /// without captures, `dist::function<f>` or a plain struct with operator(), and arguments and result are values.
+  /// Puts a function into the queue for the worker that is free first, and returns at once unless the queue is full
+  /// (spec L02). It is called with the worker's context and the arguments: `function(dist::WorkerContext&,
+  /// arguments...)`, where a PerWorker is the object of that worker (spec L03). It runs in another process of this
+  /// program, so it is a lambda without captures, `dist::function<f>` or a plain struct with operator(), and arguments
+  /// and result are values.
   ///
   /// Throws the error of an earlier function (spec L05), and DeadlineExceeded where the queue stays full.
   template <class F, class... Arguments>
@@ -110,8 +111,8 @@ class ClusterCoordinator {
     return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>(worker, function, arguments...);
   }
 
-  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05). With a
-  /// `timeout`, throws DeadlineExceeded after it, and may be called again.
+  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05). With
+  /// a `timeout`, throws DeadlineExceeded after it, and may be called again.
   void join() { state_->queue.join(); }
   void join(std::chrono::nanoseconds timeout) { state_->queue.join(ClosureQueue::Clock::now() + timeout); }
   /// Whether all scheduled functions have ended (spec L06). Throws the first error of any of them, once nothing runs.
@@ -123,10 +124,10 @@ class ClusterCoordinator {
     return dist::fetch(structure);
   }
 
-  /// Lets every worker make a dataset by `function(const dist::InputContext&, arguments...)`, whose input pipeline is the
-  /// worker's (spec L09). A scheduled function that gets what is returned has a PerWorkerIterator, which goes on from
-  /// function to function. A worker that was lost makes its dataset anew, from the beginning. An error in `function` is one
-  /// of those functions that use the dataset on that worker, and of no others (spec L10).
+  /// Lets every worker make a dataset by `function(const dist::InputContext&, arguments...)`, whose input pipeline is
+  /// the worker's (spec L09). A scheduled function that gets what is returned has a PerWorkerIterator, which goes on
+  /// from function to function. A worker that was lost makes its dataset anew, from the beginning. An error in
+  /// `function` is one of those functions that use the dataset on that worker, and of no others (spec L10).
   template <class F, class... Arguments>
   auto create_per_worker_dataset(const F& function, const Arguments&... arguments) {
     return make<true, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
@@ -147,8 +148,8 @@ class ClusterCoordinator {
   }
   [[nodiscard]] std::size_t num_workers() const { return state_->workers(); }
 
-  /// An error that no function has met, such as the loss of a parameter server that was idle: the next `schedule`, `join` or
-  /// `done` throws it (spec L05).
+  /// An error that no function has met, such as the loss of a parameter server that was idle: the next `schedule`,
+  /// `join` or `done` throws it (spec L05).
   void report(std::exception_ptr error) { state_->queue.fail(std::move(error)); }
 
   /// What was done so far, and how long it took (spec L21).

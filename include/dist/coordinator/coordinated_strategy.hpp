@@ -9,8 +9,8 @@
 
 namespace dist {
 
-/// What a ClusterCoordinator asks of its strategy, once: where workers and parameter servers are, how they are called, and
-/// how many replicas share a step.
+/// What a ClusterCoordinator asks of its strategy, once: where workers and parameter servers are, how they are called,
+/// and how many replicas share a step.
 template <class S>
 concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(const S& strategy) {
   { strategy.worker_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;

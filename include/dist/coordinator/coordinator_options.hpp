@@ -17,19 +17,19 @@ struct CoordinatorOptions {
   std::size_t queue_capacity = ClosureQueue::default_capacity;
   /// For how long `schedule` waits for room before it throws DeadlineExceeded; 0: as long as it takes.
   Duration schedule_timeout{0};
-  /// For how long a function may run; 0: as long as it takes. One that takes longer is asked to stop, runs again, and fails
-  /// in the end (spec L16).
+  /// For how long a function may run; 0: as long as it takes. One that takes longer is asked to stop, runs again, and
+  /// fails in the end (spec L16).
   Duration function_timeout{0};
-  /// How many functions in all may take too long, or call parameter servers that do, before that is an error; none: a tenth
-  /// of the number of workers (spec L16).
+  /// How many functions in all may take too long, or call parameter servers that do, before that is an error; none: a
+  /// tenth of the number of workers (spec L16).
   std::optional<std::size_t> ignored_timeouts = {};
   /// For how long a worker is dialled that is lost, or does not come, before that is an error; it is dialled further on
   /// (spec L14).
   Duration recovery_timeout = std::chrono::seconds{3600};
   /// How many workers in a row a function may lose before that is an error: it seems to end them. 0: any number.
   std::size_t most_lost_workers = 16;
-  /// The call to a parameter server that finds it gone for the `server_failures`th time is an error; what was running at
-  /// those before runs again (spec L15).
+  /// The call to a parameter server that finds it gone for the `server_failures`th time is an error; what was running
+  /// at those before runs again (spec L15).
   std::size_t server_failures = 3;
   /// Worker i begins `start_delay` times i later, but not later than `longest_start_delay` (spec L12).
   Duration start_delay{0};

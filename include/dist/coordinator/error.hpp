@@ -8,8 +8,8 @@
 
 namespace dist {
 
-/// A scheduled function has no result, though it did not fail: it was taken out of the queue, or nobody knows what became
-/// of it (spec L05, L08).
+/// A scheduled function has no result, though it did not fail: it was taken out of the queue, or nobody knows what
+/// became of it (spec L05, L08).
 class Cancelled : public Error {
  public:
   Cancelled(std::string_view problem, std::string_view why)

@@ -12,8 +12,8 @@
 namespace dist {
 
 /// Reports that work does not get on: a thread that looks ten times in each `timeout` whether something has ended, and
-/// calls `report` with the time since then where nothing has for a `timeout`, though there is something to do; again after
-/// each further `timeout` (spec L19).
+/// calls `report` with the time since then where nothing has for a `timeout`, though there is something to do; again
+/// after each further `timeout` (spec L19).
 class ProgressWatch {
  public:
   using Clock = std::chrono::steady_clock;

@@ -30,9 +30,9 @@ class RemoteValue {
   RemoteValue() = default;
   explicit RemoteValue(std::shared_ptr<detail::RemoteResult> result) : result_(std::move(result)) {}
 
-  /// Waits for the result. Throws RemoteError, which has the type and the text of what the function threw, Cancelled where
-  /// it did not run or nobody knows how far it came, and Unavailable where what it needs is lost. Without a `timeout` it
-  /// waits as long as the function takes; else it throws DeadlineExceeded, and may be called again.
+  /// Waits for the result. Throws RemoteError, which has the type and the text of what the function threw, Cancelled
+  /// where it did not run or nobody knows how far it came, and Unavailable where what it needs is lost. Without a
+  /// `timeout` it waits as long as the function takes; else it throws DeadlineExceeded, and may be called again.
   T fetch() const { return fetch_until({}); }
   T fetch(std::chrono::nanoseconds timeout) const { return fetch_until(detail::RemoteResult::Clock::now() + timeout); }
 
@@ -59,7 +59,8 @@ namespace detail {
 template <class T>
 inline constexpr bool is_remote_value = is_specialization<std::remove_cvref_t<T>, RemoteValue>;
 
-/// Whether a value of type T is or has a RemoteValue. `Outer` are the types around it, which may be lists of themselves.
+/// Whether a value of type T is or has a RemoteValue. `Outer` are the types around it, which may be lists of
+/// themselves.
 template <class T, class... Outer>
 [[nodiscard]] constexpr bool holds_remote_value() {
   using Plain = std::remove_cvref_t<T>;

@@ -10,8 +10,8 @@ namespace dist {
 /// something took too long. Any thread may call.
 class TransientFailures {
  public:
-  /// The `server_failures`th failure of a server is an error (spec L15), and so is every timeout after `ignored_timeouts`
-  /// (spec L16).
+  /// The `server_failures`th failure of a server is an error (spec L15), and so is every timeout after
+  /// `ignored_timeouts` (spec L16).
   TransientFailures(std::size_t server_failures, std::size_t ignored_timeouts)
       : server_failures_(server_failures), ignored_timeouts_(ignored_timeouts) {}
 

@@ -17,8 +17,8 @@ struct FunctionOnWorker;
 template <rpc::Transport Transport>
 class WorkerService;
 
-/// Names one object on each worker, which a function of ours makes there: a per-worker dataset or another resource. As an
-/// argument of a scheduled function it becomes the object of the worker that runs it (spec L03). Made by
+/// Names one object on each worker, which a function of ours makes there: a per-worker dataset or another resource. As
+/// an argument of a scheduled function it becomes the object of the worker that runs it (spec L03). Made by
 /// `create_per_worker_dataset` and `create_per_worker_resource` of a coordinator.
 template <class T>
 struct PerWorker {

@@ -35,8 +35,8 @@
 
 namespace dist {
 
-/// A coordinator's way to one worker: a thread that greets it, lets it make its resources, and gives it one function after
-/// the other. A worker that is lost is dialled until it is back, while the others go on with what it ran.
+/// A coordinator's way to one worker: a thread that greets it, lets it make its resources, and gives it one function
+/// after the other. A worker that is lost is dialled until it is back, while the others go on with what it ran.
 template <rpc::Transport Transport>
 class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
  public:
@@ -68,8 +68,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     const rpc::Piece piece = farewell_;
     leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
   }
-  /// Waits for the end of the thread, after `stop`. Where it does not end in time, because a function does not that runs in
-  /// this process, it is left behind.
+  /// Waits for the end of the thread, after `stop`. Where it does not end in time, because a function does not that
+  /// runs in this process, it is left behind.
   void join(Clock::time_point until) {
     bool ended = false;
     {
@@ -164,6 +164,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     {
       const std::lock_guard lock{mutex_};
       current_ = nullptr;
+      running_ = {};
     }
     if (failure) std::rethrow_exception(failure);
     return call.reply();
@@ -330,11 +331,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       ended(std::move(closure), reply, begin);
     } catch (const RpcError& error) {
       unanswered(std::move(closure), error);
-    } catch (const Error&) {  // bytes of no worker
+    } catch (...) {  // bytes of no worker, or more than there is memory for
       state_->queue.fail(closure, std::current_exception());
     }
-    const std::lock_guard lock{mutex_};
-    running_ = {};
   }
   /// The worker has answered. Throws ArchiveError.
   void ended(Closure&& closure, const Reply& reply, Clock::time_point begin) {

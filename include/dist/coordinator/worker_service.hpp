@@ -26,14 +26,15 @@
 
 namespace dist {
 
-/// A worker's part: the methods with which its rpc::Server runs the functions that coordinators schedule. Only functions of
-/// this program that are scheduled somewhere in it are run, and bytes that are not their arguments are refused.
+/// A worker's part: the methods with which its rpc::Server runs the functions that coordinators schedule. Only
+/// functions of this program that are scheduled somewhere in it are run, and bytes that are not their arguments are
+/// refused.
 ///
 ///   dist::WorkerService<dist::Grpc> worker;
 ///   dist::Grpc::Server server{endpoint, options, worker.methods()};
 ///
-/// It must outlive the server. A function runs in a thread of the server, one for each coordinator at a time; the server
-/// needs another one for what coordinators ask meanwhile.
+/// It must outlive the server. A function runs in a thread of the server, one for each coordinator at a time; the
+/// server needs another one for what coordinators ask meanwhile.
 template <rpc::Transport Transport>
 class WorkerService {
  public:

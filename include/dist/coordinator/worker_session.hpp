@@ -29,7 +29,8 @@ struct WorkerResource {
   rpc::Outcome failure = {};
 };
 
-/// A function needs a resource that could not be made on this worker. Its outcome is that of the function that makes it.
+/// A function needs a resource that could not be made on this worker. Its outcome is that of the function that makes
+/// it.
 class ResourceError : public std::exception {
  public:
   explicit ResourceError(rpc::Outcome outcome) : outcome_(std::move(outcome)) {}
