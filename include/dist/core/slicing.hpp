@@ -187,13 +187,25 @@ class Selection {
   Shape shape_;
 };
 
+namespace detail {
+
+/// Refuses, in a sentence, what is no part of a slice, and says whether it did not.
+template <class... Parts>
+[[nodiscard]] consteval bool require_slice_parts() {
+  static_assert(
+      (holds<SlicePart<Parts>> && ...),
+      "a slice is made of whole numbers, Range, ellipsis and new_axis, one for each axis; rows that a list names are "
+      "gathered");
+  return (SlicePart<Parts> && ...);
+}
+
+}  // namespace detail
+
 /// A copy of the elements of `tensor` that the parts choose: `sliced(view, 0, Range{2, 8, 3})` is Python's `view[0, 2:8:3]`.
 /// Throws as Selection::of does.
 template <class T, class... Parts>
 [[nodiscard]] Tensor<std::remove_const_t<T>> sliced(TensorView<T> tensor, const Parts&... parts) {
-  static_assert((detail::holds<SlicePart<Parts>> && ...),
-                "a slice is made of whole numbers, Range, ellipsis and new_axis, one for each axis");
-  if constexpr ((SlicePart<Parts> && ...))
+  if constexpr (detail::require_slice_parts<Parts...>())
     return Selection::of("a tensor", tensor.shape(), parts...).from(tensor);
   else
     return {};

@@ -40,7 +40,8 @@ def doubles(name, values):
     return f"inline const std::vector<double> {name}{numbers(np.asarray(values, np.float64))};\n"
 
 
-# Partitioners: for all shapes, in this order, all sizes of elements, and all combinations of arguments, the number of shards.
+# Partitioners: the numbers of shards, for all shapes, in this order, all sizes of elements, and all combinations of
+# arguments.
 SHAPES = [[1], [7], [10, 3], [3, 1000], [1000, 64], [5, 2, 100]]
 TYPES = {1: tf.int8, 2: tf.bfloat16, 4: tf.float32, 8: tf.float64}
 FIXED = [[1, 2, 7, 1000]]
