@@ -30,10 +30,15 @@
 
 namespace dist {
 
-/// Rows of a ShardedVariable that are read, a Work: while it goes on, the shards read theirs, all at the same time.
+/// Rows of a variable that are read, a Work: while it goes on, the shards read theirs, all at the same time.
 template <class W, class T>
 class GatheredRows {
  public:
+  /// Calls `start(shard, rows)` for each shard, to begin to read these rows of it. `shape` is that of all rows together.
+  template <class Start>
+  GatheredRows(SplitRows split, const Shape& shape, const Start& start)
+      : state_(std::make_shared<State>(std::move(split), shape, start)) {}
+
   /// Throws the first error of a shard, once all are done.
   void wait() {
     state_->started.wait([&](std::size_t shard, const W& work) {
@@ -43,11 +48,13 @@ class GatheredRows {
   [[nodiscard]] bool is_done() const noexcept { return state_->started.is_done(); }
   /// The rows in the order in which they were named, after `wait`. They live as long as this or a copy of it.
   [[nodiscard]] TensorView<const T> values() const noexcept { return state_->rows; }
+  /// Waits, and gives the rows away.
+  [[nodiscard]] Tensor<T> take() && {
+    wait();
+    return std::move(state_->rows);
+  }
 
  private:
-  template <class V>
-  friend class ShardedVariable;
-
   struct State {
     template <class Start>
     State(SplitRows split_rows, const Shape& shape, const Start& start)
@@ -58,10 +65,25 @@ class GatheredRows {
     Tensor<T> rows;
     detail::StartedOnShards<W> started;
   };
-  explicit GatheredRows(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<State> state_;
 };
+
+namespace detail {
+
+/// Begins to read rows of the variable `name`, whose shards are `shard_at(number)`.
+template <class V, class Context, class ShardAt>
+[[nodiscard]] auto start_gather_rows(const ShardLayout& layout, std::string_view name, const Shape& shape,
+                                     const Context& context, std::span<const std::int64_t> ids,
+                                     const ShardAt& shard_at) {
+  using W = decltype(start_gather(std::declval<const V&>(), context, ids));
+  return GatheredRows<W, typename V::Element>{layout.split(name, ids), shape.with_rows(ids.size()),
+                                              [&](std::size_t shard, std::span<const std::int64_t> rows) {
+                                                return start_gather(shard_at(shard), context, rows);
+                                              }};
+}
+
+}  // namespace detail
 
 /// A variable that is divided along its first axis into shards, which are variables themselves (spec K05): a table that no
 /// single server has room for, say. `sharded_variable` makes one of variables of a strategy; a vector of variables may be
@@ -124,9 +146,7 @@ class ShardedVariable {
   [[nodiscard]] Tensor<Element> gather(const Context& context, const Ids& ids) const {
     const detail::IdList list{ids};
     if constexpr (RowIds<Ids>) {
-      auto work = start_gather(context, list.ids());
-      work.wait();
-      Tensor<Element> rows = std::move(work.state_->rows);
+      Tensor<Element> rows = start_gather(context, list.ids()).take();
       rows.resize(list.shape_of_rows(shape_));  // as many elements
       return rows;
     } else {
@@ -147,14 +167,9 @@ class ShardedVariable {
   /// InvalidArgument for an id that is no row.
   template <class Context>
   [[nodiscard]] auto start_gather(const Context& context, std::span<const std::int64_t> ids) const {
-    using W = decltype(detail::start_gather(shards_[0], context, ids));
-    using Gathered = GatheredRows<W, Element>;
     static_cast<void>(detail::require_variable_context<Context>());
-    return Gathered{
-        std::make_shared<typename Gathered::State>(layout_.split(name_, ids), shape_.with_rows(ids.size()),
-                                                   [&](std::size_t shard, std::span<const std::int64_t> rows) {
-                                                     return detail::start_gather(shards_[shard], context, rows);
-                                                   })};
+    return detail::start_gather_rows<V>(layout_, name_, shape_, context, ids,
+                                        [&](std::size_t shard) -> const V& { return shards_[shard]; });
   }
   /// Elements or parts of rows, each named by the numbers of its row and of the next axes, which stand along the last axis of
   /// `indices`, like tf.gather_nd (spec K08). Throws InvalidArgument for an index out of range, ShapeMismatch for more numbers
