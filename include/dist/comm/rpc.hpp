@@ -287,6 +287,10 @@ concept Transport = requires {
   { channel.call(method, pieces, options) } -> std::same_as<typename T::Reply>;
 };
 
+/// A transport with something to set in a process that exists to serve, before its first server is made.
+template <class T>
+concept PreparesToServe = requires { T::prepare_to_serve(); };
+
 }  // namespace dist::rpc
 
 namespace dist::detail {
