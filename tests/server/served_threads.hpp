@@ -32,8 +32,7 @@ inline ClusterSpec cluster_of(std::size_t ps) {
 }
 inline std::vector<dist::server::Served> served(const ClusterSpec& cluster) {
   std::vector<dist::server::Served> all;
-  for (const Task task : cluster.tasks())
-    all.push_back({task, dist::server::detail::endpoint_of(cluster, task, "a test")});
+  for (const Task task : cluster.tasks()) all.push_back({task, dist::task_endpoint(cluster, task, "a test")});
   return all;
 }
 

@@ -23,6 +23,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
 #include <dist/core/never.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
@@ -67,6 +68,11 @@ class ClusterCoordinator {
                                                    strategy.server_endpoints(), workers.size());
     for (const net::Endpoint& worker : workers) link_to(worker);
     for (const auto& link : links_) link->start();
+    if constexpr (ReportsLosses<Strategy>) {
+      strategy.set_on_loss(
+          [state = state_](const ServerUnavailable& error) { state->queue.fail(std::make_exception_ptr(error)); });
+      end_reports_ = [&strategy] { strategy.set_on_loss({}); };
+    }
     if (options.watchdog_timeout.count() > 0)
       watch_.emplace(
           options.watchdog_timeout,
@@ -83,6 +89,7 @@ class ClusterCoordinator {
   ClusterCoordinator& operator=(const ClusterCoordinator&) = delete;
   ~ClusterCoordinator() {
     watch_.reset();
+    if (end_reports_) end_reports_();
     state_->queue.close();
     const std::lock_guard lock{mutex_};
     for (const auto& link : links_) link->stop();
@@ -218,6 +225,7 @@ class ClusterCoordinator {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Link>> links_;
   std::optional<ProgressWatch> watch_;
+  detail::KeptFunction<void> end_reports_;  ///< of a strategy that ReportsLosses
 };
 
 }  // namespace dist

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include <dist/comm/rpc.hpp>
+#include <dist/core/kept_function.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/server/error.hpp>
 
 namespace dist {
 
@@ -17,6 +19,14 @@ concept CoordinatedStrategy = rpc::Transport<typename S::Transport> && requires(
   { strategy.server_endpoints() } -> std::convertible_to<std::vector<net::Endpoint>>;
   { strategy.channel_options() } -> std::convertible_to<rpc::ChannelOptions>;
   { strategy.num_replicas_in_sync() } -> std::convertible_to<std::size_t>;
+};
+
+/// One that notices by itself that a parameter server is gone, also where no function uses it. It calls what it is given last;
+/// an empty function ends that.
+template <class S>
+concept ReportsLosses = CoordinatedStrategy<S> &&
+    requires(const S& strategy, detail::KeptFunction<void, const ServerUnavailable&> on_loss) {
+  strategy.set_on_loss(on_loss);
 };
 
 /// Workers without a strategy: functions run on them, and variables are nowhere. A CoordinatedStrategy.

@@ -7,6 +7,7 @@
 #include <dist/comm/rpc.hpp>
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/function_ref.hpp>
+#include <dist/server/clients.hpp>
 
 namespace dist {
 
@@ -43,6 +44,12 @@ class WorkerContext {
   /// The addresses of the parameter servers.
   [[nodiscard]] const std::vector<std::string>& servers() const noexcept { return session_->place().servers; }
   [[nodiscard]] InputContext input_context() const { return session_->input_context(); }
+
+  /// The clients of these, for variables on them (ServerContext). They stay as long as the coordinator goes on with this worker.
+  template <rpc::Transport T>
+  [[nodiscard]] server::Clients<T>& clients() const {
+    return session_->template clients<T>();
+  }
 
   /// Whether nobody waits for the result any more, because the coordinator has ended, or takes this worker for lost. A
   /// function that runs for long asks now and then, and returns.

@@ -22,6 +22,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 
 namespace dist {
@@ -151,6 +152,10 @@ class WorkerService {
       throw;
     } catch (const detail::ResourceError& error) {
       return refuse(exchange, Ending::resource, trouble(error.outcome()));
+    } catch (const ServerUnavailable& error) {
+      if (!in_function || error.rank() >= session.place().servers.size())
+        return refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
+      refuse(exchange, Ending::server_lost, {"", error.why(), error.rank()});
     } catch (const RpcError& error) {
       const std::size_t server = session.server_at(error.peer());
       if (server < session.place().servers.size() && in_function) {

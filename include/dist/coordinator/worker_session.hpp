@@ -10,11 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include <dist/cluster/task_endpoint.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/context/input_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/secret.hpp>
 #include <dist/server/archive.hpp>
+#include <dist/server/client.hpp>
+#include <dist/server/clients.hpp>
 
 namespace dist::detail {
 
@@ -67,6 +72,23 @@ class WorkerSession {
     return server;
   }
 
+  /// The clients of the parameter servers, made when they are first asked for.
+  template <rpc::Transport T>
+  [[nodiscard]] server::Clients<T>& clients() {
+    const std::lock_guard lock{mutex_};
+    std::shared_ptr<void>& kept = clients_[&type_mark<T>];
+    if (!kept) {
+      std::vector<net::Endpoint> endpoints;
+      for (std::size_t server = 0; server < place_.servers.size(); ++server) {
+        endpoints.push_back(
+            endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
+      }
+      kept = std::make_shared<server::Clients<T>>(std::move(endpoints),
+                                                  server::ClientOptions{.channel = {.secret = net::job_secret()}});
+    }
+    return *static_cast<server::Clients<T>*>(kept.get());
+  }
+
   /// The first resource of a number stays as long as the session.
   void keep(std::uint64_t id, WorkerResource resource) {
     const std::lock_guard lock{mutex_};
@@ -96,6 +118,7 @@ class WorkerSession {
   const WorkerPlace place_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, WorkerResource> resources_;
+  std::map<const void*, std::shared_ptr<void>> clients_;  ///< of each transport, by its `type_mark`
   std::atomic<bool> ended_{false};
   std::atomic<bool> busy_{false};
 };

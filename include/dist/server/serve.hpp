@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/address.hpp>
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/task.hpp>
+#include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/core/duration.hpp>
@@ -38,18 +38,12 @@ struct ServeOptions {
 
 namespace detail {
 
-/// Where a task of a valid cluster listens.
-[[nodiscard]] inline net::Endpoint endpoint_of(const ClusterSpec& cluster, Task task, std::string_view source) {
-  const Address address = parse_address(cluster.task_address(task), text(to_string(task), " of ", source));
-  return {address.host, std::to_string(address.port)};
-}
-
 /// Whether a task of the cluster is on another machine than this one.
 [[nodiscard]] inline bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own,
                                           std::string_view source) {
   for (const Task task : cluster.tasks()) {
     if (cluster.task_address(task).empty()) continue;
-    const net::Endpoint other = endpoint_of(cluster, task, source);
+    const net::Endpoint other = task_endpoint(cluster, task, source);
     if (other.host != own.host && !net::names_loopback(other.host)) return true;
   }
   return false;
@@ -100,6 +94,17 @@ void serve_coordinators(Lifeline& lifeline, const std::string& self, const std::
   }
 }
 
+/// Refuses, in a sentence, what a process cannot serve by, and says whether it can.
+template <class T, class Resolver>
+[[nodiscard]] constexpr bool require_served() {
+  constexpr bool travels = dist::detail::holds<rpc::Transport<T>>;
+  static_assert(travels, "serve names what calls travel by, such as dist::Local or dist::Grpc");
+  constexpr bool resolves = dist::detail::holds<ClusterResolver<Resolver>>;
+  static_assert(resolves,
+                "serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job");
+  return travels && resolves;
+}
+
 }  // namespace detail
 
 /// A process that is a parameter server or a worker serves until its coordinator has done its work, and returns true. In the
@@ -129,7 +134,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
       store ? store_methods<typename T::Exchange>(*store) : std::move(of_workers);
   for (rpc::Method<typename T::Exchange>& method : lifeline.methods()) methods.push_back(std::move(method));
 
-  const net::Endpoint own = detail::endpoint_of(cluster, *task, source);
+  const net::Endpoint own = task_endpoint(cluster, *task, source);
   rpc::ServerOptions its = options.server;
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
   const typename T::Server server{own, its, std::move(methods)};
@@ -140,12 +145,7 @@ template <rpc::Transport T, ClusterResolver Resolver>
 /// The same for workers without methods.
 template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const ServeOptions& options = {}) {
-  constexpr bool travels = dist::detail::holds<rpc::Transport<T>>;
-  static_assert(travels, "serve names what calls travel by, such as dist::Local or dist::Grpc");
-  constexpr bool resolves = dist::detail::holds<ClusterResolver<Resolver>>;
-  static_assert(resolves,
-                "serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job");
-  if constexpr (travels && resolves)
+  if constexpr (detail::require_served<T, Resolver>())
     return serve<T>(resolver, options, {});
   else
     return false;

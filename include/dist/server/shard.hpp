@@ -49,6 +49,11 @@ struct Staleness {
   [[nodiscard]] double mean() const noexcept {
     return pushes == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(pushes);
   }
+  void add(const Staleness& others) noexcept {
+    pushes += others.pushes;
+    sum += others.sum;
+    max = std::max(max, others.max);
+  }
   void count(std::uint64_t of_push) noexcept {
     ++pushes;
     sum += of_push;

@@ -260,6 +260,14 @@ concept FillsElement = requires(F& fill, std::uint64_t index) {
   { fill(index) } -> std::convertible_to<T>;
 };
 
+}  // namespace detail
+
+/// A function that a server calls for the initial values of a variable: `fill(first, elements)` or `fill(i)` (spec J07).
+template <class F, class T>
+concept MakesElements = Schedulable<F> && !std::is_arithmetic_v<F> && (detail::FillsRange<F, T> || detail::FillsElement<F, T>);
+
+namespace detail {
+
 template <class F, class T>
 void fill_shard(ArchiveReader& archive, std::uint64_t first, const ShardMemory& shard) {
   F fill = archive.get<F>();

@@ -207,7 +207,7 @@ template <class Context, class V>
 [[nodiscard]] auto start_rows(const Context& context, const V& table, std::span<const std::int64_t> ids,
                               std::optional<double> max_norm) {
   using T = typename V::Element;
-  static_cast<void>(require_variable_context<Context>());
+  static_cast<void>(require_context_of<V, Context>());
   if (table.shape().rank() == 0)
     throw ShapeMismatch(text("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
                         "Give a variable that has rows");

@@ -3,10 +3,13 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
 #include <dist/core/shape.hpp>
 
 namespace dist {
@@ -41,6 +44,42 @@ constexpr void require_positive(std::string_view partitioner, std::string_view a
 template <class P>
 concept Partitioner = requires(const P& partitioner, const Shape& shape, std::size_t element_bytes) {
   { partitioner(shape, element_bytes) } -> std::integral;
+};
+
+namespace detail {
+
+/// Refuses, in a sentence, what is no partitioner, and says whether it is one.
+template <class P>
+[[nodiscard]] constexpr bool require_partitioner() {
+  static_assert(
+      detail::holds<Partitioner<P>>,
+      "a partitioner takes a shape and the bytes of an element, and returns one whole number, that of the shards of "
+      "the first axis: no list, because other axes are not divided");
+  return Partitioner<P>;
+}
+
+}  // namespace detail
+
+/// Any partitioner, or none, which divides nothing: an option of strategies.
+class AnyPartitioner {
+ public:
+  AnyPartitioner() = default;
+  template <class P>
+    requires(!std::same_as<P, AnyPartitioner>)
+  AnyPartitioner(P partitioner) {
+    if constexpr (detail::require_partitioner<P>())
+      partition_ = [partitioner = std::move(partitioner)](const Shape& shape, std::size_t element_bytes) {
+        return static_cast<std::int64_t>(partitioner(shape, element_bytes));
+      };
+  }
+
+  /// Of a shape with rows.
+  [[nodiscard]] std::int64_t operator()(const Shape& shape, std::size_t element_bytes) const {
+    return partition_ ? partition_(shape, element_bytes) : 1;
+  }
+
+ private:
+  detail::KeptFunction<std::int64_t, const Shape&, std::size_t> partition_;
 };
 
 /// So many shards, or one for each row where there are fewer rows (spec K01).
@@ -93,11 +132,7 @@ struct MaxSizeShards {
 template <class P>
 [[nodiscard]] constexpr std::size_t number_of_shards(const P& partitioner, std::string_view name, const Shape& shape,
                                                      std::size_t element_bytes) {
-  static_assert(
-      detail::holds<Partitioner<P>>,
-      "a partitioner takes a shape and the bytes of an element, and returns one whole number, that of the shards of "
-      "the first axis: no list, because other axes are not divided");
-  if constexpr (Partitioner<P>) {
+  if constexpr (detail::require_partitioner<P>()) {
     if (shape.rank() == 0 || shape[0] == 0) return 1;
     const auto shards = partitioner(shape, element_bytes);
     if (shards < 1)

@@ -71,6 +71,16 @@ class GatheredRows {
 
 namespace detail {
 
+/// Refuses, in a sentence, what is no context of an operation on variables of this kind, and says whether it did not. Those that
+/// are elsewhere know their own.
+template <class V, class Context, bool writes = false>
+[[nodiscard]] consteval bool require_context_of() {
+  if constexpr (StartsOperations<V, Context>)
+    return true;
+  else
+    return require_variable_context<Context, writes>();
+}
+
 /// Begins to read rows of the variable `name`, whose shards are `shard_at(number)`.
 template <class V, class Context, class ShardAt>
 [[nodiscard]] auto start_gather_rows(const ShardLayout& layout, std::string_view name, const Shape& shape,
@@ -109,8 +119,8 @@ class ShardedVariable {
   using Element = typename V::Element;
   using View = TensorView<const Element>;
 
-  /// Takes the shards, in the order of their rows, of any numbers of rows. Throws InvalidArgument for an empty list, and
-  /// ShapeMismatch for scalars and for shards that differ in another axis than the first (spec K05).
+  /// Takes the shards, in the order of their rows, of any numbers of rows; a scalar may be the only one. Throws InvalidArgument
+  /// for an empty list, and ShapeMismatch for other scalars and for shards that differ in another axis than the first (spec K05).
   explicit ShardedVariable(std::vector<V> shards, std::string name = "ShardedVariable")
       : shards_(std::move(shards)), name_(std::move(name)), layout_(layout_of(name_, shards_)) {
     shape_ = shards_[0].shape().with_rows(layout_.rows());
@@ -134,7 +144,7 @@ class ShardedVariable {
   /// All rows as one tensor (spec K10).
   template <class Context = detail::NoContext<V>>
   [[nodiscard]] Tensor<Element> read(const Context& context = {}) const {
-    if constexpr (detail::require_variable_context<Context>())
+    if constexpr (detail::require_context_of<V, Context>())
       return joined([&](const V& shard) { return detail::start_read(shard, context); });
     else
       return {};
@@ -167,7 +177,9 @@ class ShardedVariable {
   /// InvalidArgument for an id that is no row.
   template <class Context>
   [[nodiscard]] auto start_gather(const Context& context, std::span<const std::int64_t> ids) const {
-    static_cast<void>(detail::require_variable_context<Context>());
+    static_cast<void>(detail::require_context_of<V, Context>());
+    if (shape_.rank() == 0)
+      throw ShapeMismatch(text("Variable ", quoted(name_), " has no rows"), "it is a scalar", "Read it whole");
     return detail::start_gather_rows<V>(layout_, name_, shape_, context, ids,
                                         [&](std::size_t shard) -> const V& { return shards_[shard]; });
   }
@@ -211,7 +223,7 @@ class ShardedVariable {
   /// Selection::of.
   template <class Context, class... Parts>
   [[nodiscard]] Tensor<Element> slice(const Context& context, const Parts&... parts) const {
-    if constexpr (detail::require_slice_parts<Parts...>() && detail::require_variable_context<Context>()) {
+    if constexpr (detail::require_slice_parts<Parts...>() && detail::require_context_of<V, Context>()) {
       const Selection chosen = Selection::of(text("variable ", quoted(name_)), shape_, parts...);
       const Selection::Axis& axis = chosen.axis(0);
       if (axis.count == shape_[0] && axis.step == 1) return chosen.from(read(context).view());
@@ -269,6 +281,31 @@ class ShardedVariable {
     }).wait();
   }
 
+ protected:
+  /// The rows of a shard, in values of all shards.
+  [[nodiscard]] View part_of(View values, std::size_t shard) const {
+    const IndexRange rows = layout_.rows_of(shard);
+    return values.rows(rows.begin, rows.size());
+  }
+
+  /// The values of all shards, which `start(shard)` begins to read; `then(shard, work)` is called for each that has been read.
+  template <class Start, class Then>
+  [[nodiscard]] Tensor<Element> joined(const Start& start, const Then& then) const {
+    Tensor<Element> all{shape_};
+    const std::size_t width = all.view().row_size();
+    detail::StartedOnShards works(shards_.size(), [&](std::size_t shard) { return start(shards_[shard]); });
+    works.wait([&](std::size_t shard, const auto& work) {
+      const View values = work.values();
+      std::copy_n(values.data(), values.size(), all.data() + layout_.rows_of(shard).begin * width);
+      then(shard, work);
+    });
+    return all;
+  }
+  template <class Start>
+  [[nodiscard]] Tensor<Element> joined(const Start& start) const {
+    return joined(start, [](std::size_t, const auto&) {});
+  }
+
  private:
   [[nodiscard]] static ShardLayout layout_of(std::string_view name, const std::vector<V>& shards) {
     if (shards.empty())
@@ -277,44 +314,26 @@ class ShardedVariable {
     std::vector<std::size_t> rows;
     for (const V& shard : shards) {
       const Shape& shape = shard.shape();
-      if (shape.rank() == 0)
+      if (shape.rank() == 0 && shards.size() > 1)
         throw ShapeMismatch(text("Variable ", quoted(shard.name()), " cannot be a shard of ", quoted(name)),
                             "it is a scalar", "Give variables that have rows");
-      if (shape.row() != shards[0].shape().row() || shape.rank() != shards[0].shape().rank())
+      if (shape.rank() != 0 && (shape.row() != shards[0].shape().row() || shape.rank() != shards[0].shape().rank()))
         throw ShapeMismatch(text("Variables ", quoted(shards[0].name()), " and ", quoted(shard.name()),
                                  " cannot both be shards of ", quoted(name)),
                             text("their shapes are ", to_string(shards[0].shape()), " and ", to_string(shape)),
                             "Give variables of the same shape except for the first axis");
-      rows.push_back(shape[0]);
+      rows.push_back(shape.rank() == 0 ? 1 : shape[0]);
     }
     return ShardLayout::of(rows);
   }
 
-  [[nodiscard]] View part_of(View values, std::size_t shard) const {
-    const IndexRange rows = layout_.rows_of(shard);
-    return values.rows(rows.begin, rows.size());
-  }
-
-  /// The values of all shards, which `start(shard)` begins to read.
-  template <class Start>
-  [[nodiscard]] Tensor<Element> joined(const Start& start) const {
-    Tensor<Element> all{shape_};
-    const std::size_t width = all.view().row_size();
-    detail::StartedOnShards works(shards_.size(), [&](std::size_t shard) { return start(shards_[shard]); });
-    works.wait([&](std::size_t shard, const auto& work) {
-      const View values = work.values();
-      std::copy_n(values.data(), values.size(), all.data() + layout_.rows_of(shard).begin * width);
-    });
-    return all;
-  }
-
   template <class Update, class Value>
   void write(const Value&) {
-    static_cast<void>(detail::require_variable_context<detail::NoContext<Value>>());
+    static_cast<void>(detail::require_context_of<V, detail::NoContext<Value>>());
   }
   template <class Update, class Context, class Value>
   void write(const Context& context, const Value& value) {
-    constexpr bool is_context = detail::require_variable_context<Context, true>();
+    constexpr bool is_context = detail::require_context_of<V, Context, true>();
     if constexpr (is_context && detail::require_update_of<Element, Update>()) {
       const auto given = detail::given_to(*this, value);
       const auto part = [&](std::size_t shard) {
@@ -335,11 +354,11 @@ class ShardedVariable {
 
   template <class Update, class Slices>
   void scatter(const Slices&) {
-    static_cast<void>(detail::require_variable_context<detail::NoContext<Slices>>());
+    static_cast<void>(detail::require_context_of<V, detail::NoContext<Slices>>());
   }
   template <class Update, class Context, class Slices>
   void scatter(const Context& context, const Slices& slices) {
-    constexpr bool is_context = detail::require_variable_context<Context, true>();
+    constexpr bool is_context = detail::require_context_of<V, Context, true>();
     if constexpr (is_context && detail::require_slices<Slices>() && detail::require_update_of<Element, Update>()) {
       const auto& whole = detail::view_of_slices(slices);
       const IndexedSlicesView<Element>& given = detail::rows_given_to<Update>(*this, whole);
