@@ -172,7 +172,7 @@ TEST_CASE("a second coordinator waits until the first one is gone") {
   Process server{ps_0};
   std::optional<Session> first{std::in_place, served(cluster_of(1)), patient()};
   SessionOptions options;
-  options.wait_for_servers = 150ms;
+  options.wait_for_servers = 400ms;
   CHECK(what_throws<dist::ServerUnavailable>([&] {
           const Session second{served(cluster_of(1)), options};
         }).find("ps 0 at ps0:1: it serves another coordinator") != std::string::npos);
