@@ -222,6 +222,7 @@ class ArchiveWriter {
   /// Puts bytes as they are, without their number.
   ArchiveWriter& put_bytes(const void* bytes, std::size_t size) {
     const auto* const first = static_cast<const std::byte*>(bytes);
+    if (content_.capacity() == 0) content_.reserve(std::max(size, short_message));
     content_.insert(content_.end(), first, first + size);
     return *this;
   }
@@ -231,6 +232,8 @@ class ArchiveWriter {
   [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(content_, {}); }
 
  private:
+  static constexpr std::size_t short_message = 128;  ///< bytes, for which memory is asked for once
+
   template <class T>
   void write(const T& value) {
     if constexpr (ArchivesItself<T>) {
@@ -342,8 +345,9 @@ class ArchiveReader {
     if constexpr (ArchivesItself<T>) {
       return T::read_from(*this);
     } else if constexpr (detail::is_plain<T>) {
+      constexpr std::string_view type = detail::type_name<T>();
       T value{};
-      get_bytes(std::as_writable_bytes(std::span{&value, 1}), detail::type_name<T>());
+      get_bytes(std::as_writable_bytes(std::span{&value, 1}), type);
       return value;
     } else if constexpr (std::same_as<T, bool>) {
       const auto byte = read<std::uint8_t>();
@@ -395,7 +399,8 @@ class ArchiveReader {
   template <class E>
   void read_elements(E* elements, std::size_t count) {
     if constexpr (detail::is_plain<E>) {
-      get_bytes(std::as_writable_bytes(std::span{elements, count}), detail::type_name<E>());
+      constexpr std::string_view type = detail::type_name<E>();
+      get_bytes(std::as_writable_bytes(std::span{elements, count}), type);
     } else {
       for (std::size_t i = 0; i < count; ++i) elements[i] = read<E>();
     }
@@ -403,14 +408,14 @@ class ArchiveReader {
   template <class T>
   [[nodiscard]] T read_vector() {
     using E = typename T::value_type;
-    const std::size_t size = list_length<E>(detail::type_name<T>());
+    constexpr std::string_view type = detail::type_name<T>();
+    const std::size_t size = list_length<E>(type);
     if constexpr (detail::is_plain<E>) {
       T values(size);
       read_elements(values.data(), size);
       return values;
     } else {
-      if (++depth_ > detail::deepest_list)
-        detail::refuse_value(what_, detail::type_name<T>(), "its lists nest too deep");
+      if (++depth_ > detail::deepest_list) detail::refuse_value(what_, type, "its lists nest too deep");
       T values;
       // An element may take more memory than bytes, so no more is reserved than bytes have come.
       values.reserve(std::min<std::uint64_t>(size, left_ / sizeof(E)));
