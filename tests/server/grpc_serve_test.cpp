@@ -123,9 +123,12 @@ TEST_CASE("a task of the suite" * doctest::skip()) {
   dist::server::ServeOptions options;
   options.wait_for_coordinator = 60s;
   options.linger = std::chrono::milliseconds{std::atoi(std::getenv("DIST_TEST_LINGER"))};
+  options.end_timeout = 300ms;
   options.server.silence = silence;
   const dist::SimpleResolver resolver{cluster_of_test(), tasks[std::atoi(std::getenv("DIST_TEST_TASK"))]};
-  CHECK(dist::server::serve<Grpc>(resolver, options));
+  CHECK(dist::server::serve<Grpc>(resolver, options, {{"never", [](Grpc::Exchange&) {
+                                                         for (;;) std::this_thread::sleep_for(1s);
+                                                       }}}));
 }
 
 TEST_CASE("a coordinator of the suite" * doctest::skip()) {
@@ -154,6 +157,19 @@ TEST_CASE("processes end with their coordinator (spec J12, R01)") {
   session.reset();
   job.check_that_all_end();
   MESSAGE("all have ended " << milliseconds_since(begin) << " ms after the coordinator");
+}
+
+TEST_CASE("a worker ends though a function of its coordinator does not") {
+  Job job{60s};
+  std::optional<Session> session{std::in_place, job.served(), session_options()};
+  while (session->incarnation(tasks[2]) == 0) std::this_thread::sleep_for(1ms);
+  Grpc::Channel channel{job.endpoint(2), {.silence = silence}};
+  Grpc::Call call = channel.start("never", {}, {});
+  CHECK(!job.processes[2]->exit_status_within(100ms));
+  session.reset();
+  CHECK(job.processes[2]->exit_status_within(20s) == EXIT_FAILURE);
+  CHECK_THROWS_AS(call.wait(), dist::RpcError);
+  CHECK(job.processes[0]->exit_status_within(20s) == 0);
 }
 
 TEST_CASE("where a coordinator is killed, another one takes over what the parameter servers hold (spec L22)") {

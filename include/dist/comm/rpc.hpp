@@ -289,7 +289,15 @@ concept Transport = requires {
 
 /// A transport with something to set in a process that exists to serve, before its first server is made.
 template <class T>
-concept PreparesToServe = requires { T::prepare_to_serve(); };
+concept PreparesToServe = requires {
+  T::prepare_to_serve();
+};
+
+/// A transport between the threads of one process: who serves there has no process of its own.
+template <class T>
+concept WithinProcess = requires {
+  requires T::within_process;
+};
 
 }  // namespace dist::rpc
 

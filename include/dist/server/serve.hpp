@@ -1,8 +1,11 @@
 /// The whole life of a process that is a parameter server or a worker.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +21,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/say.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
@@ -32,6 +36,9 @@ struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
   /// For how long a process that has lost its coordinator keeps what it has for another one; 0: it ends at once.
   net::Milliseconds linger{60'000};
+  /// For handlers that run, such as functions that a coordinator has scheduled, to end with the process; then it ends
+  /// without them, with status 1.
+  net::Milliseconds end_timeout{10'000};
   net::Milliseconds patience = net::default_patience;  ///< before stderr says for whom the process waits
   rpc::ServerOptions server = {.threads = 4, .secret = net::job_secret()};
 };
@@ -105,6 +112,35 @@ template <class T, class Resolver>
   return travels && resolves;
 }
 
+/// Ends the process unless it is gone in time: no thread can be made to leave a function that does not return.
+class EndWatch {
+ public:
+  EndWatch(std::string self, net::Milliseconds timeout)
+      : thread_([this, self = std::move(self), timeout] {
+          std::unique_lock lock{mutex_};
+          if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
+          say(text(self, " ends without what it still runs, which has not ended within ", net::seconds(timeout),
+                   ": a function that runs for long should ask whether it is to stop"));
+          std::_Exit(EXIT_FAILURE);
+        }) {}
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+  ~EndWatch() {
+    {
+      const std::lock_guard lock{mutex_};
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
 }  // namespace detail
 
 /// A process that is a parameter server or a worker serves until its coordinator has done its work, and returns true. In the
@@ -137,9 +173,12 @@ template <rpc::Transport T, ClusterResolver Resolver>
   const net::Endpoint own = task_endpoint(cluster, *task, source);
   rpc::ServerOptions its = options.server;
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
-  const typename T::Server server{own, its, std::move(methods)};
-  detail::serve_coordinators(lifeline, text(to_string(*task), " at ", to_string(own)), detail::coordinator_of(cluster),
-                             options);
+  const std::string self = text(to_string(*task), " at ", to_string(own));
+  typename T::Server server{own, its, std::move(methods)};
+  detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), options);
+  std::optional<detail::EndWatch> watch;
+  if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout);
+  server.stop();
   return true;
 }
 /// The same for workers without methods.
