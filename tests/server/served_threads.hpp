@@ -31,9 +31,7 @@ inline ClusterSpec cluster_of(std::size_t ps) {
   return cluster;
 }
 inline std::vector<dist::server::Served> served(const ClusterSpec& cluster) {
-  std::vector<dist::server::Served> all;
-  for (const Task task : cluster.tasks()) all.push_back({task, dist::task_endpoint(cluster, task, "a test")});
-  return all;
+  return dist::server::served_by(cluster, "a test");
 }
 
 /// A task of a cluster in a thread of its own. A test ends it by its coordinator, or waits until it gives up.

@@ -11,7 +11,7 @@
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/simple_resolver.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/task_endpoint.hpp>
+#include <dist/cluster/validate.hpp>
 #include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/serve.hpp>
 #include <dist/core/duration.hpp>
@@ -19,6 +19,7 @@
 #include <dist/core/say.hpp>
 #include <dist/core/threads.hpp>
 #include <dist/net/deadline.hpp>
+#include <dist/server/served.hpp>
 #include <dist/server/session.hpp>
 
 namespace dist {
@@ -77,9 +78,7 @@ class LocalJob {
   }
   /// Greets them as a coordinator whose work is done.
   void dismiss() const {
-    std::vector<server::Served> processes;
-    for (const Task task : cluster_.tasks()) processes.push_back({task, task_endpoint(cluster_, task, "LocalJob")});
-    const server::Session<Local> session{processes};
+    const server::Session<Local> session{server::served_by(cluster_, "LocalJob")};
   }
 
   ClusterSpec cluster_;

@@ -28,6 +28,7 @@
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
 #include <dist/server/lifeline.hpp>
+#include <dist/server/served.hpp>
 #include <dist/server/store.hpp>
 
 namespace dist::server {

@@ -31,14 +31,9 @@
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/lifeline.hpp>
+#include <dist/server/served.hpp>
 
 namespace dist::server {
-
-/// A process that serves a coordinator, and where it listens.
-struct Served {
-  Task task;
-  net::Endpoint endpoint;
-};
 
 struct SessionOptions {
   rpc::ChannelOptions channel = {.secret = net::job_secret()};

@@ -33,6 +33,7 @@
 #include <dist/server/clients.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
+#include <dist/server/served.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/server/session.hpp>
@@ -94,7 +95,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
             server::ClientOptions{
                 .channel = options_.channel, .timeout = options_.timeout, .attempts = options_.attempts})),
         losses_(std::make_shared<Losses>()),
-        session_(processes(), session_options()) {}
+        session_(server::served_by(cluster_, resolver.describe()), session_options()) {}
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
@@ -233,15 +234,6 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
     for (const std::size_t index : cluster_.task_indices(type))
       endpoints.push_back(task_endpoint(cluster_, {type, index}, source));
     return endpoints;
-  }
-  [[nodiscard]] std::vector<server::Served> processes() const {
-    std::vector<server::Served> all;
-    const auto add = [&](TaskType type, const std::vector<net::Endpoint>& endpoints) {
-      for (std::size_t i = 0; i < endpoints.size(); ++i) all.push_back({{type, i}, endpoints[i]});
-    };
-    add(TaskType::parameter_server, clients_->endpoints());
-    add(TaskType::worker, workers_);
-    return all;
   }
   [[nodiscard]] server::SessionOptions session_options() const {
     return {.channel = options_.channel,
