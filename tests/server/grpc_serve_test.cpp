@@ -136,7 +136,7 @@ TEST_CASE("a coordinator of the suite" * doctest::skip()) {
   const dist::SimpleResolver resolver{cluster, Task{TaskType::chief, 0}};
   REQUIRE(!dist::server::serve<Grpc>(resolver));
   const Session session{dist::server::served_by(cluster, "the suite"), session_options()};
-  Client client{1, dist::server::detail::endpoint_of(cluster, tasks[1], "the suite"),
+  Client client{1, dist::task_endpoint(cluster, tasks[1], "the suite"),
                 client_options(session.incarnation(tasks[1]))};
   client.create({7, "w", 2, 1, 0}, 1.5f);
   while (session.incarnation(tasks[2]) == 0) std::this_thread::sleep_for(1ms);
