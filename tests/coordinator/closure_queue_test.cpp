@@ -302,8 +302,11 @@ TEST_CASE("a closed queue cancels what waits, gives nothing, and takes nothing")
   CHECK(state_of(closures[1]) == RemoteState::cancelled);
 }
 
-TEST_CASE("a worker that has an errand stops waiting for closures") {
+TEST_CASE("a worker that has an errand, or whose time is up, stops waiting for closures") {
   ClosureQueue queue;
+  const auto begin = ClosureQueue::Clock::now();
+  CHECK_FALSE(queue.take(0, nullptr, in(20ms)));
+  CHECK(ClosureQueue::Clock::now() - begin >= 20ms);
   std::atomic<bool> errand{false};
   std::thread worker([&] {
     CHECK_FALSE(queue.take(0, &errand));

@@ -38,7 +38,7 @@ TEST_CASE("a link takes functions of the queue to its worker until it is stopped
   CHECK(link->describe() == "worker 3 at " + to_string(workers[0]) + " has not come for 0 s (it was not dialled yet)");
   const Closure first = closure(1), second = closure(2);
   state->queue.put(first);
-  link->start();
+  link->start({});
   CHECK(dist::from_bytes<int>(first.result->wait(Closure::Clock::now() + 10s)) == 31);
   CHECK(state->connected == 1);
   state->queue.put(second);
@@ -59,7 +59,7 @@ TEST_CASE("a link whose worker does not come is stopped at once") {
   const auto state = std::make_shared<dist::detail::CoordinatorState>(
       dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 1);
   const auto link = std::make_shared<dist::WorkerLink<Local>>(state, 0, dist_test::next_local_endpoint());
-  link->start();
+  link->start({});
   std::this_thread::sleep_for(20ms);
   const auto begin = Closure::Clock::now();
   state->queue.close();

@@ -48,9 +48,10 @@ constexpr auto silence = 1s;
 #endif
 const char* const secret = "of the job";
 
-/// The service of this process, where it is a worker, and functions that were asked to stop.
+/// The service of this process, where it is a worker, and the numbers of its functions that run, and that were asked to
+/// stop.
 const dist::WorkerService<Grpc>* own_service = nullptr;
-std::atomic<int> stopped{0};
+std::atomic<int> running{0}, stopped{0};
 
 class Workers {
  public:
@@ -85,18 +86,26 @@ std::size_t busy_worker(const Coordinator& coordinator, std::size_t workers) {
   return busy;
 }
 
-/// Where and when a function began; it takes a while, unless it is asked to stop.
+/// Takes a while, unless it is asked to stop. Returns which worker has run it, and when it began.
 constexpr auto take_a_while = [](WorkerContext& worker, int milliseconds) {
   const auto begin = Clock::now();
-  while (Clock::now() - begin < std::chrono::milliseconds{milliseconds}) {
+  ++running;
+  // Counted, not measured: the time for which the process is stopped does not count.
+  for (int i = 0; i < milliseconds; ++i) {
     if (worker.stop_requested()) {
       ++stopped;
       break;
     }
     std::this_thread::sleep_for(1ms);
   }
+  --running;
   return std::pair{worker.index(), begin.time_since_epoch().count()};
 };
+constexpr auto index = [](WorkerContext& worker) { return worker.index(); };
+constexpr auto functions_running = [](WorkerContext&) { return running.load(); };
+constexpr auto functions_stopped = [](WorkerContext&) { return stopped.load(); };
+
+double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 }  // namespace
 
@@ -156,8 +165,7 @@ TEST_CASE("what a killed worker ran runs elsewhere at once, and the worker may c
   const auto [index, began] = value.fetch();
   CHECK(index == 1 - killed);
   const auto took = Clock::time_point{Clock::duration{began}} - kill_time;
-  MESSAGE("the function runs elsewhere " << std::chrono::duration<double, std::milli>(took).count()
-                                         << " ms after the kill");
+  MESSAGE("the function runs elsewhere " << milliseconds(took) << " ms after the kill");
   CHECK(took > 0s);
   CHECK(took < 1s);
   CHECK(coordinator.schedule_on(1 - killed, next, numbers).fetch() == 1);
@@ -168,8 +176,7 @@ TEST_CASE("what a killed worker ran runs elsewhere at once, and the worker may c
   const auto restart_time = Clock::now();
   workers.start(killed);
   CHECK(coordinator.schedule_on(killed, next, numbers).fetch() == 0);  // its dataset begins anew
-  MESSAGE("the worker is back " << std::chrono::duration<double, std::milli>(Clock::now() - restart_time).count()
-                                << " ms after its start");
+  MESSAGE("the worker is back " << milliseconds(Clock::now() - restart_time) << " ms after its start");
   CHECK(coordinator.metrics().recovery.count == 1);
   CHECK(coordinator.metrics().connected == 2);
 }
@@ -197,36 +204,119 @@ TEST_CASE("workers that are killed again and again lose no function (spec L02)")
   CHECK(metrics.lost >= 1);
 }
 
-TEST_CASE("what a stopped worker ran runs elsewhere after the silence, and its function is asked to stop (spec L14)") {
-  Workers workers(2);
-  ClusterCoordinator coordinator{workers.list()};
-  const auto value = coordinator.schedule(take_a_while, 200);
-  const std::size_t slow = busy_worker(coordinator, 2);
-  const auto stop_time = Clock::now();
-  workers.processes[slow]->signal(SIGSTOP);
-  CHECK(value.fetch().first == 1 - slow);
-  MESSAGE("the function has run elsewhere "
-          << std::chrono::duration<double, std::milli>(Clock::now() - stop_time).count() << " ms after the stop");
-  CHECK(Clock::now() - stop_time < silence + 4s);
-  workers.processes[slow]->signal(SIGCONT);
-  const auto index = coordinator.schedule_on(slow, [](WorkerContext& worker) { return worker.index(); });
-  CHECK(index.fetch(30s) == slow);
+namespace {
+
+/// A worker that is killed or stopped while it is idle, while functions are queued for it alone, or while it runs a
+/// function that any worker may run. Another worker does what it can.
+struct Loss {
+  enum Moment { idle, queued, in_flight };
+
+  Loss(Moment when, int how) : moment(when), signal(how) {}
+
+  void begin() {
+    REQUIRE(holds_soon([&] { return coordinator.metrics().connected == 2; }));
+    if (moment == queued) {
+      interrupted = coordinator.schedule_on(victim, take_a_while, 300);
+      waiting = coordinator.schedule_on(victim, index);
+      REQUIRE(busy_worker(coordinator, 2) == victim);
+    } else if (moment == in_flight) {
+      interrupted = coordinator.schedule(take_a_while, 300);
+      victim = busy_worker(coordinator, 2);
+    }
+    since = Clock::now();
+    if (signal == SIGKILL)
+      workers.processes[victim]->kill();
+    else
+      workers.processes[victim]->signal(signal);
+  }
+  /// To be asked often. Whether the coordinator has noticed the loss.
+  [[nodiscard]] bool is_noticed() {
+    if (!noticed && coordinator.metrics().lost == 1) noticed = Clock::now() - since;
+    return noticed.has_value();
+  }
+  void end() {
+    const std::size_t other = 1 - victim;
+    CHECK(*noticed < (signal == SIGKILL ? 2s : silence + 4s));
+    CHECK(coordinator.schedule_on(other, index).fetch(10s) == other);
+    if (moment == in_flight) {
+      const auto [worker, began] = interrupted.fetch(10s);
+      CHECK(worker == other);
+      CHECK(Clock::time_point{Clock::duration{began}} > since);
+    }
+    if (moment == queued) CHECK(waiting.state() == dist::RemoteState::not_ready);
+
+    const auto revived = Clock::now();
+    if (signal == SIGKILL)
+      workers.start(victim);
+    else
+      workers.processes[victim]->signal(SIGCONT);
+    CHECK(coordinator.schedule_on(victim, index).fetch(30s) == victim);
+    MESSAGE(name() << ": noticed after " << milliseconds(*noticed) << " ms, back after "
+                   << milliseconds(Clock::now() - revived) << " ms");
+    if (moment == queued) {
+      CHECK(interrupted.fetch(10s).first == victim);
+      CHECK(waiting.fetch(10s) == victim);
+    }
+    // The function that it ran before nobody waits for any more.
+    if (signal == SIGSTOP && moment != idle)
+      CHECK(holds_soon([&] { return coordinator.schedule_on(victim, functions_stopped).fetch(10s) == 1; }));
+    CHECK_NOTHROW(coordinator.join(10s));
+    CHECK(coordinator.metrics().connected == 2);
+  }
+
+  [[nodiscard]] std::string name() const {
+    const std::string moments[] = {"idle", "queued", "in flight"};
+    return moments[moment] + (signal == SIGKILL ? ", killed" : ", stopped");
+  }
+
+  Moment moment;
+  int signal;
+  Workers workers{2};
+  ClusterCoordinator<dist::WorkerList<Grpc>> coordinator{workers.list()};
+  std::size_t victim = 0;
+  RemoteValue<std::pair<std::size_t, Clock::rep>> interrupted;
+  RemoteValue<std::size_t> waiting;
+  Clock::time_point since;
+  std::optional<Clock::duration> noticed;
+};
+
+}  // namespace
+
+TEST_CASE("a worker that is killed or stopped is noticed whatever it does, and loses no function (spec L02, L14)") {
+  std::vector<std::unique_ptr<Loss>> losses;
+  for (const int signal : {SIGKILL, SIGSTOP})
+    for (const Loss::Moment moment : {Loss::idle, Loss::queued, Loss::in_flight})
+      losses.push_back(std::make_unique<Loss>(moment, signal));
+  for (const auto& loss : losses) loss->begin();
+  CHECK(holds_soon([&] {
+    std::size_t noticed = 0;
+    for (const auto& loss : losses) noticed += loss->is_noticed();
+    return noticed == losses.size();
+  }));
+  for (const auto& loss : losses) {
+    REQUIRE(loss->noticed);
+    loss->end();
+  }
 }
 
-TEST_CASE("workers end the sessions of a coordinator that was killed, and ask its functions to stop (spec L22)") {
+TEST_CASE("workers end the sessions of a coordinator that is killed or stopped, and its functions (spec L22)") {
   Workers workers(1);
-  {
-    const support::Spawned coordinator{"a coordinator of the suite", {"DIST_TEST_PORT=" + workers.endpoints[0].port}};
-    ClusterCoordinator looks{workers.list()};
-    const auto sessions = [](WorkerContext&) { return own_service->sessions(); };
-    REQUIRE(holds_soon([&] { return looks.schedule(sessions).fetch() == 2; }));
+  ClusterCoordinator looks{workers.list()};
+  const auto sessions = [](WorkerContext&) { return own_service->sessions(); };
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    const int stopped_before = looks.schedule(functions_stopped).fetch(10s);
+    support::Spawned coordinator{"a coordinator of the suite", {"DIST_TEST_PORT=" + workers.endpoints[0].port}};
+    REQUIRE(holds_soon([&] { return looks.schedule(functions_running).fetch(10s) == 1; }));
+    CHECK(looks.schedule(sessions).fetch(10s) == 2);
+    const auto begin = Clock::now();
+    coordinator.signal(signal);
+    CHECK(holds_soon([&] { return looks.schedule(sessions).fetch(10s) == 1; }));
+    const auto took = Clock::now() - begin;
+    MESSAGE(std::string(signal == SIGKILL ? "killed" : "stopped")
+            << ": the session has ended after " << milliseconds(took) << " ms");
+    CHECK(took < (signal == SIGKILL ? 2s : silence + 4s));
+    CHECK(holds_soon([&] { return looks.schedule(functions_stopped).fetch(10s) == stopped_before + 1; }));
   }
-  REQUIRE(holds_soon([&] {
-    ClusterCoordinator next{workers.list()};
-    return next.schedule([](WorkerContext&) { return own_service->sessions(); }).fetch() == 1;
-  }));
-  ClusterCoordinator next{workers.list()};
-  CHECK(holds_soon([&] { return next.schedule([](WorkerContext&) { return stopped.load(); }).fetch() == 1; }));
 }
 
 TEST_CASE("a coordinator without the secret of the job is refused by its workers") {
@@ -253,8 +343,7 @@ TEST_CASE("a coordinator that ends while workers are gone, stopped or busy does 
   workers.processes[2]->signal(SIGSTOP);
   const auto begin = Clock::now();
   coordinator.reset();
-  MESSAGE("the coordinator ended in " << std::chrono::duration<double, std::milli>(Clock::now() - begin).count()
-                                      << " ms");
+  MESSAGE("the coordinator ended in " << milliseconds(Clock::now() - begin) << " ms");
   CHECK(Clock::now() - begin < 5s);
   CHECK(busy.state() == dist::RemoteState::aborted);
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -17,6 +16,7 @@
 
 #include <dist/coordinator/error.hpp>
 #include <dist/coordinator/remote_result.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
@@ -27,28 +27,27 @@ namespace dist {
 struct Closure {
   using Clock = std::chrono::steady_clock;
 
-  std::vector<std::byte> message;
+  std::vector<std::byte> message;  ///< what the worker gets
   std::shared_ptr<detail::RemoteResult> result = std::make_shared<detail::RemoteResult>();
-  std::string_view function = {};          ///< what messages call it; it outlives the closure
-  std::optional<std::size_t> worker = {};  ///< the only one that may run it (spec L20)
-  std::size_t attempts = 0;                ///< workers that began with it
-  Clock::time_point since = {};            ///< when it was put into the queue, or back there
+  std::string_view function = {};          ///< its name in messages, which outlives the closure
+  std::optional<std::size_t> worker = {};  ///< the only worker that may run it (spec L20)
+  std::size_t attempts = 0;                ///< how often a worker has taken it
+  Clock::time_point since = {};            ///< when it was put into the queue, or put back
 };
 
-/// The functions that wait for a worker, and the number of those that run: what `schedule`, `join` and `done` of a
-/// coordinator and the threads of its workers share. It knows no transport.
+/// The functions that wait for a worker, and the number of those that run. `schedule`, `join` and `done` of a coordinator
+/// share it with the threads of its workers. It knows no transport.
 ///
-/// Of several errors the first counts (spec L05). It cancels at once what waits, so that nobody waits for the results
-/// of that; the next `put`, `join` or `done` waits for what still runs and throws the error, after which the queue is
-/// as good as new. Of several threads that wait, one throws it.
+/// The first of several errors counts (spec L05). It cancels what waits at once; the next `put`, `join` or `done` waits
+/// until nothing runs, throws the error and forgets it, and the queue goes on as before. Where several threads wait, one
+/// of them throws it.
 class ClosureQueue {
  public:
   using Clock = Closure::Clock;
-  /// Until when to wait; none: as long as it takes.
+  /// The end of a wait; none: no limit.
   using Until = std::optional<Clock::time_point>;
 
-  /// How many closures wait at most (spec L02). Those for one worker, and those that a lost worker gives back, are not
-  /// limited.
+  /// How many closures may wait (spec L02). Closures for one worker, and those that are put back, do not count.
   static constexpr std::size_t default_capacity = 256 * 1024;
 
   explicit ClosureQueue(std::size_t capacity = default_capacity) : capacity_(capacity) {
@@ -59,10 +58,10 @@ class ClosureQueue {
   ClosureQueue(const ClosureQueue&) = delete;
   ClosureQueue& operator=(const ClosureQueue&) = delete;
 
-  // ---- whoever schedules ----
+  // ---- for those who schedule ----
 
-  /// Takes a closure, once there is room. Throws the error of an earlier closure, DeadlineExceeded where there is no
-  /// room in time, and Cancelled where the queue is closed.
+  /// Adds a closure once there is room. Throws the error of an earlier closure, DeadlineExceeded where there is no room
+  /// in time, and Cancelled where the queue is closed.
   void put(Closure closure, Until until = {}) {
     std::unique_lock lock{mutex_};
     const auto has_room = [&] { return closed_ || closure.worker || waiting_.size() < capacity_; };
@@ -85,7 +84,7 @@ class ClosureQueue {
     }
   }
 
-  /// Waits until nothing waits or runs (spec L04). Throws the error of a closure, and DeadlineExceeded.
+  /// Waits until no closure waits or runs (spec L04). Throws the error of a closure, and DeadlineExceeded.
   void join(Until until = {}) {
     std::unique_lock lock{mutex_};
     throw_error(lock, until);
@@ -94,24 +93,26 @@ class ClosureQueue {
       throw_error(lock, until);
     }
   }
-  /// Whether nothing waits or runs (spec L06). Throws the error of a closure, for which it waits until nothing runs.
+  /// Whether no closure waits or runs (spec L06). Throws the error of a closure, once nothing runs any more, and
+  /// DeadlineExceeded.
   [[nodiscard]] bool done(Until until = {}) {
     std::unique_lock lock{mutex_};
     throw_error(lock, until);
     return is_idle();
   }
 
-  // ---- the threads of workers ----
+  // ---- for the threads of workers ----
 
-  /// The next closure for a worker: one that only this worker may run, or the first of those for all. Waits for one.
-  /// Nothing once the queue is closed, and after `wake` where the worker has an errand. Each closure that is taken is
-  /// given to `finish`, `fail`, `abort` or `put_back` once.
-  [[nodiscard]] std::optional<Closure> take(std::size_t worker, const std::atomic<bool>* errand = nullptr) {
+  /// Waits for the next closure of a worker: one that only this worker may run, or else the first of those for all.
+  /// Returns none after `until`, once the queue is closed, and after `wake` where the worker has an errand. Whoever takes
+  /// a closure calls `finish`, `fail`, `abort` or `put_back` with it, once.
+  [[nodiscard]] std::optional<Closure> take(std::size_t worker, const std::atomic<bool>* errand = nullptr,
+                                            Until until = {}) {
     std::unique_lock lock{mutex_};
     const auto must_go = [&] { return closed_ || (errand != nullptr && *errand); };
     std::deque<Closure>* from = nullptr;
-    work_.wait(lock, [&] { return must_go() || (from = source_for(worker)) != nullptr; });
-    if (must_go()) return std::nullopt;
+    const auto may_go = [&] { return must_go() || (from = source_for(worker)) != nullptr; };
+    if (!wait(work_, lock, until, may_go) || must_go()) return std::nullopt;
     std::optional<Closure> closure{std::move(from->front())};
     from->pop_front();
     if (from == &waiting_)
@@ -122,13 +123,13 @@ class ClosureQueue {
     ++closure->attempts;
     return closure;
   }
-  /// Lets the workers look whether they have errands.
+  /// Makes all workers that wait look at their errands.
   void wake() {
     const std::lock_guard lock{mutex_};
     work_.notify_all();
   }
 
-  // Who waits for a result sees the queue without the closure.
+  // The result is there before `mutex_` is free, so whoever has fetched it sees a queue without the closure.
 
   void finish(const Closure& closure, std::vector<std::byte> bytes) {
     const std::lock_guard lock{mutex_};
@@ -136,15 +137,14 @@ class ClosureQueue {
     ++finished_;
     land();
   }
-  /// The closure has failed, which ends all that was scheduled before the error is seen.
+  /// The closure has failed, which cancels what waits.
   void fail(const Closure& closure, std::exception_ptr error) {
     const std::lock_guard lock{mutex_};
     closure.result->fail(RemoteState::failed, error);
     store(std::move(error));
     land();
   }
-  /// The closure runs again, before others, because its worker is lost (spec L14); or is cancelled where an error has
-  /// cancelled the others.
+  /// The closure runs again, before all others (spec L14), unless an error or the end of the queue cancels it.
   void put_back(Closure closure) {
     const std::lock_guard lock{mutex_};
     if (error_ || closed_) {
@@ -157,23 +157,27 @@ class ClosureQueue {
     }
     land();
   }
-  /// Nobody knows what the closure came to, as its coordinator ends.
+  /// Nobody knows what the closure came to, because its coordinator ends.
   void abort(const Closure& closure) {
     const std::lock_guard lock{mutex_};
-    closure.result->fail(RemoteState::aborted,
-                         std::make_exception_ptr(Cancelled("A scheduled function was aborted",
-                                                           "its coordinator ended while a worker ran it")));
+    abort_result(*closure.result);
     land();
   }
-  /// An error of no closure, such as a worker that does not come back.
+  /// Gives the result of a closure up that no `abort` may ever reach. It may still be finished; the first outcome counts.
+  static void abort_result(detail::RemoteResult& result) {
+    result.fail(RemoteState::aborted,
+                std::make_exception_ptr(
+                    Cancelled("A scheduled function was aborted", "its coordinator ended while a worker ran it")));
+  }
+  /// An error that is no closure's, such as a worker that does not come back.
   void fail(std::exception_ptr error) {
     const std::lock_guard lock{mutex_};
     store(std::move(error));
   }
 
-  // ---- the coordinator ----
+  // ---- for the coordinator ----
 
-  /// Cancels what waits; `take` returns nothing from now on, and `put` refuses.
+  /// Cancels what waits. From now on `take` returns none and `put` throws.
   void close() {
     const std::lock_guard lock{mutex_};
     closed_ = true;
@@ -185,12 +189,12 @@ class ClosureQueue {
 
   /// A look at the queue, for messages and metrics.
   struct Counts {
-    std::size_t waiting = 0;  ///< with those for one worker
+    std::size_t waiting = 0;  ///< closures, those for one worker among them
     std::size_t in_flight = 0;
-    std::uint64_t finished = 0;   ///< since the beginning, with a result
-    std::uint64_t failed = 0;     ///< errors
-    std::uint64_t cancelled = 0;  ///< closures that did not run, because of an error or the end
-    Clock::duration oldest{};     ///< for how long the first that waits has done so
+    std::uint64_t finished = 0;   ///< closures with a result so far
+    std::uint64_t failed = 0;     ///< errors so far
+    std::uint64_t cancelled = 0;  ///< closures so far that did not run, because of an error or the end
+    Clock::duration oldest{};     ///< how long the closure has waited that waits longest
   };
   [[nodiscard]] Counts counts() const {
     const std::lock_guard lock{mutex_};
@@ -208,9 +212,9 @@ class ClosureQueue {
   }
 
  private:
-  /// What follows holds `mutex_`.
+  // The caller of what follows holds `mutex_`.
 
-  /// False when the time is up, and `over()` does not hold.
+  /// Returns false where the time is up and `over()` does not hold.
   template <class Over>
   [[nodiscard]] static bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Until until,
                                  Over over) {
@@ -223,7 +227,7 @@ class ClosureQueue {
     if (const auto own = tagged_.find(worker); own != tagged_.end()) return &own->second;
     return waiting_.empty() ? nullptr : &waiting_;
   }
-  /// A closure runs no more.
+  /// A closure no longer runs.
   void land() {
     --in_flight_;
     if (in_flight_ == 0 && (error_ || is_idle())) idle_.notify_all();
@@ -250,7 +254,7 @@ class ClosureQueue {
         std::make_exception_ptr(Cancelled("A scheduled function was cancelled",
                                           closed_ ? "its coordinator has ended" : "another one failed before it ran")));
   }
-  /// Throws the stored error, when nothing runs any more, and forgets it.
+  /// Throws the stored error once nothing runs, and forgets it.
   void throw_error(std::unique_lock<std::mutex>& lock, Until until) {
     if (!wait(idle_, lock, until, [&] { return !error_ || in_flight_ == 0; })) throw_late();
     if (!error_) return;

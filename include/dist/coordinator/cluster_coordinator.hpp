@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <dist/coordinator/progress_watch.hpp>
 #include <dist/coordinator/remote_value.hpp>
 #include <dist/coordinator/worker_link.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
@@ -32,21 +34,21 @@
 
 namespace dist {
 
-/// Schedules functions on the workers of a cluster, which run them when they are free, and goes on where workers are
-/// lost, come back and are added (spec L01).
+/// Schedules functions on the workers of a cluster: each worker runs the next one when it is free. Workers may be lost,
+/// come back and be added meanwhile (spec L01).
 ///
 ///   dist::ClusterCoordinator coordinator{strategy};
 ///   auto sum = coordinator.schedule([](dist::WorkerContext&, int a, int b) { return a + b; }, 1, 2);
 ///   coordinator.join();
 ///   std::printf("%d\n", sum.fetch());
 ///
-/// A function runs at least once: where a worker is lost in the middle of it, another one runs it from its beginning,
-/// and what it did on parameter servers before stays done. The first error of a function is kept and thrown by the next
-/// `schedule`, `join` or `done`, after which the coordinator can be used again (spec L05): RemoteError for what a
-/// function threw, Unavailable for a parameter server that is lost, or for workers that do not come.
+/// A function runs at least once: when its worker is lost, another one runs it from its beginning, and what it has done
+/// on parameter servers before stays done. The first error of a function is kept; the next `schedule`, `join` or `done`
+/// throws it, and then the coordinator can be used again (spec L05). It is a RemoteError for what a function threw, and
+/// Unavailable for a parameter server that is lost or a worker that does not come.
 ///
-/// Any thread may call. The destructor cancels what waits, asks what runs to stop, and waits at most
-/// `CoordinatorOptions::end_timeout` for it.
+/// Any thread may call. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
+/// `CoordinatorOptions::end_timeout` and a little more, in which the workers are told.
 template <class Strategy>
 class ClusterCoordinator {
   static_assert(
@@ -58,16 +60,13 @@ class ClusterCoordinator {
   using Transport = typename Strategy::Transport;
 
   /// Throws InvalidArgument where there is no worker, or for options that make no sense. Does not wait for workers.
-  explicit ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options = {}) {
-    detail::validate(options);
+  explicit ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options = {})
+      : ClusterCoordinator(state_of(strategy, options)) {
+    // The object is constructed, so its destructor ends what has begun if no more threads can be started.
     const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
-    if (workers.empty())
-      throw InvalidArgument("A coordinator has no workers", "the list of workers is empty", "List at least one worker");
-    state_ =
-        std::make_shared<detail::CoordinatorState>(options, strategy.channel_options(), strategy.num_replicas_in_sync(),
-                                                   strategy.server_endpoints(), workers.size());
-    for (const net::Endpoint& worker : workers) link_to(worker);
-    for (const auto& link : links_) link->start();
+    for (const net::Endpoint& worker : workers)
+      add_link(worker,
+               std::min(options.start_delay * static_cast<std::int64_t>(links_.size()), options.longest_start_delay));
     if constexpr (ReportsLosses<Strategy>) {
       strategy.set_on_loss(
           [state = state_](const ServerUnavailable& error) { state->queue.fail(std::make_exception_ptr(error)); });
@@ -97,18 +96,18 @@ class ClusterCoordinator {
     for (const auto& link : links_) link->join(until);
   }
 
-  /// Puts a function into the queue for the worker that is free first, and returns at once unless the queue is full
-  /// (spec L02). It is called with the worker's context and the arguments: `function(dist::WorkerContext&,
-  /// arguments...)`, where a PerWorker is the object of that worker (spec L03). It runs in another process of this
-  /// program, so it is a lambda without captures, `dist::function<f>` or a plain struct with operator(), and arguments
-  /// and result are values.
+  /// Puts a function into the queue for the worker that is free first, and returns a RemoteValue of its result, at once
+  /// unless the queue is full (spec L02). The worker calls `function(dist::WorkerContext&, arguments...)`, where a
+  /// PerWorker argument is the worker's own object (spec L03). The function runs in another process of this program, so
+  /// it is a lambda without captures, `dist::function<f>` or a plain struct with operator(), and its arguments and its
+  /// result are values.
   ///
   /// Throws the error of an earlier function (spec L05), and DeadlineExceeded where the queue stays full.
   template <class F, class... Arguments>
   auto schedule(const F& function, const Arguments&... arguments) {
     return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>({}, function, arguments...);
   }
-  /// The same for one worker (spec L20): 0 to `num_workers() - 1`. It runs before what is for all.
+  /// The same for one worker (spec L20): 0 to `num_workers() - 1`. It runs before functions that any worker may run.
   template <class F, class... Arguments>
   auto schedule_on(std::size_t worker, const F& function, const Arguments&... arguments) {
     if (worker >= num_workers())
@@ -118,8 +117,8 @@ class ClusterCoordinator {
     return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>(worker, function, arguments...);
   }
 
-  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05). With
-  /// a `timeout`, throws DeadlineExceeded after it, and may be called again.
+  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05), and
+  /// DeadlineExceeded after `timeout`, where there is one; then it may be called again.
   void join() { state_->queue.join(); }
   void join(std::chrono::nanoseconds timeout) { state_->queue.join(ClosureQueue::Clock::now() + timeout); }
   /// Whether all scheduled functions have ended (spec L06). Throws the first error of any of them, once nothing runs.
@@ -131,10 +130,11 @@ class ClusterCoordinator {
     return dist::fetch(structure);
   }
 
-  /// Lets every worker make a dataset by `function(const dist::InputContext&, arguments...)`, whose input pipeline is
-  /// the worker's (spec L09). A scheduled function that gets what is returned has a PerWorkerIterator, which goes on
-  /// from function to function. A worker that was lost makes its dataset anew, from the beginning. An error in
-  /// `function` is one of those functions that use the dataset on that worker, and of no others (spec L10).
+  /// Makes a dataset on every worker, by `function(const dist::InputContext&, arguments...)` (spec L09): there is one
+  /// input pipeline for each worker. A scheduled function whose argument is the returned PerWorker gets a
+  /// PerWorkerIterator, which goes on from function to function. A worker that was lost makes its dataset anew, from the
+  /// beginning. When `function` throws on a worker, the functions that use the dataset there fail, and no others (spec
+  /// L10).
   template <class F, class... Arguments>
   auto create_per_worker_dataset(const F& function, const Arguments&... arguments) {
     return make<true, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
@@ -145,21 +145,23 @@ class ClusterCoordinator {
     return make<false, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
   }
 
-  /// Adds a worker, which from now on takes its part; its number is the one before plus one.
+  /// Adds a worker while the coordinator runs, and returns its number. It begins with the functions that wait.
   std::size_t add_worker(const net::Endpoint& worker) {
     const std::lock_guard lock{mutex_};
-    link_to(worker);
-    state_->set_workers(links_.size());
-    links_.back()->start();
+    state_->set_workers(links_.size() + 1);
+    add_link(worker, {});
     return links_.size() - 1;
   }
-  [[nodiscard]] std::size_t num_workers() const { return state_->workers(); }
+  [[nodiscard]] std::size_t num_workers() const {
+    const std::lock_guard lock{mutex_};
+    return links_.size();
+  }
 
-  /// An error that no function has met, such as the loss of a parameter server that was idle: the next `schedule`,
+  /// Reports an error that is no function's, such as the loss of a parameter server that was idle: the next `schedule`,
   /// `join` or `done` throws it (spec L05).
   void report(std::exception_ptr error) { state_->queue.fail(std::move(error)); }
 
-  /// What was done so far, and how long it took (spec L21).
+  /// Counts and times since the beginning (spec L21).
   [[nodiscard]] CoordinatorMetrics metrics() const {
     const ClosureQueue::Counts counts = state_->queue.counts();
     CoordinatorMetrics metrics;
@@ -188,7 +190,25 @@ class ClusterCoordinator {
  private:
   using Link = WorkerLink<Transport>;
 
-  void link_to(const net::Endpoint& worker) { links_.push_back(std::make_shared<Link>(state_, links_.size(), worker)); }
+  explicit ClusterCoordinator(std::shared_ptr<detail::CoordinatorState> state) : state_(std::move(state)) {}
+
+  [[nodiscard]] static std::shared_ptr<detail::CoordinatorState> state_of(const Strategy& strategy,
+                                                                          const CoordinatorOptions& options) {
+    detail::validate(options);
+    const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
+    if (workers.empty())
+      throw InvalidArgument("A coordinator has no workers", "the list of workers is empty", "List at least one worker");
+    return std::make_shared<detail::CoordinatorState>(options, strategy.channel_options(),
+                                                      strategy.num_replicas_in_sync(), strategy.server_endpoints(),
+                                                      workers.size());
+  }
+  /// No link is in the list that was not started: one could not wait for it.
+  void add_link(const net::Endpoint& worker, CoordinatorOptions::Duration delay) {
+    auto link = std::make_shared<Link>(state_, links_.size(), worker);
+    links_.reserve(links_.size() + 1);
+    link->start(delay);
+    links_.push_back(std::move(link));
+  }
 
   template <class F, class... Arguments>
   auto put(std::optional<std::size_t> worker, const F& function, const Arguments&... arguments) {

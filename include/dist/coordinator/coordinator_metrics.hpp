@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 
 namespace dist {

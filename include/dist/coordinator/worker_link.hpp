@@ -43,51 +43,50 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   using Clock = std::chrono::steady_clock;
   using Duration = std::chrono::nanoseconds;
 
-  /// Its thread begins with `start`.
+  /// Does nothing before `start`.
   WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index, const net::Endpoint& worker)
       : state_(std::move(state)), index_(index), address_(to_string(worker)), channel_(worker, state_->channel) {}
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
 
-  void start() {
-    thread_ = std::thread{[self = this->shared_from_this()] { self->run(); }};
+  /// Starts the thread, which dials the worker after `delay`. Once.
+  void start(Duration delay) {
+    thread_ = std::thread{[self = this->shared_from_this(), delay] { self->run(delay); }};
   }
-  /// There is something to do besides functions: a resource is to be made.
+  /// Makes the thread look for new resources before its next function. The caller wakes the queue afterwards.
   void wake() { errand_.store(true); }
 
-  /// Ends what the worker does for this coordinator, and lets the thread end.
+  /// Asks the worker and the thread to stop, and does not wait for them. Once, after `start`.
   void stop() {
     {
       const std::lock_guard lock{mutex_};
       stopping_ = true;
       if (current_) current_->cancel();
-      if (session_ != 0) farewell_ = to_bytes(session_);
     }
     changed_.notify_all();
-    if (farewell_.empty()) return;
-    const rpc::Piece piece = farewell_;
-    leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
+    leave();
   }
-  /// Waits for the end of the thread, after `stop`. Where it does not end in time, because a function does not that
-  /// runs in this process, it is left behind.
+  /// Waits until the thread has ended, after `stop`. A thread that does not end in time is left behind: it runs a
+  /// function of this process that does not stop. The result of that function is aborted.
   void join(Clock::time_point until) {
-    bool ended = false;
     {
       std::unique_lock lock{mutex_};
-      ended = changed_.wait_until(lock, until, [&] { return ended_; });
+      if (!changed_.wait_until(lock, until, [&] { return ended_; })) {
+        if (running_result_) ClosureQueue::abort_result(*running_result_);
+        thread_.detach();
+      }
     }
-    if (ended) {
-      thread_.join();
-    } else {
+    if (!thread_.joinable()) {
       if (detail::warnings_are_wanted())
         say(text("worker ", index_, " at ", address_,
-                 " has not ended its function though it was asked to, and its thread "
-                 "is left behind: a function that runs for long should ask stop_requested()"));
-      thread_.detach();
+                 " has not ended its function though it was asked to, and its thread is left behind: a function that "
+                 "runs for long should ask stop_requested()"));
+      return;
     }
+    thread_.join();
     if (leaving_) try {
         leaving_->wait();
-      } catch (const RpcError&) {
+      } catch (const RpcError&) {  // a worker that is gone has no session either
       }
   }
 
@@ -104,10 +103,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard]] std::string describe() const {
     const std::lock_guard lock{mutex_};
     const std::string worker = text("worker ", index_, " at ", address_);
-    if (!running_.empty()) return text(worker, " runs ", running_, " for ", seconds_since(running_since_));
+    if (!running_.empty()) return text(worker, " runs ", running_, " for ", in_words(Clock::now() - running_since_));
     if (session_ != 0) return text(worker, " waits for functions");
-    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", seconds_since(lost_since_),
-                " (", why_lost_, ")");
+    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ",
+                in_words(Clock::now() - lost_since_), " (", why_lost_, ")");
   }
 
  private:
@@ -115,33 +114,36 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   using Reply = typename Transport::Reply;
   using Ending = detail::Ending;
 
-  /// For a worker that is not there is waited so long at a time, within the time for it to come.
+  /// How long a greeting waits for a worker that is not there: `recovery_timeout`, within these bounds.
   static constexpr std::chrono::milliseconds shortest_greeting{50}, longest_greeting{1000};
-  /// After a greeting that failed at once.
+  /// The pause after a greeting that failed at once, and after the loss of an idle worker.
   static constexpr std::chrono::milliseconds between_greetings{50};
-  /// The same for one that answers what no worker of this job answers.
+  /// The pause after an answer that no worker of this job gives.
   static constexpr std::chrono::milliseconds between_refusals{500};
-  /// What nobody could be told in vain is said again after so long.
+  /// An error that stops all work is reported again after so long.
   static constexpr std::chrono::seconds between_complaints{10};
-  /// Before what found a parameter server gone runs again.
+  /// The pause before a function that found a parameter server gone runs again.
   static constexpr std::chrono::milliseconds before_server_again{50};
+  /// How often the thread looks whether an idle worker is still there.
+  static constexpr std::chrono::milliseconds between_looks{250};
   static constexpr std::chrono::seconds longest_farewell{1};
 
-  void run() {
+  void run(Duration delay) {
     detail::name_this_thread(text("dist worker ", index_));
-    const Duration delay = state_->options.start_delay * static_cast<std::int64_t>(index_);
-    pause(std::min(delay, state_->options.longest_start_delay));
+    pause(delay);
     {
       const std::lock_guard lock{mutex_};
       lost_since_ = Clock::now();
     }
     while (!is_stopping()) {
       if (session_ == 0 && !greet()) continue;
-      if (!make_resources()) continue;
-      if (std::optional<Closure> closure = state_->queue.take(index_, &errand_)) execute(std::move(*closure));
+      if (watch_has_ended() || !make_resources()) continue;
+      if (auto closure = state_->queue.take(index_, &errand_, Clock::now() + between_looks))
+        execute(std::move(*closure));
     }
+    leave();  // a session that began while `stop` was called
     if (session_ != 0) --state_->connected;
-    // Under the lock, because who sees it may let this object end.
+    // Notified under the lock: whoever waits for `ended_` may destroy this object next.
     const std::lock_guard lock{mutex_};
     ended_ = true;
     changed_.notify_all();
@@ -165,14 +167,15 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       const std::lock_guard lock{mutex_};
       current_ = nullptr;
       running_ = {};
+      running_result_ = nullptr;
     }
     if (failure) std::rethrow_exception(failure);
     return call.reply();
   }
 
-  // ---- the worker comes, and comes back ----
+  // ---- sessions ----
 
-  /// False where there is no session yet, and after a pause.
+  /// Begins a session. Returns false after a pause where the worker does not answer as it should.
   [[nodiscard]] bool greet() {
     std::vector<std::string> servers;
     for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
@@ -216,29 +219,53 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       away = Clock::now() - lost_since_;
       again = done_.lost > 0;
       if (again) done_.recovery.add(away);
+      told_ = false;
     }
     ++state_->connected;
-    told_ = waited_for_ = false;
+    waited_for_ = false;
     if (again && detail::warnings_are_wanted())
       say(text("worker ", index_, " at ", address_, " is back after ", in_words(away)));
     made_ = 0;
     watch();
   }
-  /// A call that the worker keeps, so that it sees the end of this coordinator.
+  /// Starts a call that the worker keeps, so that each side notices the end of the other one.
   void watch() {
     if (watching_) {
       watching_->cancel();
       try {
         watching_->wait();
-      } catch (const RpcError&) {
+      } catch (const RpcError&) {  // it was cancelled, or the worker was lost
       }
     }
     watched_ = to_bytes(session_);
     const rpc::Piece piece = watched_;
     watching_.emplace(channel_.start(detail::watch_method, {&piece, 1}, {}));
   }
+  /// Whether the worker is gone, or its session has ended, while nothing was asked of it.
+  [[nodiscard]] bool watch_has_ended() {
+    if (!watching_->is_done()) return false;
+    std::string why = std::string{anew};
+    try {
+      watching_->wait();
+    } catch (const RpcError& error) {
+      why = error.why();
+    }
+    lose(why);
+    pause(between_greetings);
+    return true;
+  }
+  /// Ends the session on the worker. The first call that finds a session does it.
+  void leave() {
+    {
+      const std::lock_guard lock{mutex_};
+      if (session_ == 0 || !farewell_.empty()) return;
+      farewell_ = to_bytes(session_);
+    }
+    const rpc::Piece piece = farewell_;
+    leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
+  }
 
-  /// The worker is not there, or not there any more.
+  /// The session is over. The caller puts back what the worker ran.
   void lose(std::string_view why) {
     {
       const std::lock_guard lock{mutex_};
@@ -253,7 +280,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       say(text("worker ", index_, " at ", address_, " is lost (", why,
                "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
   }
-  /// The worker was dialled in vain.
+  /// A greeting has found no worker.
   void miss(std::string_view why) {
     Duration away{0};
     {
@@ -274,33 +301,44 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                  "See what became of it. It is dialled further on, and the other workers go on without it")),
              why);
   }
-  /// An error of the worker itself: once, and again and again where there is no other worker that could do the work.
+  /// Reports that the worker cannot be used: once, and where no other worker is connected again and again, because
+  /// nothing that is scheduled would end.
   void complain(std::exception_ptr error, std::string_view why) {
     {
       const std::lock_guard lock{mutex_};
       why_lost_ = why;
+      if (told_ && (state_->connected > 0 || Clock::now() - told_at_ < between_complaints)) return;
+      told_ = true;
+      told_at_ = Clock::now();
     }
-    if (told_ && (state_->connected > 0 || Clock::now() - told_at_ < between_complaints)) return;
-    told_ = true;
-    told_at_ = Clock::now();
     state_->queue.fail(std::move(error));
   }
 
-  // ---- what the worker does ----
+  // ---- functions ----
 
-  /// Lets the worker make the resources that it does not have yet (spec L09, L10). False where it was lost.
+  /// What the worker does from here to the end of the next call.
+  void begin(std::string_view what, std::shared_ptr<detail::RemoteResult> result) {
+    const std::lock_guard lock{mutex_};
+    running_ = what;
+    running_since_ = Clock::now();
+    running_result_ = std::move(result);
+  }
+
+  /// Lets the worker make the resources that it does not have yet (spec L09, L10). Returns false where it is lost.
   [[nodiscard]] bool make_resources() {
     errand_ = false;
     for (auto message = state_->resource(made_); message; message = state_->resource(made_)) {
       const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(static_cast<std::uint64_t>(made_)).take();
       const rpc::Piece pieces[] = {head, *message};
+      begin("a function that makes a per-worker resource", nullptr);
       try {
         const Reply reply = call(detail::make_method, pieces, {});
         ArchiveReader reader{reply.pieces(), "The reply of a worker"};
         if (const Ending ending = reader.get<Ending>(); ending != Ending::result) {
-          const std::string why =
-              ending == Ending::no_session ? "it has begun anew" : reader.get<detail::Trouble>().why;
-          if (ending == Ending::refused) complain_of_reply(why);
+          const std::string why = ending == Ending::no_session ? std::string{anew} : reader.get<detail::Trouble>().why;
+          if (ending == Ending::refused)
+            state_->queue.fail(
+                std::make_exception_ptr(RemoteError(index_, address_, "a per-worker resource", "", why)));
           lose(why);
           return false;
         }
@@ -312,31 +350,27 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     return true;
   }
-  void complain_of_reply(std::string_view why) {
-    state_->queue.fail(std::make_exception_ptr(RemoteError(index_, address_, "a per-worker resource", "", why)));
-  }
 
   void execute(Closure closure) {
-    const Clock::time_point begin = Clock::now();
+    const Clock::time_point start = Clock::now();
+    begin(closure.function, closure.result);
     {
       const std::lock_guard lock{mutex_};
-      running_ = closure.function;
-      running_since_ = begin;
-      done_.queue_wait.add(begin - closure.since);
+      done_.queue_wait.add(start - closure.since);
     }
     const std::vector<std::byte> session = to_bytes(session_);
     const rpc::Piece pieces[] = {session, closure.message};
     try {
       const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
-      ended(std::move(closure), reply, begin);
+      take_reply(std::move(closure), reply, start);
     } catch (const RpcError& error) {
-      unanswered(std::move(closure), error);
-    } catch (...) {  // bytes of no worker, or more than there is memory for
+      take_failure(std::move(closure), error);
+    } catch (...) {  // the reply is not a worker's, or does not fit into memory
       state_->queue.fail(closure, std::current_exception());
     }
   }
-  /// The worker has answered. Throws ArchiveError.
-  void ended(Closure&& closure, const Reply& reply, Clock::time_point begin) {
+  /// Throws ArchiveError.
+  void take_reply(Closure&& closure, const Reply& reply, Clock::time_point start) {
     ArchiveReader reader{reply.pieces(), "The reply of a worker"};
     const auto ending = reader.get<Ending>();
     if (ending == Ending::result) {
@@ -344,7 +378,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       reader.get_bytes(result);
       {
         const std::lock_guard lock{mutex_};
-        done_.execution.add(Clock::now() - begin);
+        done_.execution.add(Clock::now() - start);
       }
       return state_->queue.finish(closure, std::move(result));
     }
@@ -369,9 +403,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                          text("A scheduled function waited too long for parameter server ", trouble.server),
                          trouble.why, "Give its calls a longer timeout, or see what keeps the server busy")));
       case Ending::server_cancelled:
-        return put_back(std::move(closure));
-      case Ending::no_session:
-        lose("it has begun anew");
+        if (may_run_again(closure)) return put_back(std::move(closure));
+        return fail(closure.function, trouble.thrown);
+      case Ending::no_session:  // the function has not begun
+        lose(anew);
         return put_back(std::move(closure));
       case Ending::resource:
         return fail("a function that makes a per-worker resource", trouble.thrown);
@@ -386,34 +421,32 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                  " at last: ", trouble.why),
             "Start the job again from a checkpoint: the variables of this server are lost"};
   }
-  /// The call of a function has no reply. What it did on the worker nobody knows, so the worker begins anew.
-  void unanswered(Closure&& closure, const RpcError& error) {
+  /// The call of a function has no reply, so nobody knows how far it came. The worker begins a new session.
+  void take_failure(Closure&& closure, const RpcError& error) {
     if (is_stopping()) return state_->queue.abort(closure);
-    switch (error.failure()) {
-      case rpc::Failure::lost:
-        lose(error.why());
-        if (state_->options.most_lost_workers > 0 && closure.attempts >= state_->options.most_lost_workers)
-          return state_->queue.fail(closure, std::make_exception_ptr(Unavailable(
-                                                 index_, address_,
-                                                 text("it is the last of ", closure.attempts, " workers that ran ",
-                                                      closure.function, " and were lost: ", error.why()),
-                                                 "See whether the function ends the process that runs it")));
-        return put_back(std::move(closure));
-      case rpc::Failure::deadline:
-        lose(text("it ran a function for more than ", in_words(state_->options.function_timeout)));
-        if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
-        return state_->queue.fail(
-            closure, std::make_exception_ptr(DeadlineExceeded(
-                         text("A scheduled function took too long on worker ", index_, " at ", address_),
-                         text(closure.function, " ran for more than ", in_words(state_->options.function_timeout)),
-                         "Give functions a longer function_timeout, or see what they wait for")));
-      case rpc::Failure::cancelled:
-        lose(error.why());
-        return put_back(std::move(closure));
-      default:  // not one of this job any more, or a request that it does not take
-        lose(error.why());
-        return state_->queue.fail(closure, std::make_exception_ptr(error));
+    const bool late = error.failure() == rpc::Failure::deadline;
+    lose(late ? text("it ran a function for more than ", in_words(state_->options.function_timeout)) : error.why());
+    if (late) {
+      if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
+      return state_->queue.fail(
+          closure, std::make_exception_ptr(DeadlineExceeded(
+                       text("A scheduled function took too long on worker ", index_, " at ", address_),
+                       text(closure.function, " ran for more than ", in_words(state_->options.function_timeout)),
+                       "Give functions a longer function_timeout, or see what they wait for")));
     }
+    if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
+      return state_->queue.fail(closure,
+                                std::make_exception_ptr(error));  // not of this job, or it takes no such request
+    if (may_run_again(closure)) return put_back(std::move(closure));
+    state_->queue.fail(
+        closure, std::make_exception_ptr(Unavailable(index_, address_,
+                                                     text("it is the last of ", closure.attempts, " workers that ran ",
+                                                          closure.function, " and were lost: ", error.why()),
+                                                     "See whether the function ends the process that runs it")));
+  }
+  /// Whether a function that came to nothing runs again (spec L14, L17).
+  [[nodiscard]] bool may_run_again(const Closure& closure) const {
+    return state_->options.most_attempts == 0 || closure.attempts < state_->options.most_attempts;
   }
   void put_back(Closure&& closure) {
     {
@@ -437,38 +470,40 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard]] static std::string in_words(Duration duration) {
     return net::seconds(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
   }
-  [[nodiscard]] static std::string seconds_since(Clock::time_point begin) { return in_words(Clock::now() - begin); }
+
+  /// Why a worker is lost that does not know its session.
+  static constexpr std::string_view anew = "it has begun anew";
 
   const std::shared_ptr<detail::CoordinatorState> state_;
   const std::size_t index_;
   const std::string address_;
+  // Lent to calls of the channel, whose destructor waits for their end.
+  std::vector<std::byte> watched_, farewell_;
   typename Transport::Channel channel_;
   std::atomic<bool> errand_{false};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool ended_ = false;
+  bool ended_ = false;  ///< the thread
   Call* current_ = nullptr;
-  std::uint64_t session_ = 0;  ///< 0: none; the thread alone writes it, and reads it without the lock
-  std::string_view running_;   ///< a function
+  std::uint64_t session_ = 0;  ///< 0: none; only the thread writes it, and reads it without the lock
+  std::string_view running_;   ///< a function; empty: none
   Clock::time_point running_since_;
+  std::shared_ptr<detail::RemoteResult> running_result_;
   Clock::time_point lost_since_ = Clock::now();
   std::string why_lost_ = "it was not dialled yet";
-  CoordinatorMetrics done_;  ///< by this worker; the numbers of all are not counted here
-
-  // Of the thread.
-  std::uint64_t session_before_ = 0;
-  std::size_t made_ = 0;  ///< resources that the worker has made
-  bool told_ = false;     ///< that the worker does not come
+  bool told_ = false;  ///< `complain` has reported the worker since it was lost
   Clock::time_point told_at_;
-  bool waited_for_ = false;  ///< it was said that it is
-  std::vector<std::byte> watched_;
+  CoordinatorMetrics done_;  ///< by this worker; counts of the whole coordinator stay 0
+
+  // Only the thread uses these.
+  std::uint64_t session_before_ = 0;
+  std::size_t made_ = 0;     ///< resources that the worker has made in this session
+  bool waited_for_ = false;  ///< a line on stderr says so
   std::optional<Call> watching_;
 
-  // Of the one who ends it.
-  std::vector<std::byte> farewell_;
-  std::optional<Call> leaving_;
+  std::optional<Call> leaving_;  ///< of the first `leave`; read after the thread has ended
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,6 +21,8 @@
 #include <dist/coordinator/worker_session.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
@@ -27,23 +30,31 @@
 
 namespace dist {
 
-/// A worker's part: the methods with which its rpc::Server runs the functions that coordinators schedule. Only
-/// functions of this program that are scheduled somewhere in it are run, and bytes that are not their arguments are
+/// The worker's side of a ClusterCoordinator: the methods with which an rpc::Server runs the functions that coordinators
+/// schedule. Only functions that this program schedules somewhere are run, and bytes that are not their arguments are
 /// refused.
 ///
 ///   dist::WorkerService<dist::Grpc> worker;
 ///   dist::Grpc::Server server{endpoint, options, worker.methods()};
 ///
-/// It must outlive the server. A function runs in a thread of the server, one for each coordinator at a time; the
-/// server needs another one for what coordinators ask meanwhile.
+/// It must outlive the server. A function runs in a thread of the server, one at a time for each coordinator; the server
+/// needs one more thread for what coordinators ask meanwhile.
 template <rpc::Transport Transport>
 class WorkerService {
  public:
   using Exchange = typename Transport::Exchange;
 
-  WorkerService() = default;
+  WorkerService() : thread_([this] { end_lost_sessions(); }) {}
   WorkerService(const WorkerService&) = delete;
   WorkerService& operator=(const WorkerService&) = delete;
+  ~WorkerService() {
+    {
+      const std::lock_guard lock{mutex_};
+      ending_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
 
   [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
     return {method<&WorkerService::greet>(detail::greet_method), method<&WorkerService::watch>(detail::watch_method),
@@ -51,7 +62,7 @@ class WorkerService {
             method<&WorkerService::leave>(detail::leave_method)};
   }
 
-  /// Coordinators that have greeted this worker, and were not seen to be gone.
+  /// How many coordinators have a session with this worker.
   [[nodiscard]] std::size_t sessions() const {
     const std::lock_guard lock{mutex_};
     return sessions_.size();
@@ -65,12 +76,12 @@ class WorkerService {
     std::optional<Exchange> watch = {};  ///< ends with the coordinator
     const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
-    /// Whether the coordinator has gone, or never came to watch.
-    [[nodiscard]] bool is_orphan() const {
+    /// Whether the coordinator is gone, or has never begun to watch.
+    [[nodiscard]] bool is_lost() const {
       return watch ? watch->cancelled() : std::chrono::steady_clock::now() - begin > std::chrono::seconds{30};
     }
   };
-  /// A reply of several pieces, which lives until it was sent.
+  /// A reply of two pieces, which lives until it was sent.
   struct Answer {
     std::byte ending;
     std::vector<std::byte> bytes;
@@ -143,7 +154,7 @@ class WorkerService {
     exchange.reply({});
   }
 
-  /// To be called where the exception is caught.
+  /// Answers with the exception that is being handled.
   static void refuse_with_exception(Exchange& exchange, const Session& session, bool in_function) {
     const auto trouble = [](const rpc::Outcome& outcome) {
       return detail::Trouble{outcome.thrown, outcome.why.substr(0, longest_text)};
@@ -159,7 +170,7 @@ class WorkerService {
     } catch (const RpcError& error) {
       const std::size_t server = session.server_at(error.peer());
       if (server < session.place().servers.size() && in_function) {
-        const detail::Trouble its{"", error.why(), server};
+        const detail::Trouble its{rpc::outcome_of_exception().thrown, error.why(), server};
         if (error.failure() == rpc::Failure::lost) return refuse(exchange, Ending::server_lost, its);
         if (error.failure() == rpc::Failure::deadline) return refuse(exchange, Ending::server_late, its);
         if (error.failure() == rpc::Failure::cancelled) return refuse(exchange, Ending::server_cancelled, its);
@@ -196,19 +207,37 @@ class WorkerService {
     const auto found = sessions_.find(number);
     return found == sessions_.end() ? nullptr : found->second;
   }
-  /// The number of the session. The one before it, and those whose coordinators have gone, end.
+  /// Begins a session, whose number it returns, and ends the one before.
   [[nodiscard]] std::uint64_t add(std::shared_ptr<Session> session, std::uint64_t before) {
     std::vector<std::shared_ptr<Session>> ended;
     const std::lock_guard lock{mutex_};
     end(before, ended);
-    std::vector<std::uint64_t> gone;
-    for (const auto& [number, of] : sessions_)
-      if (of->is_orphan()) gone.push_back(number);
-    for (const std::uint64_t number : gone) end(number, ended);
     sessions_.emplace(++last_session_, std::move(session));
+    changed_.notify_one();
     return last_session_;
   }
-  /// `mutex_` is held. What the session has goes with `ended`, without the lock, or with the function that runs in it.
+  /// The thread: ends the sessions of coordinators that are gone (spec L22).
+  void end_lost_sessions() {
+    detail::name_this_thread("dist sessions");
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !sessions_.empty(); });
+      if (ending_) return;
+      std::vector<std::uint64_t> lost;
+      for (const auto& [number, session] : sessions_)
+        if (session->is_lost()) lost.push_back(number);
+      std::vector<std::shared_ptr<Session>> ended;
+      for (const std::uint64_t number : lost) end(number, ended);
+      lock.unlock();
+      ended.clear();
+      lock.lock();
+      changed_.wait_for(lock, between_looks, [&] { return ending_; });
+    }
+  }
+  static constexpr std::chrono::milliseconds between_looks{100};
+
+  /// The caller holds `mutex_`, and destroys `ended` without it: resources may be slow to go. A function that still runs
+  /// in the session keeps them until it returns.
   void end(std::uint64_t number, std::vector<std::shared_ptr<Session>>& ended) {
     const auto found = sessions_.find(number);
     if (found == sessions_.end()) return;
@@ -219,9 +248,12 @@ class WorkerService {
   }
 
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
-  /// From the time, so that a process that is started again at the same address gives no number a second time.
+  /// Begins with the time, so that a process that is started again at the same address repeats no number.
   std::uint64_t last_session_ = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  std::thread thread_;
 };
 
 }  // namespace dist
