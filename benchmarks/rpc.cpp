@@ -23,15 +23,21 @@
 #include <dist/net/listen.hpp>
 
 #include "support/arguments.hpp"
-#include "support/call_table.hpp"
+#include "support/free_endpoint.hpp"
+#include "support/turns.hpp"
 
 namespace {
 
 namespace rpc = dist::rpc;
-using bench::must;
 using dist::net::Endpoint;
 
 constexpr std::size_t large = 11'080'000;  // as the gradients of the guide's CNN
+
+void must(bool holds, const char* what) {
+  if (holds) return;
+  std::perror(what);
+  std::exit(1);
+}
 
 void send_all(int socket, const void* bytes, std::size_t size) {
   for (const char* at = static_cast<const char*>(bytes); size > 0;) {
@@ -127,7 +133,7 @@ int main(int argc, char** argv) {
       must(receive_all(socket, memory.data(), back), "recv");
     };
     const auto pull = [&](auto& channel) { rpc::copy(channel.call("pull", {}, {}).pieces(), memory); };
-    std::vector<bench::CallRow> rows{
+    std::vector<bench::Row> rows{
         {"64 B there and back, TCP socket", 200, [&] { raw(64, 64); }},
         {"64 B there and back, Grpc", 200,
          [&] {
@@ -158,7 +164,8 @@ int main(int argc, char** argv) {
         {"11 MB back, Local", 5, [&] { pull(local); }},
     };
     grpc.call("echo", {&small, 1}, {std::chrono::seconds{20}, true});
-    bench::print_calls(std::move(rows), rounds);
+    bench::run_in_turns(rows, rounds);
+    bench::print_table(rows, rounds, "a call");
     close(socket);
   }
   kill(child, SIGKILL);

@@ -22,7 +22,8 @@
 #include <dist/server/store.hpp>
 
 #include "support/arguments.hpp"
-#include "support/call_table.hpp"
+#include "support/free_endpoint.hpp"
+#include "support/turns.hpp"
 
 namespace {
 
