@@ -84,15 +84,16 @@ int main(int argc, char** argv) {
     const dist::Local::Server listening{here, {}, server::store_methods<dist::Local::Exchange>(store)};
     Variables<dist::Local> local{here};
     Variables<dist::Grpc> grpc{endpoint};
-    bench::print_calls({{"push of 64 B, Grpc", 200, [&] { grpc.push_small(); }},
-                        {"push of 64 B, Local", 20'000, [&] { local.push_small(); }},
-                        {"push of 11 MB, SGD, Grpc", 5, [&] { grpc.push_sgd(); }},
-                        {"push of 11 MB, SGD, Local", 5, [&] { local.push_sgd(); }},
-                        {"push of 11 MB, Adam, Grpc", 5, [&] { grpc.push_adam(); }},
-                        {"push of 11 MB, Adam, Local", 5, [&] { local.push_adam(); }},
-                        {"pull of 11 MB, Grpc", 5, [&] { grpc.pull(); }},
-                        {"pull of 11 MB, Local", 5, [&] { local.pull(); }}},
-                       rounds);
+    std::vector<bench::Row> rows{{"push of 64 B, Grpc", 200, [&] { grpc.push_small(); }},
+                                 {"push of 64 B, Local", 20'000, [&] { local.push_small(); }},
+                                 {"push of 11 MB, SGD, Grpc", 5, [&] { grpc.push_sgd(); }},
+                                 {"push of 11 MB, SGD, Local", 5, [&] { local.push_sgd(); }},
+                                 {"push of 11 MB, Adam, Grpc", 5, [&] { grpc.push_adam(); }},
+                                 {"push of 11 MB, Adam, Local", 5, [&] { local.push_adam(); }},
+                                 {"pull of 11 MB, Grpc", 5, [&] { grpc.pull(); }},
+                                 {"pull of 11 MB, Local", 5, [&] { local.pull(); }}};
+    bench::run_in_turns(rows, rounds);
+    bench::print_table(rows, rounds, "a call");
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -1,30 +1,31 @@
+/// The whole life of a process that a ClusterCoordinator works with.
 #pragma once
 
-#include <dist/cluster/cluster_resolver.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/coordinator/worker_service.hpp>
+#include <dist/core/config.hpp>
 #include <dist/server/serve.hpp>
 
 namespace dist {
 
-using server::ServeOptions;
-
-/// The whole life of a process of a job with parameter servers that is not its coordinator (spec J12, R01): a parameter server
-/// holds variables, a worker runs what is scheduled, until the coordinator has done its work. Then returns true. In the
-/// coordinator, which is the chief, returns false at once:
+/// A process that is a parameter server or a worker serves until its coordinator has done its work, and returns true: a
+/// worker runs the functions that the coordinator schedules. In the coordinator, which is the chief, it returns false at
+/// once (spec J12, R01).
 ///
+///   int main() {
 ///     const dist::TfConfigResolver resolver;
 ///     if (dist::serve<dist::Grpc>(resolver)) return 0;
-///     dist::ParameterServer<dist::Grpc> strategy{resolver};
+///     …  // the coordinator
+///   }
 ///
-/// `T` is what calls travel by. See server::serve, which says what it throws.
+/// How long the process waits for a coordinator, and what it throws, is in server::serve.
 template <class T, class Resolver>
-[[nodiscard]] bool serve(const Resolver& resolver, const ServeOptions& options = {}) {
-  if constexpr (server::detail::require_served<T, Resolver>()) {
+[[nodiscard]] bool serve(const Resolver& resolver, const server::ServeOptions& options = {}) {
+  if constexpr (detail::holds<rpc::Transport<T>> && detail::holds<ClusterResolver<Resolver>>) {
     WorkerService<T> worker;
     return server::serve<T>(resolver, options, worker.methods());
   } else {
-    return false;
+    return server::serve<T>(resolver, options);  // says what is wrong
   }
 }
 

@@ -164,9 +164,8 @@ class WorkerService {
     } catch (const detail::ResourceError& error) {
       return refuse(exchange, Ending::resource, trouble(error.outcome()));
     } catch (const ServerUnavailable& error) {
-      if (!in_function || error.rank() >= session.place().servers.size())
-        return refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
-      refuse(exchange, Ending::server_lost, {"", error.why(), error.rank()});
+      refuse(exchange, in_function ? Ending::server_lost : Ending::thrown,
+             {rpc::outcome_of_exception().thrown, error.what(), error.rank()});
     } catch (const RpcError& error) {
       const std::size_t server = session.server_at(error.peer());
       if (server < session.place().servers.size() && in_function) {
