@@ -83,7 +83,22 @@ TEST_CASE("shards that do not fit together are refused by name (spec K05)") {
         "of "
         "the same shape except for the first axis.");
   CHECK(message({{2}, {2, 1}}).starts_with("Variables 'w0' and 'w1' cannot both be shards"));
-  CHECK(message({{}}) == "Variable 'w0' cannot be a shard of 'table' (it is a scalar). Give variables that have rows.");
+  CHECK(message({{}, {}}) ==
+        "Variable 'w0' cannot be a shard of 'table' (it is a scalar). Give variables that have rows.");
+}
+
+TEST_CASE("a scalar may be the only shard, and has no rows (spec J05)") {
+  dist::Default strategy;
+  using V = decltype(strategy.variable<float>(Shape{}));
+  std::vector<V> shards;
+  shards.push_back(strategy.variable<float>(Shape{}, 3.0F));
+  ShardedVariable<V> scalar{std::move(shards), "scalar"};
+  const auto scope = strategy.scope();
+  scalar.assign_add(scope, 4.0F);
+  CHECK(scalar.shape() == Shape{});
+  CHECK(scalar.read(scope)[0] == 7);
+  CHECK_THROWS_WITH_AS((void)scalar.gather(scope, std::vector<std::int64_t>{0}),
+                       doctest::Contains("Variable 'scalar' has no rows (it is a scalar)"), dist::ShapeMismatch);
 }
 
 TEST_CASE("a value that is assigned, added or subtracted is cut for the shards (spec K06)") {
