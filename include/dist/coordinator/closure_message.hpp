@@ -1,5 +1,5 @@
 /// What a coordinator and its workers say to each other: the methods of a worker, their requests and their replies,
-/// which are archives (server/archive.hpp). Workers are of the same program, which the first thing that they say shows.
+/// which are archives (server/archive.hpp). Both run the same program, which the greeting checks.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,16 @@ namespace dist::detail {
 /// what follows: the number of the session before, or 0, and a WorkerPlace. The reply is the identity of the worker's
 /// program and the number of the session, 0 where the programs differ.
 inline constexpr std::string_view greet_method = "worker/greet";
-/// The number of a session. It is answered when the session ends, so that each side sees when the other one has gone.
+/// A request is the number of a session. It is answered when the session ends, so that each side notices the end of the
+/// other.
 inline constexpr std::string_view watch_method = "worker/watch";
-/// The number of a session, that of a resource, and how to make it. No reply says whether that went well: who uses the
-/// resource learns it.
+/// A request is the number of a session, that of a resource, and how to make it. The reply does not say whether the
+/// function that makes it has thrown: the functions that use the resource fail then.
 inline constexpr std::string_view make_method = "worker/make";
-/// The number of a session, and a closure's message. The reply is an Ending, and behind it the bytes of the result, or
-/// Trouble.
+/// A request is the number of a session and a closure's message. The reply is an Ending, followed by the bytes of the
+/// result or by Trouble.
 inline constexpr std::string_view run_method = "worker/run";
-/// Ends a session.
+/// Ends a session. A request is its number.
 inline constexpr std::string_view leave_method = "worker/leave";
 
 struct Greeting {
@@ -41,7 +42,7 @@ struct Greeting {
   std::uint64_t session = 0;
 };
 
-/// What a request to a worker came to. Kinds are numbers, so that no text that somebody has thrown is taken for one.
+/// How a request to a worker ended. It is a number, so a text that a function throws is never taken for another kind.
 enum class Ending : std::uint8_t {
   result = 0,
   thrown = 1,            ///< by the function
@@ -49,13 +50,14 @@ enum class Ending : std::uint8_t {
   server_lost = 3,       ///< a call of the function to a parameter server found it gone
   server_late = 4,       ///< a call of the function to a parameter server took too long
   server_cancelled = 5,  ///< a call of the function to a parameter server was cancelled
-  refused = 6,           ///< the message is of no function, or not of its arguments
+  refused = 6,           ///< the message names no function, or has other arguments than it takes
   no_session = 7,        ///< the session has ended: the worker was started again, or takes the coordinator for lost
 };
 inline constexpr std::uint8_t last_ending = 7;
 
+/// What follows an Ending that is no result.
 struct Trouble {
-  std::string thrown;
+  std::string thrown;  ///< the type of the exception
   std::string why;
   std::uint64_t server = 0;  ///< the number of the parameter server
 };

@@ -29,7 +29,7 @@ concept ReportsLosses = CoordinatedStrategy<S> &&
   strategy.set_on_loss(on_loss);
 };
 
-/// Workers without a strategy: functions run on them, and variables are nowhere. A CoordinatedStrategy.
+/// A CoordinatedStrategy that is a list of workers, without variables.
 template <rpc::Transport T>
 class WorkerList {
  public:

@@ -19,14 +19,14 @@
 
 namespace dist {
 
-/// The result of a scheduled function, which may not be there yet (spec L08). Copies are of the same result. Once the
+/// The result of a scheduled function, which may not be there yet (spec L08). Copies share the result. Once the
 /// function has ended its result is at the coordinator, and outlives the worker and the coordinator.
 template <class T>
 class RemoteValue {
  public:
   using Value = T;
 
-  /// Of no function: only to be assigned to.
+  /// Belongs to no function, and can only be assigned to.
   RemoteValue() = default;
   explicit RemoteValue(std::shared_ptr<detail::RemoteResult> result) : result_(std::move(result)) {}
 

@@ -6,8 +6,8 @@
 
 namespace dist {
 
-/// Counts what a coordinator puts up with: functions that run again because a parameter server was gone, or because
-/// something took too long. Any thread may call.
+/// Counts the failures that a coordinator tolerates: functions that run again because a parameter server was gone, or
+/// because something took too long. Any thread may call.
 class TransientFailures {
  public:
   /// The `server_failures`th failure of a server is an error (spec L15), and so is every timeout after

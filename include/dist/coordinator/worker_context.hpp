@@ -18,7 +18,7 @@ struct FunctionOnWorker;
 template <rpc::Transport Transport>
 class WorkerService;
 
-/// Names one object on each worker, which a function of ours makes there: a per-worker dataset or another resource. As
+/// Names one object on each worker, which a function of the program makes there: a per-worker dataset or another resource. As
 /// an argument of a scheduled function it becomes the object of the worker that runs it (spec L03). Made by
 /// `create_per_worker_dataset` and `create_per_worker_resource` of a coordinator.
 template <class T>
@@ -28,7 +28,7 @@ struct PerWorker {
   std::uint64_t id = 0;  ///< its number at the coordinator
 };
 
-/// The first argument of every scheduled function: the worker that runs it. It ends with the call.
+/// The first argument of every scheduled function: the worker that runs it. It is valid during the call.
 class WorkerContext {
  public:
   /// `stop_requested` says whether the caller is gone.
@@ -55,7 +55,8 @@ class WorkerContext {
   /// function that runs for long asks now and then, and returns.
   [[nodiscard]] bool stop_requested() const { return session_->ended() || stop_requested_(); }
 
-  /// The object on this worker: what a PerWorker inside a structure stands for. Those that are arguments need no call.
+  /// The object of this worker that a PerWorker names. A function calls it for a PerWorker inside a structure; one that is
+  /// an argument is the object already.
   template <class T>
   [[nodiscard]] T& get(const PerWorker<T>& name) const {
     return *static_cast<T*>(session_->resource(name.id, &detail::type_mark<T>));

@@ -35,8 +35,8 @@
 
 namespace dist {
 
-/// A coordinator's way to one worker: a thread that greets it, lets it make its resources, and gives it one function
-/// after the other. A worker that is lost is dialled until it is back, while the others go on with what it ran.
+/// A coordinator's connection to one worker: a thread that greets it, lets it make its resources, and gives it one
+/// function after another. A lost worker is dialled until it is back, while other workers run what it ran.
 template <rpc::Transport Transport>
 class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
  public:
@@ -143,9 +143,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     leave();  // a session that began while `stop` was called
     if (session_ != 0) --state_->connected;
-    // Notified under the lock: whoever waits for `ended_` may destroy this object next.
-    const std::lock_guard lock{mutex_};
-    ended_ = true;
+    {
+      const std::lock_guard lock{mutex_};
+      ended_ = true;
+    }
     changed_.notify_all();
   }
 
@@ -301,8 +302,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
                  "See what became of it. It is dialled further on, and the other workers go on without it")),
              why);
   }
-  /// Reports that the worker cannot be used: once, and where no other worker is connected again and again, because
-  /// nothing that is scheduled would end.
+  /// Reports that the worker cannot be used. Once, unless no other worker is connected: then again and again, because
+  /// nothing that is scheduled meanwhile would end.
   void complain(std::exception_ptr error, std::string_view why) {
     {
       const std::lock_guard lock{mutex_};
@@ -440,8 +441,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (may_run_again(closure)) return put_back(std::move(closure));
     state_->queue.fail(
         closure, std::make_exception_ptr(Unavailable(index_, address_,
-                                                     text("it is the last of ", closure.attempts, " workers that ran ",
-                                                          closure.function, " and were lost: ", error.why()),
+                                                     text("workers that ran ", closure.function, " were lost ",
+                                                          closure.attempts, " times, this one at last: ", error.why()),
                                                      "See whether the function ends the process that runs it")));
   }
   /// Whether a function that came to nothing runs again (spec L14, L17).

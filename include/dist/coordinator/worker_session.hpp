@@ -23,7 +23,7 @@
 
 namespace dist::detail {
 
-/// An address that stands for a type: another one for each.
+/// Its address identifies the type.
 template <class T>
 inline constexpr char type_mark = 0;
 
@@ -55,7 +55,7 @@ struct WorkerPlace {
   std::vector<std::string> servers = {};  ///< the addresses of the parameter servers
 };
 
-/// What a worker has for a coordinator, from one greeting to the next: after each its resources are made anew.
+/// What a worker keeps for a coordinator from one greeting to the next. After each the resources are made anew.
 class WorkerSession {
  public:
   explicit WorkerSession(WorkerPlace place) : place_(std::move(place)) {}
@@ -79,17 +79,16 @@ class WorkerSession {
     std::shared_ptr<void>& kept = clients_[&type_mark<T>];
     if (!kept) {
       std::vector<net::Endpoint> endpoints;
-      for (std::size_t server = 0; server < place_.servers.size(); ++server) {
+      for (std::size_t server = 0; server < place_.servers.size(); ++server)
         endpoints.push_back(
             endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
-      }
       kept = std::make_shared<server::Clients<T>>(std::move(endpoints),
                                                   server::ClientOptions{.channel = {.secret = net::job_secret()}});
     }
     return *static_cast<server::Clients<T>*>(kept.get());
   }
 
-  /// The first resource of a number stays as long as the session.
+  /// Keeps a resource as long as the session, unless there is one of this number.
   void keep(std::uint64_t id, WorkerResource resource) {
     const std::lock_guard lock{mutex_};
     resources_.emplace(id, std::move(resource));
@@ -107,10 +106,10 @@ class WorkerSession {
     return found->second.value.get();
   }
 
-  /// Nobody waits for its functions any more.
+  /// Asks its functions to stop, because nobody waits for them.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
-  /// One function runs at a time. False where one does.
+  /// Returns false where a function of the session runs already.
   [[nodiscard]] bool begin_function() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
   void end_function() noexcept { busy_.store(false, std::memory_order_release); }
 
