@@ -86,7 +86,7 @@ TEST_CASE("more memory than can be counted is refused by the shard's name") {
   CHECK(problem_of([&] { Shard({1, "w", half, half / 2, 0}, ElementType::f64); }) == Problem::no_memory);
 }
 
-#ifndef DIST_TEST_ADDRESS_SANITIZER  // which ends a program that asks for so much
+#ifndef DIST_TEST_SANITIZER  // which ends a program that asks for so much
 TEST_CASE("more memory than there is is refused by the shard's name") {
   const std::uint64_t half = std::uint64_t{1} << 32;
   CHECK(problem_of([&] { Shard({1, "w", half, half / 4, 0}, ElementType::u8); }) == Problem::no_memory);
