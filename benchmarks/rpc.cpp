@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,8 +23,8 @@
 #include <dist/net/listen.hpp>
 
 #include "support/arguments.hpp"
-#include "support/clock.hpp"
-#include "support/distribution.hpp"
+#include "support/free_endpoint.hpp"
+#include "support/turns.hpp"
 
 namespace {
 
@@ -95,13 +94,6 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
   _exit(0);
 }
 
-Endpoint free_endpoint() {
-  dist::net::SocketAddress address = dist::net::resolve({"127.0.0.1", "0"}).addresses.front();
-  const dist::io::Descriptor socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  must(bind(socket.get(), address.get(), address.size) == 0, "bind");
-  getsockname(socket.get(), address.get(), &address.size);
-  return {"127.0.0.1", std::to_string(ntohs(reinterpret_cast<const sockaddr_in*>(address.get())->sin_port))};
-}
 int connect_to(const Endpoint& server) {
   const dist::net::SocketAddress address = dist::net::resolve(server).addresses.front();
   for (int attempt = 0; attempt < 5000; ++attempt) {
@@ -116,21 +108,13 @@ int connect_to(const Endpoint& server) {
   std::abort();
 }
 
-struct Row {
-  const char* name;
-  int repetitions;  ///< in a round
-  std::function<void()> work;
-  double calls = 1;  ///< in one repetition
-  std::vector<double> microseconds = {};
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const bench::Arguments arguments{argc, argv, 1, "[ROUNDS]",
                                    "Calls through gRPC, beside a TCP socket's, and within the process."};
   const int rounds = arguments.number(0, 20);
-  const Endpoint by_grpc = free_endpoint(), by_socket = free_endpoint();
+  const Endpoint by_grpc = bench::free_endpoint(), by_socket = bench::free_endpoint();
   const pid_t child = fork();  // before gRPC starts
   if (child == 0) serve(by_grpc, by_socket);
   dist::grpc::reuse_memory();
@@ -149,7 +133,7 @@ int main(int argc, char** argv) {
       must(receive_all(socket, memory.data(), back), "recv");
     };
     const auto pull = [&](auto& channel) { rpc::copy(channel.call("pull", {}, {}).pieces(), memory); };
-    std::vector<Row> rows{
+    std::vector<bench::Row> rows{
         {"64 B there and back, TCP socket", 200, [&] { raw(64, 64); }},
         {"64 B there and back, Grpc", 200,
          [&] {
@@ -180,18 +164,8 @@ int main(int argc, char** argv) {
         {"11 MB back, Local", 5, [&] { pull(local); }},
     };
     grpc.call("echo", {&small, 1}, {std::chrono::seconds{20}, true});
-    for (int round = -1; round < rounds; ++round)  // the first warms up
-      for (Row& row : rows) {
-        const double start = bench::seconds();
-        for (int i = 0; i < row.repetitions; ++i) row.work();
-        const double took = (bench::seconds() - start) * 1e6 / (row.repetitions * row.calls);
-        if (round >= 0) row.microseconds.push_back(took);
-      }
-    std::printf("microseconds a call, %d rounds                  median        p10        p90\n", rounds);
-    for (const Row& row : rows) {
-      const bench::Distribution spread = bench::distribution(row.microseconds);
-      std::printf("%-40s %12.2f %10.2f %10.2f\n", row.name, spread.median, spread.tenth, spread.ninetieth);
-    }
+    bench::run_in_turns(rows, rounds);
+    bench::print_table(rows, rounds, "a call");
     close(socket);
   }
   kill(child, SIGKILL);

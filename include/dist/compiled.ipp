@@ -46,3 +46,5 @@
 #include <dist/device/topology.ipp>
 #include <dist/io/atomic_file.ipp>
 #include <dist/net/machine.ipp>
+#include <dist/server/archive.ipp>
+#include <dist/server/binary.ipp>

@@ -140,6 +140,49 @@ TEST_CASE("parameter servers have no place among workers that train in step (spe
   accept(cluster, worker_0);
 }
 
+TEST_CASE("a job with parameter servers has some, workers, addresses, and no evaluator (spec J01, J12)") {
+  const auto refuse_servers = [](const ClusterSpec& cluster, const std::optional<Task>& task, const std::string& text) {
+    CHECK_THROWS_WITH_AS(validate_parameter_servers(cluster, task, "TF_CONFIG"), text.c_str(), InvalidArgument);
+  };
+  constexpr Task chief{TaskType::chief, 0}, server{TaskType::parameter_server, 0};
+  const ClusterSpec good{{TaskType::worker, {"a:2222"}}, {TaskType::parameter_server, {"b:2222"}}};
+  for (const Task task : {chief, server, worker_0}) CHECK_NOTHROW(validate_parameter_servers(good, task, "TF_CONFIG"));
+  ClusterSpec with_chief = good;
+  with_chief.add(chief, "c:2222");
+  for (const Task task : {chief, server, worker_0})
+    CHECK_NOTHROW(validate_parameter_servers(with_chief, task, "TF_CONFIG"));
+
+  refuse_servers({}, std::nullopt,
+                 "TF_CONFIG lists no cluster (parameter servers and workers are processes of their own). List their "
+                 "addresses under 'ps' and 'worker'.");
+  refuse_servers({{TaskType::chief, {"a:1", "b:1"}}}, chief,
+                 "TF_CONFIG lists more than one chief (2 tasks; at most one may be there). List the others under "
+                 "'worker'.");
+  refuse_servers(good, std::nullopt,
+                 "TF_CONFIG does not say which task this process is (it lists a cluster, and no task). Add a task type "
+                 "and an index, such as {\"type\": \"worker\", \"index\": 0}.");
+  refuse_servers(
+      good, Task{TaskType::chief, 1},
+      "This process is chief 1, and TF_CONFIG lists no such type (the cluster lists 'worker', 'ps'). Add the "
+      "type to the cluster, or correct the type of the task.");
+  const std::string evaluator =
+      "evaluator 0 of TF_CONFIG is in a cluster with parameter servers (it runs beside the job, alone, and nobody "
+      "there "
+      "calls it). Take it out of the list, and start it with a cluster that lists the evaluator only.";
+  refuse_servers(good, Task{TaskType::evaluator, 0}, evaluator);
+  ClusterSpec with_evaluator = good;
+  with_evaluator.add({TaskType::evaluator, 0}, "c:2222");
+  for (const Task task : {chief, server, worker_0}) refuse_servers(with_evaluator, task, evaluator);
+  refuse_servers(
+      workers({"a:2222"}), worker_0,
+      "TF_CONFIG lists no parameter server (the variables would be nowhere). List at least one address under 'ps'.");
+  refuse_servers({{TaskType::parameter_server, {"b:2222"}}}, server,
+                 "TF_CONFIG lists no worker (nobody would train). List at least one address under 'worker'.");
+  refuse_servers({{TaskType::worker, {""}}, {TaskType::parameter_server, {""}}}, server,
+                 "worker 0 of TF_CONFIG has no address (the coordinator calls it there). Write host:port for each "
+                 "parameter server and each worker.");
+}
+
 TEST_CASE("tasks that MultiWorker does not use are noted") {
   CHECK(multi_worker_notes(workers({"a:1"}), "TF_CONFIG").empty());
   const ClusterSpec cluster{

@@ -75,26 +75,6 @@ TEST_CASE("heads arrive as they were sent, and nothing else is one") {
   CHECK_THROWS_AS(rpc::ReplyHead::from(unknown), net::FrameError);
 }
 
-TEST_CASE("a number is taken once, and those of calls that overtake each other all are") {
-  rpc::ReplayWindow window;
-  std::vector<bool> taken(20'000, false);
-  std::uint64_t highest = 0;
-  std::uint32_t state = 1;
-  for (int i = 0; i < 100'000; ++i) {
-    state = state * 1664525u + 1013904223u;
-    // Mostly near the highest number so far, now and then far ahead or far behind.
-    std::uint64_t number = highest + 40 - std::min<std::uint64_t>(highest + 40, state >> 8 & 127);
-    if (i % 5'000 == 4'999) number = std::min<std::uint64_t>(19'999, highest + 5'000);
-    if (i % 100 == 99) number = state >> 4 & 16'383;
-    if (number == 0 || number >= taken.size()) continue;
-    const bool fresh = !taken[number] && number + rpc::ReplayWindow::width > highest;
-    REQUIRE(window.take(number) == fresh);
-    taken[number] = taken[number] || fresh;
-    highest = std::max(highest, number);
-  }
-  CHECK(highest == 19'999);
-}
-
 TEST_CASE("calls are taken from who knows the secret, for what was proven, and once") {
   rpc::ServerSession server{"secret"};
   rpc::ClientSession client{"secret"};

@@ -243,6 +243,10 @@ TEST_CASE("a shuffled dataset that is distributed again for every epoch is warne
       "once, before the loop over epochs. DIST_WARNINGS=0 silences this.\n");
   CHECK(said(3, anew).empty());
   CHECK(said(6, [&](int epochs) {
+          for (int epoch = 0; epoch < epochs; ++epoch)
+            static_cast<void>(distribute(shuffled, {.single_pass = true}).iterate(0));
+        }).empty());
+  CHECK(said(6, [&](int epochs) {
           auto distributed = distribute(shuffled);
           for (int epoch = 0; epoch < epochs; ++epoch) {
             for ([[maybe_unused]] const auto& step : distributed) {

@@ -11,8 +11,8 @@
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
-#include <dist/nn/optimizers/slot_update.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace nn = dist::nn;
 
@@ -35,7 +35,7 @@ struct Functor {
   float scale;
   float operator()(float weight, float gradient, float*) const { return weight - decay - gradient * scale; }
 };
-using Update = nn::SlotUpdate<Functor, float>;
+using Update = dist::SlotUpdate<Functor, float>;
 
 }  // namespace
 

@@ -39,7 +39,7 @@ TEST_CASE("a parameter's ratio is the norm of its weights over that of its direc
         std::vector<float> weights(count, 3), values(count, 0.5F), calls(count);
         for (std::size_t i = 64; i < 80; ++i) values[i] = 0;   // no direction
         for (std::size_t i = 80; i < 96; ++i) weights[i] = 0;  // no weights
-        const auto update = nn::detail::direction_of(nn::SlotUpdate<Functor, float>{{}, {calls.data(), nullptr}});
+        const auto update = nn::detail::direction_of(dist::SlotUpdate<Functor, float>{{}, {calls.data(), nullptr}});
         const nn::ScaledGradients<Mirrored, float> own{values, {}, 0, {0, count}};
         const std::span<const float> of_weights{weights};
         const auto scaled =

@@ -5,21 +5,26 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace support {
 
 /// Runs a case that is decorated with doctest::skip(), so that it runs nowhere else, and sees `environment` ("NAME=value")
-/// besides the program's own. Killed at the end of the object.
+/// besides the program's own. What it writes to stderr goes to a file, if one is named. Killed at the end of the object.
 class Spawned {
  public:
-  Spawned(const std::string& test_case, const std::vector<std::string>& environment) {
+  Spawned(const std::string& test_case, const std::vector<std::string>& environment,
+          const std::string& stderr_file = "") {
     std::vector<std::string> arguments{"/proc/self/exe", "--test-case=" + test_case, "--no-skip", "--minimal"};
     std::vector<char*> argv, envp;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -30,6 +35,9 @@ class Spawned {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!stderr_file.empty())
+      posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                       S_IRUSR | S_IWUSR);
     if (posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), envp.data()) != 0) {
       std::perror("posix_spawn");
       std::abort();
@@ -46,6 +54,17 @@ class Spawned {
     signal(SIGKILL);
     waitpid(process_, nullptr, 0);
     process_ = -1;
+  }
+  /// Waits until it ends by itself: its exit status, or -1 where a signal has ended it. Nothing where it goes on.
+  [[nodiscard]] std::optional<int> exit_status_within(std::chrono::milliseconds longest) {
+    const auto end = std::chrono::steady_clock::now() + longest;
+    int status = 0;
+    while (waitpid(process_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
  private:

@@ -31,6 +31,11 @@ void validate_cluster(const ClusterSpec& cluster, const std::optional<Task>& tas
 /// numbered without gaps, and the process is no parameter server.
 void validate_multi_worker(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source);
 
+/// The same for a job with parameter servers, which its chief coordinates (spec J01, J12). Besides, there is a parameter server
+/// and a worker, each with an address, and no evaluator, which is a job of its own. The chief listens nowhere, so it may be
+/// left out of the list.
+void validate_parameter_servers(const ClusterSpec& cluster, const std::optional<Task>& task, std::string_view source);
+
 /// What works but is probably not meant, in a sentence each: tasks that MultiWorker does not use.
 [[nodiscard]] std::vector<std::string> multi_worker_notes(const ClusterSpec& cluster, std::string_view source);
 

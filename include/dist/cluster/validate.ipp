@@ -111,6 +111,31 @@ DIST_INLINE void validate_multi_worker(const ClusterSpec& cluster, const std::op
         "every worker holds its own copy of the variables", "Do not start parameter servers for this strategy");
 }
 
+DIST_INLINE void validate_parameter_servers(const ClusterSpec& cluster, const std::optional<Task>& task,
+                                            std::string_view source) {
+  if (cluster.empty())
+    throw InvalidArgument(text(source, " lists no cluster"), "parameter servers and workers are processes of their own",
+                          "List their addresses under 'ps' and 'worker'");
+  detail::require_single_tasks(cluster, source);
+  detail::validate_addresses(cluster, source);
+  if (task != Task{TaskType::chief, 0} || cluster.has(TaskType::chief)) detail::validate_task(cluster, task, source);
+  if (cluster.has(TaskType::evaluator) || task->type == TaskType::evaluator)
+    throw InvalidArgument(
+        text(to_string(Task{TaskType::evaluator, 0}), " of ", source, " is in a cluster with parameter servers"),
+        "it runs beside the job, alone, and nobody there calls it",
+        "Take it out of the list, and start it with a cluster that lists the evaluator only");
+  if (!cluster.has(TaskType::parameter_server))
+    throw InvalidArgument(text(source, " lists no parameter server"), "the variables would be nowhere",
+                          "List at least one address under 'ps'");
+  if (!cluster.has(TaskType::worker))
+    throw InvalidArgument(text(source, " lists no worker"), "nobody would train",
+                          "List at least one address under 'worker'");
+  for (const Task each : cluster.tasks())
+    if (each.type != TaskType::chief && cluster.task_address(each).empty())
+      throw InvalidArgument(text(to_string(each), " of ", source, " has no address"), "the coordinator calls it there",
+                            "Write host:port for each parameter server and each worker");
+}
+
 DIST_INLINE std::vector<std::string> multi_worker_notes(const ClusterSpec& cluster, std::string_view source) {
   std::vector<std::string> notes;
   if (const std::size_t servers = cluster.num_tasks(TaskType::parameter_server); servers > 0)

@@ -21,6 +21,8 @@ namespace dist {
 /// in the thread of its caller and reads the caller's memory, so that a call switches no threads and copies nothing.
 /// Addresses are names: no socket listens. An rpc::Transport.
 struct Local {
+  static constexpr bool within_process = true;
+
   class Server;
   class Channel;
   class Exchange;
@@ -407,6 +409,6 @@ class Local::Channel {
   std::vector<std::weak_ptr<Pending>> open_;
 };
 
-static_assert(detail::holds<rpc::Transport<Local>>);
+static_assert(detail::holds<rpc::Transport<Local>> && detail::holds<rpc::WithinProcess<Local>>);
 
 }  // namespace dist

@@ -287,6 +287,18 @@ concept Transport = requires {
   { channel.call(method, pieces, options) } -> std::same_as<typename T::Reply>;
 };
 
+/// A transport with something to set in a process that exists to serve, before its first server is made.
+template <class T>
+concept PreparesToServe = requires {
+  T::prepare_to_serve();
+};
+
+/// A transport between the threads of one process: who serves there has no process of its own.
+template <class T>
+concept WithinProcess = requires {
+  requires T::within_process;
+};
+
 }  // namespace dist::rpc
 
 namespace dist::detail {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/replay_window.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/net/frame.hpp>
 #include <dist/net/hello.hpp>
@@ -109,34 +108,6 @@ struct ReplyHead {
     reader.expect_end();
     return head;
   }
-};
-
-/// The numbers of a client's calls that have come: calls overtake each other, but not by more than `width`.
-class ReplayWindow {
- public:
-  static constexpr std::uint64_t width = 4096;
-
-  /// False where the number has come before, or is so old that nobody knows.
-  [[nodiscard]] bool take(std::uint64_t number) {
-    if (number + width <= highest_) return false;
-    if (number > highest_) {
-      for (std::uint64_t passed = std::max(highest_ + 1, number < width ? 0 : number - width + 1); passed < number;
-           ++passed)
-        at(passed) &= ~bit(passed);
-      highest_ = number;
-    } else if ((at(number) & bit(number)) != 0) {
-      return false;
-    }
-    at(number) |= bit(number);
-    return true;
-  }
-
- private:
-  [[nodiscard]] std::uint64_t& at(std::uint64_t number) { return seen_[number % width / 64]; }
-  [[nodiscard]] static std::uint64_t bit(std::uint64_t number) { return std::uint64_t{1} << number % 64; }
-
-  std::uint64_t highest_ = 0;
-  std::array<std::uint64_t, width / 64> seen_{};
 };
 
 /// A client's part: one for each channel. Any thread may call.

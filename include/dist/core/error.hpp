@@ -72,11 +72,16 @@ class Unavailable : public Error {
  public:
   Unavailable(std::size_t rank, std::string_view host, std::string_view why, std::string_view suggestion);
 
-  /// The number of the lost process among the workers.
+  /// The number of the lost process among those of its kind, which are workers unless the text says otherwise.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// How it was noticed.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+ protected:
+  /// Of a process that is no worker: `problem` says which.
+  Unavailable(std::string_view problem, std::size_t rank, std::string_view host, std::string_view why,
+              std::string_view suggestion);
 
  private:
   std::size_t rank_;

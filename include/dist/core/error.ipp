@@ -18,10 +18,10 @@ DIST_INLINE FileError::FileError(std::string_view path, std::string_view problem
 
 DIST_INLINE Unavailable::Unavailable(std::size_t rank, std::string_view host, std::string_view why,
                                      std::string_view suggestion)
-    : Error(text("Worker ", rank, " on host ", host, " is gone"), why, suggestion),
-      rank_(rank),
-      host_(host),
-      why_(why) {}
+    : Unavailable(text("Worker ", rank, " on host ", host, " is gone"), rank, host, why, suggestion) {}
+DIST_INLINE Unavailable::Unavailable(std::string_view problem, std::size_t rank, std::string_view host,
+                                     std::string_view why, std::string_view suggestion)
+    : Error(problem, why, suggestion), rank_(rank), host_(host), why_(why) {}
 
 DIST_INLINE PeerError::PeerError(std::size_t rank, std::string_view host, std::string_view what)
     : Error(text("Worker ", rank, " on host ", host, " failed"), "it told the others instead of coming to a collective",

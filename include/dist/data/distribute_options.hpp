@@ -30,6 +30,9 @@ struct InputOptions {
   std::size_t fetch_ahead = 1;
   /// Whether a last step runs that does not fill the batches of all replicas (spec I24, I25).
   Remainder last_step = Remainder::keep;
+  /// Whether it is passed over once, as for an evaluation: then nobody is warned that a shuffled dataset has the same
+  /// order whenever it is distributed.
+  bool single_pass = false;
 };
 
 /// For `distribute_datasets_from_function`: one pipeline per worker, whose replicas take its elements in turn (spec

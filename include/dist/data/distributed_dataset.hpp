@@ -124,6 +124,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
                             "Give every worker the same number of replicas");
     plan_.workers = context.num_input_pipelines();
     plan_.worker = context.input_pipeline_id();
+    single_pass_ = options.single_pass;
     plan_.local_replicas = local_replicas;
     plan_.last_step = options.last_step;
     plan_.sharding = shard_source(dataset_, options.auto_shard_policy, plan_.workers, plan_.worker);
@@ -178,7 +179,8 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t epoch) const {
-    if constexpr (detail::has_shuffle<D>) detail::passes<D>.begin(epoch);
+    if constexpr (detail::has_shuffle<D>)
+      if (!single_pass_) detail::passes<D>.begin(epoch);
     return Iterator{*this, epoch};
   }
   /// How many steps one epoch has (spec I27). Unknown where it depends on rows that are only counted in the pass:
@@ -197,6 +199,7 @@ class DistributedDataset<D, A> : public DatasetRange<DistributedDataset<D, A>> {
   [[nodiscard]] AgreedEnd<A> agreed_end() const { return {agreement_, dataset_.cardinality(), plan_.last_step}; }
 
   D dataset_;
+  bool single_pass_ = false;
   RebatchPlan plan_;
   [[no_unique_address]] A agreement_;
 };

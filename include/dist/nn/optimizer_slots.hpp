@@ -16,7 +16,6 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
-#include <dist/nn/optimizers/slot_update.hpp>
 #include <dist/nn/parameter.hpp>
 #include <dist/nn/tracked_buffer.hpp>
 #include <dist/nn/tracked_parts.hpp>
@@ -24,6 +23,7 @@
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/queue_of.hpp>
+#include <dist/variable/slot_update.hpp>
 #include <dist/variable/store/owner.hpp>
 #include <dist/variable/write.hpp>
 

@@ -26,10 +26,10 @@
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
-#include <dist/nn/optimizers/slot_update.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/policies.hpp>
 #include <dist/variable/scatter.hpp>  // and with it the collectives of indexed slices
+#include <dist/variable/slot_update.hpp>
 
 namespace dist::nn {
 

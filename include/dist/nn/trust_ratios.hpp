@@ -14,8 +14,8 @@
 #include <dist/core/text.hpp>
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/optimizers/segments.hpp>
-#include <dist/nn/optimizers/slot_update.hpp>
 #include <dist/nn/segment_squares.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace dist::nn {
 

@@ -42,7 +42,9 @@ class Validation {
     explicit Held(Dataset given) : dataset(std::move(given)) {}
 
     Logs evaluate(Model& model, std::optional<std::size_t> steps, TestCallback& callback) {
-      if (!distributed) distributed.emplace(model.strategy().distribute_dataset(std::move(dataset)));
+      if (!distributed)
+        distributed.emplace(
+            model.strategy().distribute_dataset(std::move(dataset), data::InputOptions{.single_pass = true}));
       return model.evaluate_distributed(*distributed, steps, callback);
     }
 

@@ -427,7 +427,7 @@ class Model {
   }
   template <class Dataset, class... Given>
   Logs evaluate_batches(const Dataset& dataset, EvaluateOptions options, Given&... callbacks) {
-    auto distributed = strategy_.distribute_dataset(dataset);
+    auto distributed = strategy_.distribute_dataset(dataset, data::InputOptions{.single_pass = true});
     ProgressCallback progress{shown_by_chief(options.verbose), std::move(options.console)};
     return evaluate_distributed(distributed, options.steps, progress, callbacks...);
   }
@@ -444,7 +444,7 @@ class Model {
     // Every process passes over all batches, so that each knows where the rows of every step belong.
     auto distributed = [&] {
       if constexpr (S::wraps_values)
-        return strategy_.distribute_dataset_here(dataset);
+        return strategy_.distribute_dataset_here(dataset, data::InputOptions{.single_pass = true});
       else
         return strategy_.distribute_dataset(dataset);
     }();

@@ -37,6 +37,18 @@ struct NoContext {};
 /// Where variable operations can be called.
 template <class C>
 concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
+
+/// Refuses, in a sentence, what is no context of a variable operation, and says whether it did not.
+template <class Context, bool writes = false>
+[[nodiscard]] consteval bool require_variable_context() {
+  constexpr bool is_context = VariableContext<Context> || is_cached_reads<Context>;
+  static_assert(is_context,
+                "a variable operation takes the context it is called in: the replica function's first argument, or "
+                "strategy.scope() outside replica functions");
+  static_assert(!writes || !is_cached_reads<Context>,
+                "a write goes to the store: give it the context that the CachedReads were made from");
+  return is_context && !(writes && is_cached_reads<Context>);
+}
 }  // namespace detail
 
 /// A variable with one copy per replica, in the strategy's memory. Made by `strategy.variable<T, Sync, Agg>(shape, …)`.
@@ -267,11 +279,7 @@ class DistributedVariable {
 
   template <class Context, bool writes = false>
   static constexpr void require_context() {
-    static_assert(detail::VariableContext<Context> || detail::is_cached_reads<Context>,
-                  "a variable operation takes the context it is called in: the replica function's first argument, or "
-                  "strategy.scope() outside replica functions");
-    static_assert(!writes || !detail::is_cached_reads<Context>,
-                  "a write goes to the store: give it the context that the CachedReads were made from");
+    static_cast<void>(detail::require_variable_context<Context, writes>());
   }
 
   template <class Context>

@@ -143,18 +143,32 @@ void scatter_slices(Variable& variable, const Context& replica, const IndexedSli
   }
 }
 
+/// Refuses, in a sentence, what a scatter operation does not take, and says whether it did not.
+template <class Slices>
+[[nodiscard]] consteval bool require_slices() {
+  constexpr bool is_slices = is_specialization<Slices, IndexedSlicesView> || is_specialization<Slices, IndexedSlices>;
+  static_assert(is_slices,
+                "a scatter operation takes IndexedSlices or a view of them: rows and the indices that they belong to");
+  return is_slices;
+}
+template <class T>
+[[nodiscard]] const IndexedSlicesView<T>& view_of_slices(const IndexedSlicesView<T>& slices) {
+  return slices;
+}
+template <class T>
+[[nodiscard]] IndexedSlicesView<T> view_of_slices(const IndexedSlices<T>& slices) {
+  return slices.view();
+}
+
 /// Changes rows of `variable` as the context says.
 template <class Variable, class Context, class Slices, class Update>
 void scatter(Variable& variable, const Context& context, const Slices& slices, Update update) {
-  constexpr bool is_view = is_specialization<Slices, IndexedSlicesView>;
-  static_assert(is_view || is_specialization<Slices, IndexedSlices>,
-                "a scatter operation takes IndexedSlices or a view of them: rows and the indices that they belong to");
-  if constexpr (is_view) {
+  if constexpr (require_slices<Slices>()) {
     require_scatter<Variable, Context, Update>();
-    if constexpr (require_update_of<typename Variable::Element, Update>())
-      scatter_slices(variable, context, rows_given_to<Update>(variable, slices), update);
-  } else if constexpr (is_specialization<Slices, IndexedSlices>) {
-    scatter(variable, context, slices.view(), update);
+    if constexpr (require_update_of<typename Variable::Element, Update>()) {
+      const auto& view = view_of_slices(slices);
+      scatter_slices(variable, context, rows_given_to<Update>(variable, view), update);
+    }
   }
 }
 

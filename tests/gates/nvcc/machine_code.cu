@@ -4,7 +4,7 @@
 #include <dist/comm/cuda/direct_all_reduce.cuh>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/segmented_update.hpp>
-#include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/variable/slot_update.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 using dist::IndexRange;
@@ -22,10 +22,10 @@ extern "C" __global__ void __launch_bounds__(dist::cuda::block_threads)
   if (i < range.end) y[i] = a * x[i] + y[i];
 }
 
-using Adam = dist::nn::SlotUpdate<dist::nn::Adam::Update<float, false>, float>;
+using Adam = dist::SlotUpdate<dist::nn::Adam::Update<float, false>, float>;
 constexpr dist::nn::detail::UpdateParts scaled_with_decay{.scales_gradient = true, .decays_weight = true};
 using Extended = dist::nn::detail::ExtendedUpdate<dist::nn::Adam::Update<float, false>, float, scaled_with_decay>;
-using SegmentedAdam = dist::nn::SegmentedUpdate<dist::nn::SlotUpdate<Extended, float>>;
+using SegmentedAdam = dist::nn::SegmentedUpdate<dist::SlotUpdate<Extended, float>>;
 template <class Update, std::size_t Replicas>
 using Directly =
     dist::detail::ReduceDirectly<float, dist::Sum, Update, Replicas, dist::detail::reduces_exactly<Update, Replicas>>;

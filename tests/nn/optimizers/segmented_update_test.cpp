@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/variable/slot_update.hpp>
 
 namespace nn = dist::nn;
 
@@ -30,7 +30,7 @@ struct Momentum {
     return weight - decay - slot[0];
   }
 };
-using Update = nn::SegmentedUpdate<nn::SlotUpdate<Functor, float>>;
+using Update = nn::SegmentedUpdate<dist::SlotUpdate<Functor, float>>;
 
 static_assert(dist::ElementUpdate<Update, float> && dist::UpdateOfParts<Update>);
 
@@ -39,7 +39,7 @@ static_assert(dist::ElementUpdate<Update, float> && dist::UpdateOfParts<Update>)
 TEST_CASE("a pack has the elements of its parameters, also where several meet in it") {
   const std::array<nn::detail::Segment, 4> segments{{{6, true}, {7, false}, {13, true}, {16, false}}};
   const std::array<double, 4> scales{2, 3, 4, 5};
-  using OfPacks = nn::SegmentedUpdate<nn::SlotUpdate<Momentum, float>>;
+  using OfPacks = nn::SegmentedUpdate<dist::SlotUpdate<Momentum, float>>;
   static_assert(dist::PackUpdate<OfPacks, float>);
   alignas(16) std::array<float, 16> one_by_one{}, in_packs{}, gradients{}, expected{}, weights{};
   for (std::size_t i = 0; i < 16; ++i) {

@@ -19,8 +19,11 @@ struct Grpc {
   using Exchange = grpc::Exchange;
   using Call = grpc::Call;
   using Reply = grpc::Reply;
+
+  /// For processes that exist to serve: what they receive goes into the same memory again.
+  static void prepare_to_serve() { grpc::reuse_memory(); }
 };
 
-static_assert(detail::holds<rpc::Transport<Grpc>>);
+static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>>);
 
 }  // namespace dist

@@ -1,4 +1,4 @@
-#include <dist/nn/optimizers/slot_update.hpp>
+#include <dist/variable/slot_update.hpp>
 
 #include <array>
 #include <cstddef>
@@ -23,9 +23,9 @@ struct Counting {
   }
 };
 
-using Update = nn::SlotUpdate<Counting, float>;
+using Update = dist::SlotUpdate<Counting, float>;
 static_assert(dist::ElementUpdate<Update, float> && dist::PackUpdate<Update, float>);
-static_assert(dist::PackUpdate<nn::SlotUpdate<nn::SGD::Plain<double>, double>, double>);
+static_assert(dist::PackUpdate<dist::SlotUpdate<nn::SGD::Plain<double>, double>, double>);
 
 }  // namespace
 
@@ -41,7 +41,7 @@ TEST_CASE("an element's slots are loaded and stored") {
 TEST_CASE("packs give the bits of their elements, with any number of slots") {
   const auto check = [](const auto& functor) {
     using Functor = std::remove_cvref_t<decltype(functor)>;
-    using SlotUpdate = nn::SlotUpdate<Functor, float>;
+    using SlotUpdate = dist::SlotUpdate<Functor, float>;
     alignas(16) std::array<std::array<float, 8>, 3> by_element{};
     for (std::size_t k = 0; k < 3; ++k)
       for (std::size_t i = 0; i < 8; ++i) by_element[k][i] = 0.1f * static_cast<float>(i + k + 1);

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <utility>
 
-#include <dist/context/replica_context.hpp>  // and with it what an element update is
+#include <dist/comm/element_update.hpp>
 #include <dist/core/config.hpp>
 
-namespace dist::nn {
+namespace dist {
 
 /// An optimizer's functor and where its slots lie, each as long as the weights: an ElementUpdate. A slot is loaded into
 /// and stored from a register, so the functor itself touches no memory.
@@ -53,4 +53,4 @@ struct SlotUpdate {
   }
 };
 
-}  // namespace dist::nn
+}  // namespace dist

@@ -1,0 +1,251 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/coordinator/closure_message.hpp>
+#include <dist/coordinator/closure_queue.hpp>
+#include <dist/coordinator/coordinated_strategy.hpp>
+#include <dist/coordinator/coordinator_metrics.hpp>
+#include <dist/coordinator/coordinator_options.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
+#include <dist/coordinator/per_worker.hpp>
+#include <dist/coordinator/progress_watch.hpp>
+#include <dist/coordinator/remote_value.hpp>
+#include <dist/coordinator/worker_link.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/say.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+
+namespace dist {
+
+/// Schedules functions on the workers of a cluster: each worker runs the next one when it is free. Workers may be lost,
+/// come back and be added meanwhile (spec L01).
+///
+///   dist::ClusterCoordinator coordinator{strategy};
+///   auto sum = coordinator.schedule([](dist::WorkerContext&, int a, int b) { return a + b; }, 1, 2);
+///   coordinator.join();
+///   std::printf("%d\n", sum.fetch());
+///
+/// A function runs at least once: when its worker is lost, another one runs it from its beginning, and what it has done
+/// on parameter servers before stays done. The first error of a function is kept; the next `schedule`, `join` or `done`
+/// throws it, and then the coordinator can be used again (spec L05). It is a RemoteError for what a function threw, and
+/// Unavailable for a parameter server that is lost or a worker that does not come.
+///
+/// Any thread may call. The destructor cancels what waits and asks what runs to stop. It waits for that as long as
+/// `CoordinatorOptions::end_timeout` and a little more, in which the workers are told.
+template <class Strategy>
+class ClusterCoordinator {
+  static_assert(
+      detail::holds<CoordinatedStrategy<Strategy>>,
+      "a ClusterCoordinator coordinates a ParameterServer, or the workers of a dist::WorkerList: other strategies "
+      "run replicas in step, by strategy.run");
+
+ public:
+  using Transport = typename Strategy::Transport;
+
+  /// Throws InvalidArgument where there is no worker, or for options that make no sense. Does not wait for workers.
+  explicit ClusterCoordinator(const Strategy& strategy, const CoordinatorOptions& options = {})
+      : ClusterCoordinator(state_of(strategy, options)) {
+    // The object is constructed, so its destructor ends what has begun if no more threads can be started.
+    const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
+    for (const net::Endpoint& worker : workers)
+      add_link(worker,
+               std::min(options.start_delay * static_cast<std::int64_t>(links_.size()), options.longest_start_delay));
+    if constexpr (ReportsLosses<Strategy>) {
+      strategy.set_on_loss(
+          [state = state_](const ServerUnavailable& error) { state->queue.fail(std::make_exception_ptr(error)); });
+      end_reports_ = [&strategy] { strategy.set_on_loss({}); };
+    }
+    if (options.watchdog_timeout.count() > 0)
+      watch_.emplace(
+          options.watchdog_timeout,
+          [this] {
+            const ClosureQueue::Counts counts = state_->queue.counts();
+            return ProgressWatch::Progress{counts.finished + counts.failed, counts.in_flight + counts.waiting > 0};
+          },
+          [this](ProgressWatch::Duration since) {
+            say(text("no scheduled function has ended for ",
+                     net::seconds(std::chrono::duration_cast<net::Milliseconds>(since)), ": ", describe()));
+          });
+  }
+  ClusterCoordinator(const ClusterCoordinator&) = delete;
+  ClusterCoordinator& operator=(const ClusterCoordinator&) = delete;
+  ~ClusterCoordinator() {
+    watch_.reset();
+    if (end_reports_) end_reports_();
+    state_->queue.close();
+    const std::lock_guard lock{mutex_};
+    for (const auto& link : links_) link->stop();
+    const auto until = std::chrono::steady_clock::now() + state_->options.end_timeout;
+    for (const auto& link : links_) link->join(until);
+  }
+
+  /// Puts a function into the queue for the worker that is free first, and returns a RemoteValue of its result, at once
+  /// unless the queue is full (spec L02). The worker calls `function(dist::WorkerContext&, arguments...)`, where a
+  /// PerWorker argument is the worker's own object (spec L03). The function runs in another process of this program, so
+  /// it is a lambda without captures, `dist::function<f>` or a plain struct with operator(), and its arguments and its
+  /// result are values.
+  ///
+  /// Throws the error of an earlier function (spec L05), and DeadlineExceeded where the queue stays full.
+  template <class F, class... Arguments>
+  auto schedule(const F& function, const Arguments&... arguments) {
+    return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>({}, function, arguments...);
+  }
+  /// The same for one worker (spec L20): 0 to `num_workers() - 1`. It runs before functions that any worker may run.
+  template <class F, class... Arguments>
+  auto schedule_on(std::size_t worker, const F& function, const Arguments&... arguments) {
+    if (worker >= num_workers())
+      throw InvalidArgument("A function is scheduled on a worker that there is not",
+                            text("number ", worker, " of ", num_workers(), " workers"),
+                            "Give a number below the number of workers");
+    return put<std::decay_t<const F&>, std::decay_t<const Arguments&>...>(worker, function, arguments...);
+  }
+
+  /// Waits until all scheduled functions have ended (spec L04). Throws the first error of any of them (spec L05), and
+  /// DeadlineExceeded after `timeout`, where there is one; then it may be called again.
+  void join() { state_->queue.join(); }
+  void join(std::chrono::nanoseconds timeout) { state_->queue.join(ClosureQueue::Clock::now() + timeout); }
+  /// Whether all scheduled functions have ended (spec L06). Throws the first error of any of them, once nothing runs.
+  [[nodiscard]] bool done() { return state_->queue.done(); }
+
+  /// The value of a RemoteValue, or all values of a structure of them (spec L07). See dist::fetch.
+  template <class T>
+  [[nodiscard]] auto fetch(const T& structure) const {
+    return dist::fetch(structure);
+  }
+
+  /// Makes a dataset on every worker, by `function(const dist::InputContext&, arguments...)` (spec L09): there is one
+  /// input pipeline for each worker. A scheduled function whose argument is the returned PerWorker gets a
+  /// PerWorkerIterator, which goes on from function to function. A worker that was lost makes its dataset anew, from the
+  /// beginning. When `function` throws on a worker, the functions that use the dataset there fail, and no others (spec
+  /// L10).
+  template <class F, class... Arguments>
+  auto create_per_worker_dataset(const F& function, const Arguments&... arguments) {
+    return make<true, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
+  }
+  /// The same for an object of any type (spec L10), which functions get as an lvalue.
+  template <class F, class... Arguments>
+  auto create_per_worker_resource(const F& function, const Arguments&... arguments) {
+    return make<false, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
+  }
+
+  /// Adds a worker while the coordinator runs, and returns its number. It begins with the functions that wait.
+  std::size_t add_worker(const net::Endpoint& worker) {
+    const std::lock_guard lock{mutex_};
+    state_->set_workers(links_.size() + 1);
+    add_link(worker, {});
+    return links_.size() - 1;
+  }
+  [[nodiscard]] std::size_t num_workers() const {
+    const std::lock_guard lock{mutex_};
+    return links_.size();
+  }
+
+  /// Reports an error that is no function's, such as the loss of a parameter server that was idle: the next `schedule`,
+  /// `join` or `done` throws it (spec L05).
+  void report(std::exception_ptr error) { state_->queue.fail(std::move(error)); }
+
+  /// Counts and times since the beginning (spec L21).
+  [[nodiscard]] CoordinatorMetrics metrics() const {
+    const ClosureQueue::Counts counts = state_->queue.counts();
+    CoordinatorMetrics metrics;
+    metrics.waiting = counts.waiting;
+    metrics.in_flight = counts.in_flight;
+    metrics.finished = counts.finished;
+    metrics.failed = counts.failed;
+    metrics.cancelled = counts.cancelled;
+    metrics.connected = state_->connected;
+    const std::lock_guard lock{mutex_};
+    metrics.workers = links_.size();
+    for (const auto& link : links_) link->add_to(metrics);
+    return metrics;
+  }
+  /// The queue and the workers in words, for people: "3 functions wait, the first for 2.5 s; worker 0 at … runs …"
+  [[nodiscard]] std::string describe() const {
+    const ClosureQueue::Counts counts = state_->queue.counts();
+    std::string words = text(counts.waiting, counts.waiting == 1 ? " function waits" : " functions wait");
+    if (counts.waiting > 0)
+      words += text(", the first for ", net::seconds(std::chrono::duration_cast<net::Milliseconds>(counts.oldest)));
+    const std::lock_guard lock{mutex_};
+    for (const auto& link : links_) words += text("; ", link->describe());
+    return words;
+  }
+
+ private:
+  using Link = WorkerLink<Transport>;
+
+  explicit ClusterCoordinator(std::shared_ptr<detail::CoordinatorState> state) : state_(std::move(state)) {}
+
+  [[nodiscard]] static std::shared_ptr<detail::CoordinatorState> state_of(const Strategy& strategy,
+                                                                          const CoordinatorOptions& options) {
+    detail::validate(options);
+    const std::vector<net::Endpoint> workers = strategy.worker_endpoints();
+    if (workers.empty())
+      throw InvalidArgument("A coordinator has no workers", "the list of workers is empty", "List at least one worker");
+    return std::make_shared<detail::CoordinatorState>(options, strategy.channel_options(),
+                                                      strategy.num_replicas_in_sync(), strategy.server_endpoints(),
+                                                      workers.size());
+  }
+  /// No link is in the list that was not started: one could not wait for it.
+  void add_link(const net::Endpoint& worker, CoordinatorOptions::Duration delay) {
+    auto link = std::make_shared<Link>(state_, links_.size(), worker);
+    links_.reserve(links_.size() + 1);
+    link->start(delay);
+    links_.push_back(std::move(link));
+  }
+
+  template <class F, class... Arguments>
+  auto put(std::optional<std::size_t> worker, const F& function, const Arguments&... arguments) {
+    if constexpr (detail::require_scheduled_call<F, Arguments...>()) {
+      using Result = std::remove_cvref_t<detail::ResultOnWorker<F, Arguments...>>;
+      Closure closure;
+      closure.message = detail::closure_message<F, Arguments...>(function, arguments...);
+      closure.function = detail::type_name<F>();
+      closure.worker = worker;
+      RemoteValue<Result> value{closure.result};
+      const auto& timeout = state_->options.schedule_timeout;
+      state_->queue.put(std::move(closure), timeout.count() == 0
+                                                ? ClosureQueue::Until{}
+                                                : ClosureQueue::Until{ClosureQueue::Clock::now() + timeout});
+      return value;
+    }
+  }
+  template <bool of_data, class F, class... Arguments>
+  auto make(const F& function, const Arguments&... arguments) {
+    if constexpr (detail::require_resource_call<of_data, F, Arguments...>()) {
+      using Made = std::invoke_result_t<F&, const InputContext&, Arguments&...>;
+      const PerWorker<typename detail::ResourceOf<Made>::Type> made{
+          state_->add_resource(detail::resource_message<F, Arguments...>(function, arguments...))};
+      {
+        const std::lock_guard lock{mutex_};
+        for (const auto& link : links_) link->wake();
+      }
+      state_->queue.wake();
+      return made;
+    }
+  }
+
+  std::shared_ptr<detail::CoordinatorState> state_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<Link>> links_;
+  std::optional<ProgressWatch> watch_;
+  detail::KeptFunction<void> end_reports_;  ///< of a strategy that ReportsLosses
+};
+
+}  // namespace dist

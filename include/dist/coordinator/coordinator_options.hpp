@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <dist/coordinator/closure_queue.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+/// How long a ClusterCoordinator waits, and which failures it tolerates.
+struct CoordinatorOptions {
+  using Duration = std::chrono::nanoseconds;
+
+  /// How many functions may wait for a worker. When the queue is full, `schedule` waits for room (spec L02).
+  std::size_t queue_capacity = ClosureQueue::default_capacity;
+  /// How long `schedule` waits for room before it throws DeadlineExceeded; 0: no limit.
+  Duration schedule_timeout{0};
+  /// How long a function may run; 0: no limit. A function that takes longer is asked to stop and runs again, up to
+  /// `ignored_timeouts` (spec L16). dist::Local runs functions in the coordinator's own threads, so there the limit is
+  /// noticed when the function has returned.
+  Duration function_timeout{0};
+  /// How many timeouts in all, of functions and of their calls to parameter servers, are no error; none: a tenth of the
+  /// number of workers (spec L16).
+  std::optional<std::size_t> ignored_timeouts = {};
+  /// How long a worker may be lost, or not have come yet, before that is an error. It is dialled even then (spec L14).
+  Duration recovery_timeout = std::chrono::seconds{3600};
+  /// How often a function may run and come to nothing, because its worker is lost or a call of it is cancelled, before
+  /// that is an error: it may be what ends its workers. 0: no limit.
+  std::size_t most_attempts = 16;
+  /// How many functions must find a parameter server gone before that is an error; the functions before run again (spec
+  /// L15).
+  std::size_t server_failures = 3;
+  /// Worker i is dialled `start_delay` times i after the first, but not later than `longest_start_delay` (spec L12). A
+  /// worker that is added is dialled at once.
+  Duration start_delay{0};
+  Duration longest_start_delay = std::chrono::hours{1};
+  /// When no function has ended for so long, though some wait or run, the state of all workers is printed on stderr; 0:
+  /// never (spec L19).
+  Duration watchdog_timeout{0};
+  /// How long the destructor waits for functions that it has asked to stop.
+  Duration end_timeout = std::chrono::seconds{5};
+};
+
+namespace detail {
+
+/// Throws InvalidArgument for options that make no sense.
+inline void validate(const CoordinatorOptions& options) {
+  const auto refuse_negative = [](const char* name, CoordinatorOptions::Duration value) {
+    if (value.count() < 0)
+      throw InvalidArgument(text("The option ", name, " of a coordinator is negative"),
+                            text(value.count(), " nanoseconds"), "Give 0 or a positive duration");
+  };
+  refuse_negative("schedule_timeout", options.schedule_timeout);
+  refuse_negative("function_timeout", options.function_timeout);
+  refuse_negative("recovery_timeout", options.recovery_timeout);
+  refuse_negative("start_delay", options.start_delay);
+  refuse_negative("longest_start_delay", options.longest_start_delay);
+  refuse_negative("watchdog_timeout", options.watchdog_timeout);
+  refuse_negative("end_timeout", options.end_timeout);
+  if (options.server_failures == 0)
+    throw InvalidArgument("The option server_failures of a coordinator is 0",
+                          "no call to a parameter server may fail then",
+                          "Give 1, so that the first failure is an error, or more");
+}
+
+}  // namespace detail
+
+}  // namespace dist

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/coordinator/worker_session.hpp>
+#include <dist/core/function_ref.hpp>
+#include <dist/server/clients.hpp>
+
+namespace dist {
+
+namespace detail {
+template <class F>
+struct FunctionOnWorker;
+}  // namespace detail
+template <rpc::Transport Transport>
+class WorkerService;
+
+/// Names one object on each worker, which a function of the program makes there: a per-worker dataset or another resource. As
+/// an argument of a scheduled function it becomes the object of the worker that runs it (spec L03). Made by
+/// `create_per_worker_dataset` and `create_per_worker_resource` of a coordinator.
+template <class T>
+struct PerWorker {
+  using Value = T;
+
+  std::uint64_t id = 0;  ///< its number at the coordinator
+};
+
+/// The first argument of every scheduled function: the worker that runs it. It is valid during the call.
+class WorkerContext {
+ public:
+  /// `stop_requested` says whether the caller is gone.
+  WorkerContext(detail::WorkerSession& session, detail::FunctionRef<bool()> stop_requested)
+      : session_(&session), stop_requested_(stop_requested) {}
+  WorkerContext(const WorkerContext&) = delete;
+  WorkerContext& operator=(const WorkerContext&) = delete;
+
+  /// The number of the worker (spec L11): 0 to `num_workers() - 1`.
+  [[nodiscard]] std::size_t index() const noexcept { return static_cast<std::size_t>(session_->place().worker); }
+  /// How many workers there were when the coordinator greeted this one.
+  [[nodiscard]] std::size_t num_workers() const noexcept { return static_cast<std::size_t>(session_->place().workers); }
+  /// The addresses of the parameter servers.
+  [[nodiscard]] const std::vector<std::string>& servers() const noexcept { return session_->place().servers; }
+  [[nodiscard]] InputContext input_context() const { return session_->input_context(); }
+
+  /// The clients of these, for variables on them (ServerContext). They stay as long as the coordinator goes on with this worker.
+  template <rpc::Transport T>
+  [[nodiscard]] server::Clients<T>& clients() const {
+    return session_->template clients<T>();
+  }
+
+  /// Whether nobody waits for the result any more, because the coordinator has ended, or takes this worker for lost. A
+  /// function that runs for long asks now and then, and returns.
+  [[nodiscard]] bool stop_requested() const { return session_->ended() || stop_requested_(); }
+
+  /// The object of this worker that a PerWorker names. A function calls it for a PerWorker inside a structure; one that is
+  /// an argument is the object already.
+  template <class T>
+  [[nodiscard]] T& get(const PerWorker<T>& name) const {
+    return *static_cast<T*>(session_->resource(name.id, &detail::type_mark<T>));
+  }
+
+ private:
+  template <class F>
+  friend struct detail::FunctionOnWorker;
+  template <rpc::Transport Transport>
+  friend class WorkerService;
+
+  detail::WorkerSession* session_;
+  detail::FunctionRef<bool()> stop_requested_;
+  bool in_function_ = false;  ///< it has been called: what is thrown before is no error of the function
+};
+
+}  // namespace dist

@@ -1,0 +1,511 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/coordinator/closure_message.hpp>
+#include <dist/coordinator/closure_queue.hpp>
+#include <dist/coordinator/coordinator_metrics.hpp>
+#include <dist/coordinator/coordinator_state.hpp>
+#include <dist/coordinator/error.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/core/warning.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
+
+namespace dist {
+
+/// A coordinator's connection to one worker: a thread that greets it, lets it make its resources, and gives it one
+/// function after another. A lost worker is dialled until it is back, while other workers run what it ran.
+template <rpc::Transport Transport>
+class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Duration = std::chrono::nanoseconds;
+
+  /// Does nothing before `start`.
+  WorkerLink(std::shared_ptr<detail::CoordinatorState> state, std::size_t index, const net::Endpoint& worker)
+      : state_(std::move(state)), index_(index), address_(to_string(worker)), channel_(worker, state_->channel) {}
+  WorkerLink(const WorkerLink&) = delete;
+  WorkerLink& operator=(const WorkerLink&) = delete;
+
+  /// Starts the thread, which dials the worker after `delay`. Once.
+  void start(Duration delay) {
+    thread_ = std::thread{[self = this->shared_from_this(), delay] { self->run(delay); }};
+  }
+  /// Makes the thread look for new resources before its next function. The caller wakes the queue afterwards.
+  void wake() { errand_.store(true); }
+
+  /// Asks the worker and the thread to stop, and does not wait for them. Once, after `start`.
+  void stop() {
+    {
+      const std::lock_guard lock{mutex_};
+      stopping_ = true;
+      if (current_) current_->cancel();
+    }
+    changed_.notify_all();
+    leave();
+  }
+  /// Waits until the thread has ended, after `stop`. A thread that does not end in time is left behind: it runs a
+  /// function of this process that does not stop. The result of that function is aborted.
+  void join(Clock::time_point until) {
+    {
+      std::unique_lock lock{mutex_};
+      if (!changed_.wait_until(lock, until, [&] { return ended_; })) {
+        if (running_result_) ClosureQueue::abort_result(*running_result_);
+        thread_.detach();
+      }
+    }
+    if (!thread_.joinable()) {
+      if (detail::warnings_are_wanted())
+        say(text("worker ", index_, " at ", address_,
+                 " has not ended its function though it was asked to, and its thread is left behind: a function that "
+                 "runs for long should ask stop_requested()"));
+      return;
+    }
+    thread_.join();
+    if (leaving_) try {
+        leaving_->wait();
+      } catch (const RpcError&) {  // a worker that is gone has no session either
+      }
+  }
+
+  /// Adds what this worker has done to the metrics of the coordinator.
+  void add_to(CoordinatorMetrics& metrics) const {
+    const std::lock_guard lock{mutex_};
+    metrics.put_back += done_.put_back;
+    metrics.lost += done_.lost;
+    metrics.queue_wait.add(done_.queue_wait);
+    metrics.execution.add(done_.execution);
+    metrics.recovery.add(done_.recovery);
+  }
+  /// "worker 1 at 10.0.0.2:2222 runs main()::<lambda(…)> for 12.5 s"
+  [[nodiscard]] std::string describe() const {
+    const std::lock_guard lock{mutex_};
+    const std::string worker = text("worker ", index_, " at ", address_);
+    if (!running_.empty()) return text(worker, " runs ", running_, " for ", in_words(Clock::now() - running_since_));
+    if (session_ != 0) return text(worker, " waits for functions");
+    return text(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ",
+                in_words(Clock::now() - lost_since_), " (", why_lost_, ")");
+  }
+
+ private:
+  using Call = typename Transport::Call;
+  using Reply = typename Transport::Reply;
+  using Ending = detail::Ending;
+
+  /// How long a greeting waits for a worker that is not there: `recovery_timeout`, within these bounds.
+  static constexpr std::chrono::milliseconds shortest_greeting{50}, longest_greeting{1000};
+  /// The pause after a greeting that failed at once, and after the loss of an idle worker.
+  static constexpr std::chrono::milliseconds between_greetings{50};
+  /// The pause after an answer that no worker of this job gives.
+  static constexpr std::chrono::milliseconds between_refusals{500};
+  /// An error that stops all work is reported again after so long.
+  static constexpr std::chrono::seconds between_complaints{10};
+  /// The pause before a function that found a parameter server gone runs again.
+  static constexpr std::chrono::milliseconds before_server_again{50};
+  /// How often the thread looks whether an idle worker is still there.
+  static constexpr std::chrono::milliseconds between_looks{250};
+  static constexpr std::chrono::seconds longest_farewell{1};
+
+  void run(Duration delay) {
+    detail::name_this_thread(text("dist worker ", index_));
+    pause(delay);
+    {
+      const std::lock_guard lock{mutex_};
+      lost_since_ = Clock::now();
+    }
+    while (!is_stopping()) {
+      if (session_ == 0 && !greet()) continue;
+      if (watch_has_ended() || !make_resources()) continue;
+      if (auto closure = state_->queue.take(index_, &errand_, Clock::now() + between_looks))
+        execute(std::move(*closure));
+    }
+    leave();  // a session that began while `stop` was called
+    if (session_ != 0) --state_->connected;
+    {
+      const std::lock_guard lock{mutex_};
+      ended_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  /// Throws RpcError.
+  Reply call(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
+    Call call = channel_.start(method, pieces, options);
+    {
+      const std::lock_guard lock{mutex_};
+      current_ = &call;
+      if (stopping_) call.cancel();
+    }
+    std::exception_ptr failure;
+    try {
+      call.wait();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    {
+      const std::lock_guard lock{mutex_};
+      current_ = nullptr;
+      running_ = {};
+      running_result_ = nullptr;
+    }
+    if (failure) std::rethrow_exception(failure);
+    return call.reply();
+  }
+
+  // ---- sessions ----
+
+  /// Begins a session. Returns false after a pause where the worker does not answer as it should.
+  [[nodiscard]] bool greet() {
+    std::vector<std::string> servers;
+    for (const net::Endpoint& server : state_->servers) servers.push_back(to_string(server));
+    const detail::WorkerPlace place{index_, state_->workers(), state_->replicas_in_sync, std::move(servers)};
+    const std::vector<std::byte> greeting =
+        ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
+    const rpc::Piece piece = greeting;
+    try {
+      const Reply reply = call(detail::greet_method, {&piece, 1}, {greeting_timeout(), true});
+      const auto answer = from_bytes<detail::Greeting>(reply.pieces(), "The greeting of a worker");
+      if (answer.program != binary_identity())
+        throw InvalidArgument(
+            text("Worker ", index_, " at ", address_, " runs another program than its coordinator"),
+            text("its build is ", quoted(answer.program), ", that of the coordinator ", quoted(binary_identity())),
+            "Start all processes of the job from one build of the program");
+      begin_session(answer.session);
+      return true;
+    } catch (const RpcError& error) {
+      if (is_stopping()) return false;
+      if (error.failure() == rpc::Failure::lost || error.failure() == rpc::Failure::deadline) {
+        miss(error.why());
+        pause(error.failure() == rpc::Failure::lost ? between_greetings : Duration{0});
+        return false;
+      }
+      complain(std::current_exception(), error.what());
+    } catch (const Error& error) {  // another program, or bytes of none
+      complain(std::current_exception(), error.what());
+    }
+    pause(between_refusals);
+    return false;
+  }
+  [[nodiscard]] Duration greeting_timeout() const {
+    return std::clamp<Duration>(state_->options.recovery_timeout, shortest_greeting, longest_greeting);
+  }
+  void begin_session(std::uint64_t session) {
+    Duration away{0};
+    bool again = false;
+    {
+      const std::lock_guard lock{mutex_};
+      session_ = session_before_ = session;
+      away = Clock::now() - lost_since_;
+      again = done_.lost > 0;
+      if (again) done_.recovery.add(away);
+      told_ = false;
+    }
+    ++state_->connected;
+    waited_for_ = false;
+    if (again && detail::warnings_are_wanted())
+      say(text("worker ", index_, " at ", address_, " is back after ", in_words(away)));
+    made_ = 0;
+    watch();
+  }
+  /// Starts a call that the worker keeps, so that each side notices the end of the other one.
+  void watch() {
+    if (watching_) {
+      watching_->cancel();
+      try {
+        watching_->wait();
+      } catch (const RpcError&) {  // it was cancelled, or the worker was lost
+      }
+    }
+    watched_ = to_bytes(session_);
+    const rpc::Piece piece = watched_;
+    watching_.emplace(channel_.start(detail::watch_method, {&piece, 1}, {}));
+  }
+  /// Whether the worker is gone, or its session has ended, while nothing was asked of it.
+  [[nodiscard]] bool watch_has_ended() {
+    if (!watching_->is_done()) return false;
+    std::string why = std::string{anew};
+    try {
+      watching_->wait();
+    } catch (const RpcError& error) {
+      why = error.why();
+    }
+    lose(why);
+    pause(between_greetings);
+    return true;
+  }
+  /// Ends the session on the worker. The first call that finds a session does it.
+  void leave() {
+    {
+      const std::lock_guard lock{mutex_};
+      if (session_ == 0 || !farewell_.empty()) return;
+      farewell_ = to_bytes(session_);
+    }
+    const rpc::Piece piece = farewell_;
+    leaving_.emplace(channel_.start(detail::leave_method, {&piece, 1}, {longest_farewell, false}));
+  }
+
+  /// The session is over. The caller puts back what the worker ran.
+  void lose(std::string_view why) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (stopping_) return;
+      session_ = 0;
+      lost_since_ = Clock::now();
+      why_lost_ = why;
+      ++done_.lost;
+    }
+    --state_->connected;
+    if (detail::warnings_are_wanted())
+      say(text("worker ", index_, " at ", address_, " is lost (", why,
+               "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
+  }
+  /// A greeting has found no worker.
+  void miss(std::string_view why) {
+    Duration away{0};
+    {
+      const std::lock_guard lock{mutex_};
+      why_lost_ = why;
+      away = Clock::now() - lost_since_;
+    }
+    if (!waited_for_ && away > net::default_patience && detail::warnings_are_wanted()) {
+      waited_for_ = true;
+      say(text("the coordinator waits for worker ", index_, " at ", address_, " since ", in_words(away), " (", why,
+               ")"));
+    }
+    if (away < state_->options.recovery_timeout) return;
+    complain(std::make_exception_ptr(Unavailable(
+                 index_, address_,
+                 text("it did not come ", done_.lost > 0 ? "back " : "", "within ",
+                      in_words(state_->options.recovery_timeout), ": ", why),
+                 "See what became of it. It is dialled further on, and the other workers go on without it")),
+             why);
+  }
+  /// Reports that the worker cannot be used. Once, unless no other worker is connected: then again and again, because
+  /// nothing that is scheduled meanwhile would end.
+  void complain(std::exception_ptr error, std::string_view why) {
+    {
+      const std::lock_guard lock{mutex_};
+      why_lost_ = why;
+      if (told_ && (state_->connected > 0 || Clock::now() - told_at_ < between_complaints)) return;
+      told_ = true;
+      told_at_ = Clock::now();
+    }
+    state_->queue.fail(std::move(error));
+  }
+
+  // ---- functions ----
+
+  /// What the worker does from here to the end of the next call.
+  void begin(std::string_view what, std::shared_ptr<detail::RemoteResult> result) {
+    const std::lock_guard lock{mutex_};
+    running_ = what;
+    running_since_ = Clock::now();
+    running_result_ = std::move(result);
+  }
+
+  /// Lets the worker make the resources that it does not have yet (spec L09, L10). Returns false where it is lost.
+  [[nodiscard]] bool make_resources() {
+    errand_ = false;
+    for (auto message = state_->resource(made_); message; message = state_->resource(made_)) {
+      const std::vector<std::byte> head = ArchiveWriter{}.put(session_).put(static_cast<std::uint64_t>(made_)).take();
+      const rpc::Piece pieces[] = {head, *message};
+      begin("a function that makes a per-worker resource", nullptr);
+      try {
+        const Reply reply = call(detail::make_method, pieces, {});
+        ArchiveReader reader{reply.pieces(), "The reply of a worker"};
+        if (const Ending ending = reader.get<Ending>(); ending != Ending::result) {
+          const std::string why = ending == Ending::no_session ? std::string{anew} : reader.get<detail::Trouble>().why;
+          if (ending == Ending::refused)
+            state_->queue.fail(
+                std::make_exception_ptr(RemoteError(index_, address_, "a per-worker resource", "", why)));
+          lose(why);
+          return false;
+        }
+        ++made_;
+      } catch (const Error& error) {
+        if (!is_stopping()) lose(error.what());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void execute(Closure closure) {
+    const Clock::time_point start = Clock::now();
+    begin(closure.function, closure.result);
+    {
+      const std::lock_guard lock{mutex_};
+      done_.queue_wait.add(start - closure.since);
+    }
+    const std::vector<std::byte> session = to_bytes(session_);
+    const rpc::Piece pieces[] = {session, closure.message};
+    try {
+      const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
+      take_reply(std::move(closure), reply, start);
+    } catch (const RpcError& error) {
+      take_failure(std::move(closure), error);
+    } catch (...) {  // the reply is not a worker's, or does not fit into memory
+      state_->queue.fail(closure, std::current_exception());
+    }
+  }
+  /// Throws ArchiveError.
+  void take_reply(Closure&& closure, const Reply& reply, Clock::time_point start) {
+    ArchiveReader reader{reply.pieces(), "The reply of a worker"};
+    const auto ending = reader.get<Ending>();
+    if (ending == Ending::result) {
+      std::vector<std::byte> result(static_cast<std::size_t>(reader.left()));
+      reader.get_bytes(result);
+      {
+        const std::lock_guard lock{mutex_};
+        done_.execution.add(Clock::now() - start);
+      }
+      return state_->queue.finish(closure, std::move(result));
+    }
+    const auto trouble = reader.get<detail::Trouble>();
+    reader.expect_end();
+    const auto fail = [&](std::string_view function, std::string_view thrown) {
+      state_->queue.fail(closure,
+                         std::make_exception_ptr(RemoteError(index_, address_, function, thrown, trouble.why)));
+    };
+    switch (ending) {
+      case Ending::server_lost:
+        if (state_->failures.tolerates_server(static_cast<std::size_t>(trouble.server))) {
+          put_back(std::move(closure));
+          pause(before_server_again);
+          return;
+        }
+        return state_->queue.fail(closure, std::make_exception_ptr(server_is_gone(trouble)));
+      case Ending::server_late:
+        if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
+        return state_->queue.fail(
+            closure, std::make_exception_ptr(DeadlineExceeded(
+                         text("A scheduled function waited too long for parameter server ", trouble.server),
+                         trouble.why, "Give its calls a longer timeout, or see what keeps the server busy")));
+      case Ending::server_cancelled:
+        if (may_run_again(closure)) return put_back(std::move(closure));
+        return fail(closure.function, trouble.thrown);
+      case Ending::no_session:  // the function has not begun
+        lose(anew);
+        return put_back(std::move(closure));
+      case Ending::resource:
+        return fail("a function that makes a per-worker resource", trouble.thrown);
+      default:
+        return fail(closure.function, trouble.thrown);
+    }
+  }
+  [[nodiscard]] ServerUnavailable server_is_gone(const detail::Trouble& trouble) const {
+    const auto server = static_cast<std::size_t>(trouble.server);
+    return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is gone",
+            text("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
+                 " at last: ", trouble.why),
+            "Start the job again from a checkpoint: the variables of this server are lost"};
+  }
+  /// The call of a function has no reply, so nobody knows how far it came. The worker begins a new session.
+  void take_failure(Closure&& closure, const RpcError& error) {
+    if (is_stopping()) return state_->queue.abort(closure);
+    const bool late = error.failure() == rpc::Failure::deadline;
+    lose(late ? text("it ran a function for more than ", in_words(state_->options.function_timeout)) : error.why());
+    if (late) {
+      if (state_->failures.tolerates_timeout()) return put_back(std::move(closure));
+      return state_->queue.fail(
+          closure, std::make_exception_ptr(DeadlineExceeded(
+                       text("A scheduled function took too long on worker ", index_, " at ", address_),
+                       text(closure.function, " ran for more than ", in_words(state_->options.function_timeout)),
+                       "Give functions a longer function_timeout, or see what they wait for")));
+    }
+    if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
+      return state_->queue.fail(closure,
+                                std::make_exception_ptr(error));  // not of this job, or it takes no such request
+    if (may_run_again(closure)) return put_back(std::move(closure));
+    state_->queue.fail(
+        closure, std::make_exception_ptr(Unavailable(index_, address_,
+                                                     text("workers that ran ", closure.function, " were lost ",
+                                                          closure.attempts, " times, this one at last: ", error.why()),
+                                                     "See whether the function ends the process that runs it")));
+  }
+  /// Whether a function that came to nothing runs again (spec L14, L17).
+  [[nodiscard]] bool may_run_again(const Closure& closure) const {
+    return state_->options.most_attempts == 0 || closure.attempts < state_->options.most_attempts;
+  }
+  void put_back(Closure&& closure) {
+    {
+      const std::lock_guard lock{mutex_};
+      ++done_.put_back;
+    }
+    state_->queue.put_back(std::move(closure));
+  }
+
+  // ---- time ----
+
+  [[nodiscard]] bool is_stopping() const {
+    const std::lock_guard lock{mutex_};
+    return stopping_;
+  }
+  void pause(Duration duration) {
+    if (duration.count() <= 0) return;
+    std::unique_lock lock{mutex_};
+    changed_.wait_for(lock, duration, [&] { return stopping_; });
+  }
+  [[nodiscard]] static std::string in_words(Duration duration) {
+    return net::seconds(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
+  }
+
+  /// Why a worker is lost that does not know its session.
+  static constexpr std::string_view anew = "it has begun anew";
+
+  const std::shared_ptr<detail::CoordinatorState> state_;
+  const std::size_t index_;
+  const std::string address_;
+  // Lent to calls of the channel, whose destructor waits for their end.
+  std::vector<std::byte> watched_, farewell_;
+  typename Transport::Channel channel_;
+  std::atomic<bool> errand_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool ended_ = false;  ///< the thread
+  Call* current_ = nullptr;
+  std::uint64_t session_ = 0;  ///< 0: none; only the thread writes it, and reads it without the lock
+  std::string_view running_;   ///< a function; empty: none
+  Clock::time_point running_since_;
+  std::shared_ptr<detail::RemoteResult> running_result_;
+  Clock::time_point lost_since_ = Clock::now();
+  std::string why_lost_ = "it was not dialled yet";
+  bool told_ = false;  ///< `complain` has reported the worker since it was lost
+  Clock::time_point told_at_;
+  CoordinatorMetrics done_;  ///< by this worker; counts of the whole coordinator stay 0
+
+  // Only the thread uses these.
+  std::uint64_t session_before_ = 0;
+  std::size_t made_ = 0;     ///< resources that the worker has made in this session
+  bool waited_for_ = false;  ///< a line on stderr says so
+  std::optional<Call> watching_;
+
+  std::optional<Call> leaving_;  ///< of the first `leave`; read after the thread has ended
+  std::thread thread_;
+};
+
+}  // namespace dist

@@ -1,0 +1,258 @@
+#pragma once
+
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/coordinator/closure_message.hpp>
+#include <dist/coordinator/per_worker.hpp>
+#include <dist/coordinator/worker_context.hpp>
+#include <dist/coordinator/worker_session.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
+#include <dist/server/registry.hpp>
+
+namespace dist {
+
+/// The worker's side of a ClusterCoordinator: the methods with which an rpc::Server runs the functions that coordinators
+/// schedule. Only functions that this program schedules somewhere are run, and bytes that are not their arguments are
+/// refused.
+///
+///   dist::WorkerService<dist::Grpc> worker;
+///   dist::Grpc::Server server{endpoint, options, worker.methods()};
+///
+/// It must outlive the server. A function runs in a thread of the server, one at a time for each coordinator; the server
+/// needs one more thread for what coordinators ask meanwhile.
+template <rpc::Transport Transport>
+class WorkerService {
+ public:
+  using Exchange = typename Transport::Exchange;
+
+  WorkerService() : thread_([this] { end_lost_sessions(); }) {}
+  WorkerService(const WorkerService&) = delete;
+  WorkerService& operator=(const WorkerService&) = delete;
+  ~WorkerService() {
+    {
+      const std::lock_guard lock{mutex_};
+      ending_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  [[nodiscard]] std::vector<rpc::Method<Exchange>> methods() {
+    return {method<&WorkerService::greet>(detail::greet_method), method<&WorkerService::watch>(detail::watch_method),
+            method<&WorkerService::make>(detail::make_method), method<&WorkerService::run>(detail::run_method),
+            method<&WorkerService::leave>(detail::leave_method)};
+  }
+
+  /// How many coordinators have a session with this worker.
+  [[nodiscard]] std::size_t sessions() const {
+    const std::lock_guard lock{mutex_};
+    return sessions_.size();
+  }
+
+ private:
+  using Ending = detail::Ending;
+
+  struct Session : detail::WorkerSession {
+    using detail::WorkerSession::WorkerSession;
+    std::optional<Exchange> watch = {};  ///< ends with the coordinator
+    const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+
+    /// Whether the coordinator is gone, or has never begun to watch.
+    [[nodiscard]] bool is_lost() const {
+      return watch ? watch->cancelled() : std::chrono::steady_clock::now() - begin > std::chrono::seconds{30};
+    }
+  };
+  /// A reply of two pieces, which lives until it was sent.
+  struct Answer {
+    std::byte ending;
+    std::vector<std::byte> bytes;
+  };
+
+  template <void (WorkerService::*handle)(Exchange&)>
+  [[nodiscard]] rpc::Method<Exchange> method(std::string_view name) {
+    return {std::string{name}, [this](Exchange& exchange) {
+              try {
+                (this->*handle)(exchange);
+              } catch (const ArchiveError& error) {
+                refuse(exchange, Ending::refused, {"", error.what()});
+              }
+            }};
+  }
+
+  void greet(Exchange& exchange) {
+    ArchiveReader request{exchange.pieces(), "The greeting of a coordinator"};
+    const bool same = request.get<std::string>() == binary_identity();
+    detail::Greeting answer{binary_identity()};
+    if (same) {
+      const auto before = request.get<std::uint64_t>();
+      auto session = std::make_shared<Session>(request.get<detail::WorkerPlace>());
+      request.expect_end();
+      answer.session = add(std::move(session), before);
+    }
+    exchange.reply(to_bytes(answer));
+  }
+  void watch(Exchange& exchange) {
+    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The watch of a coordinator");
+    const std::lock_guard lock{mutex_};
+    const auto found = sessions_.find(number);
+    if (found == sessions_.end()) return exchange.reply({});
+    if (!found->second->watch) found->second->watch.emplace(exchange.keep());
+  }
+  void make(Exchange& exchange) {
+    ArchiveReader request{exchange.pieces(), "The resource of a worker"};
+    const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
+    if (!session) return refuse(exchange, Ending::no_session, {});
+    const auto id = request.get<std::uint64_t>();
+    detail::ResourceMaker* const maker = FunctionTable<detail::ResourceMaker>::find(request.get<CodePlace>());
+    session->keep(id, made(*session, *maker, request));
+    answer(exchange, Ending::result, {});
+  }
+  void run(Exchange& exchange) {
+    ArchiveReader request{exchange.pieces(), "A scheduled function"};
+    const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
+    if (!session) return refuse(exchange, Ending::no_session, {});
+    const auto function = FunctionTable<Invocation<WorkerContext>>::find(request.get<CodePlace>());
+    if (!session->begin_function())
+      return refuse(exchange, Ending::refused, {"", "another function of this coordinator runs on this worker"});
+    const auto is_gone = [&] { return exchange.cancelled(); };
+    WorkerContext worker{*session, is_gone};
+    try {
+      std::vector<std::byte> result = function(worker, request);
+      session->end_function();
+      answer(exchange, Ending::result, std::move(result));
+    } catch (...) {
+      session->end_function();
+      refuse_with_exception(exchange, *session, worker.in_function_);
+    }
+  }
+  void leave(Exchange& exchange) {
+    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The leave of a coordinator");
+    std::vector<std::shared_ptr<Session>> ended;
+    {
+      const std::lock_guard lock{mutex_};
+      end(number, ended);
+    }
+    exchange.reply({});
+  }
+
+  /// Answers with the exception that is being handled.
+  static void refuse_with_exception(Exchange& exchange, const Session& session, bool in_function) {
+    const auto trouble = [](const rpc::Outcome& outcome) {
+      return detail::Trouble{outcome.thrown, outcome.why.substr(0, longest_text)};
+    };
+    try {
+      throw;
+    } catch (const detail::ResourceError& error) {
+      return refuse(exchange, Ending::resource, trouble(error.outcome()));
+    } catch (const ServerUnavailable& error) {
+      refuse(exchange, in_function ? Ending::server_lost : Ending::thrown,
+             {rpc::outcome_of_exception().thrown, error.what(), error.rank()});
+    } catch (const RpcError& error) {
+      const std::size_t server = session.server_at(error.peer());
+      if (server < session.place().servers.size() && in_function) {
+        const detail::Trouble its{rpc::outcome_of_exception().thrown, error.why(), server};
+        if (error.failure() == rpc::Failure::lost) return refuse(exchange, Ending::server_lost, its);
+        if (error.failure() == rpc::Failure::deadline) return refuse(exchange, Ending::server_late, its);
+        if (error.failure() == rpc::Failure::cancelled) return refuse(exchange, Ending::server_cancelled, its);
+      }
+      refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
+    } catch (const ArchiveError&) {
+      refuse(exchange, in_function ? Ending::thrown : Ending::refused, trouble(rpc::outcome_of_exception()));
+    } catch (...) {
+      refuse(exchange, Ending::thrown, trouble(rpc::outcome_of_exception()));
+    }
+  }
+  static constexpr std::size_t longest_text = 65'536;
+
+  static void refuse(Exchange& exchange, Ending ending, const detail::Trouble& trouble) {
+    answer(exchange, ending, to_bytes(trouble));
+  }
+  static void answer(Exchange& exchange, Ending ending, std::vector<std::byte> bytes) {
+    const auto answer = std::make_shared<Answer>(Answer{static_cast<std::byte>(ending), std::move(bytes)});
+    const rpc::Piece pieces[] = {{&answer->ending, 1}, answer->bytes};
+    exchange.reply(pieces, [answer] {});
+  }
+
+  [[nodiscard]] static detail::WorkerResource made(const Session& session, detail::ResourceMaker& maker,
+                                                   ArchiveReader& request) {
+    try {
+      return maker(session.input_context(), request);
+    } catch (...) {
+      return {nullptr, nullptr, rpc::outcome_of_exception()};
+    }
+  }
+
+  [[nodiscard]] std::shared_ptr<Session> find(std::uint64_t number) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = sessions_.find(number);
+    return found == sessions_.end() ? nullptr : found->second;
+  }
+  /// Begins a session, whose number it returns, and ends the one before.
+  [[nodiscard]] std::uint64_t add(std::shared_ptr<Session> session, std::uint64_t before) {
+    std::vector<std::shared_ptr<Session>> ended;
+    const std::lock_guard lock{mutex_};
+    end(before, ended);
+    sessions_.emplace(++last_session_, std::move(session));
+    changed_.notify_one();
+    return last_session_;
+  }
+  /// The thread: ends the sessions of coordinators that are gone (spec L22).
+  void end_lost_sessions() {
+    detail::name_this_thread("dist sessions");
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !sessions_.empty(); });
+      if (ending_) return;
+      std::vector<std::uint64_t> lost;
+      for (const auto& [number, session] : sessions_)
+        if (session->is_lost()) lost.push_back(number);
+      std::vector<std::shared_ptr<Session>> ended;
+      for (const std::uint64_t number : lost) end(number, ended);
+      lock.unlock();
+      ended.clear();
+      lock.lock();
+      changed_.wait_for(lock, between_looks, [&] { return ending_; });
+    }
+  }
+  static constexpr std::chrono::milliseconds between_looks{100};
+
+  /// The caller holds `mutex_`, and destroys `ended` without it: resources may be slow to go. A function that still runs
+  /// in the session keeps them until it returns.
+  void end(std::uint64_t number, std::vector<std::shared_ptr<Session>>& ended) {
+    const auto found = sessions_.find(number);
+    if (found == sessions_.end()) return;
+    found->second->end();
+    if (found->second->watch) found->second->watch->reply({});
+    ended.push_back(std::move(found->second));
+    sessions_.erase(found);
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;
+  std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  /// Begins with the time, so that a process that is started again at the same address repeats no number.
+  std::uint64_t last_session_ = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  std::thread thread_;
+};
+
+}  // namespace dist

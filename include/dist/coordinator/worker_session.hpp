@@ -1,0 +1,125 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/task_endpoint.hpp>
+#include <dist/comm/rpc.hpp>
+#include <dist/context/input_context.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/secret.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/client.hpp>
+#include <dist/server/clients.hpp>
+
+namespace dist::detail {
+
+/// Its address identifies the type.
+template <class T>
+inline constexpr char type_mark = 0;
+
+/// A resource of a worker, or why it could not be made.
+struct WorkerResource {
+  std::shared_ptr<void> value;
+  const void* type = nullptr;  ///< `type_mark` of it
+  rpc::Outcome failure = {};
+};
+
+/// A function needs a resource that could not be made on this worker. Its outcome is that of the function that makes
+/// it.
+class ResourceError : public std::exception {
+ public:
+  explicit ResourceError(rpc::Outcome outcome) : outcome_(std::move(outcome)) {}
+
+  [[nodiscard]] const rpc::Outcome& outcome() const noexcept { return outcome_; }
+  [[nodiscard]] const char* what() const noexcept override { return outcome_.why.c_str(); }
+
+ private:
+  rpc::Outcome outcome_;
+};
+
+/// Where a worker stands in the cluster, as its coordinator says when it greets it.
+struct WorkerPlace {
+  std::uint64_t worker = 0;
+  std::uint64_t workers = 1;
+  std::uint64_t replicas_in_sync = 1;
+  std::vector<std::string> servers = {};  ///< the addresses of the parameter servers
+};
+
+/// What a worker keeps for a coordinator from one greeting to the next. After each the resources are made anew.
+class WorkerSession {
+ public:
+  explicit WorkerSession(WorkerPlace place) : place_(std::move(place)) {}
+
+  [[nodiscard]] const WorkerPlace& place() const noexcept { return place_; }
+  [[nodiscard]] InputContext input_context() const {
+    return {static_cast<std::size_t>(place_.workers), static_cast<std::size_t>(place_.worker),
+            static_cast<std::size_t>(place_.replicas_in_sync)};
+  }
+  /// The number of the parameter server with that address, or the number of all where there is none.
+  [[nodiscard]] std::size_t server_at(const std::string& address) const {
+    std::size_t server = 0;
+    while (server < place_.servers.size() && place_.servers[server] != address) ++server;
+    return server;
+  }
+
+  /// The clients of the parameter servers, made when they are first asked for.
+  template <rpc::Transport T>
+  [[nodiscard]] server::Clients<T>& clients() {
+    const std::lock_guard lock{mutex_};
+    std::shared_ptr<void>& kept = clients_[&type_mark<T>];
+    if (!kept) {
+      std::vector<net::Endpoint> endpoints;
+      for (std::size_t server = 0; server < place_.servers.size(); ++server)
+        endpoints.push_back(
+            endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
+      kept = std::make_shared<server::Clients<T>>(std::move(endpoints),
+                                                  server::ClientOptions{.channel = {.secret = net::job_secret()}});
+    }
+    return *static_cast<server::Clients<T>*>(kept.get());
+  }
+
+  /// Keeps a resource as long as the session, unless there is one of this number.
+  void keep(std::uint64_t id, WorkerResource resource) {
+    const std::lock_guard lock{mutex_};
+    resources_.emplace(id, std::move(resource));
+  }
+  /// Throws ArchiveError where there is no resource of that number and type, and ResourceError where it was not made.
+  [[nodiscard]] void* resource(std::uint64_t id, const void* type) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = resources_.find(id);
+    if (found == resources_.end() || (found->second.value && found->second.type != type))
+      throw ArchiveError(
+          "A function asks for a resource that this worker does not have",
+          found == resources_.end() ? text("none has the number ", id) : text("resource ", id, " is of another type"),
+          "Give a function the resources of its own coordinator");
+    if (!found->second.value) throw ResourceError(found->second.failure);
+    return found->second.value.get();
+  }
+
+  /// Asks its functions to stop, because nobody waits for them.
+  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  /// Returns false where a function of the session runs already.
+  [[nodiscard]] bool begin_function() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
+  void end_function() noexcept { busy_.store(false, std::memory_order_release); }
+
+ private:
+  const WorkerPlace place_;
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, WorkerResource> resources_;
+  std::map<const void*, std::shared_ptr<void>> clients_;  ///< of each transport, by its `type_mark`
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> busy_{false};
+};
+
+}  // namespace dist::detail

@@ -1,0 +1,497 @@
+/// Values as bytes for another process of the same program: arguments and results of functions that run elsewhere, and
+/// what requests to a server begin with. Numbers are written as memory has them, lists and texts behind their lengths,
+/// and nothing says of which type a value is, so both sides name the same type.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/context/structure.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/specialization.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/type_name.hpp>
+
+namespace dist {
+
+/// Bytes that are not those of the value that was wanted of them.
+class ArchiveError : public Error {
+ public:
+  using Error::Error;
+};
+
+class ArchiveWriter;
+class ArchiveReader;
+
+/// A type with its own way into an archive: `write_to(archive)` puts at least one byte, and `read_from(archive)` makes the
+/// value of what that has put. It throws ArchiveError for what no value has put.
+template <class T>
+concept ArchivesItself = requires(const T& value, ArchiveWriter& writer, ArchiveReader& reader) {
+  value.write_to(writer);
+  { T::read_from(reader) } -> std::same_as<T>;
+};
+
+namespace detail {
+
+/// Lists in lists are not deeper: one that nests itself would take as much stack as its bytes say.
+inline constexpr std::size_t deepest_list = 64;
+
+/// Numbers that are their bytes. A bool is not, as only two of its bytes are values.
+template <class T>
+concept PlainNumber = Number<T> && sizeof(T) <= 8;
+template <class T>
+inline constexpr bool is_plain = PlainNumber<T>;
+template <class T, std::size_t size>
+inline constexpr bool is_plain<std::array<T, size>> = size != 0 && is_plain<T>;
+
+template <class T>
+inline constexpr bool is_span = false;
+template <class T, std::size_t extent>
+inline constexpr bool is_span<std::span<T, extent>> = true;
+template <class T>
+inline constexpr bool is_view_of_tensor = false;
+template <class T, class Where>
+inline constexpr bool is_view_of_tensor<TensorView<T, Where>> = true;
+
+template <class T>
+concept RefersToText = is_specialization<T, std::basic_string_view>;
+template <class T>
+concept ShowsMemory = is_span<T> || is_view_of_tensor<T> || is_specialization<T, IndexedSlicesView> ||
+    is_specialization<T, std::initializer_list>;
+template <class T>
+concept PointsElsewhere = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
+    std::is_function_v<T> || std::is_array_v<T> || is_specialization<T, std::unique_ptr> ||
+    is_specialization<T, std::shared_ptr> || is_specialization<T, std::weak_ptr>;
+/// An enum of which every value of its type of integers is one.
+template <class T>
+concept FixedEnum = std::is_enum_v<T> && requires {
+  T{std::underlying_type_t<T>{}};
+};
+/// A value that another one of its type is like, such as a lambda without captures.
+template <class T>
+concept EmptyValue = std::is_empty_v<T> && std::default_initializable<T> && std::copyable<T>;
+
+template <class T>
+using MembersOf = decltype(members_of(std::declval<T&>()));
+
+/// The fewest bytes that a value takes.
+template <class T>
+[[nodiscard]] constexpr std::size_t least_bytes() {
+  if constexpr (ArchivesItself<T> || is_optional<T>) {
+    return 1;
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_plain<T>) {
+    return sizeof(T);
+  } else if constexpr (EmptyValue<T> && !Structure<T>) {
+    return 0;
+  } else if constexpr (Structure<T>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (std::size_t{0} + ... + least_bytes<std::remove_cv_t<std::tuple_element_t<I, T>>>());
+    }
+    (std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (Aggregate<T>) {
+    return []<class... Members>(const std::tuple<Members&...>*) {
+      return (std::size_t{0} + ... + least_bytes<std::remove_cv_t<Members>>());
+    }(static_cast<MembersOf<T>*>(nullptr));
+  } else {
+    return sizeof(std::uint64_t);  // of a length
+  }
+}
+
+enum class Sending { possible, pointer, reference, text_view, view, open_enum, empty_elements, unknown };
+
+/// Whether values of type `T` can be sent, or which kind of type in it cannot. `Outer` are the types around it, which may
+/// be lists of themselves.
+template <class T, class... Outer>
+[[nodiscard]] constexpr Sending sending_of() {
+  constexpr auto first_culprit = [](auto... of_parts) {
+    Sending culprit = Sending::possible;
+    static_cast<void>(((culprit == Sending::possible ? culprit = of_parts : culprit), ...));
+    return culprit;
+  };
+  if constexpr ((std::same_as<T, Outer> || ...)) {
+    return Sending::possible;
+  } else if constexpr (std::is_reference_v<T> || is_specialization<T, std::reference_wrapper>) {
+    return Sending::reference;
+  } else if constexpr (PointsElsewhere<T>) {
+    return Sending::pointer;
+  } else if constexpr (RefersToText<T>) {
+    return Sending::text_view;
+  } else if constexpr (ShowsMemory<T>) {
+    return Sending::view;
+  } else if constexpr (std::is_enum_v<T>) {
+    return FixedEnum<T> ? Sending::possible : Sending::open_enum;
+  } else if constexpr (ArchivesItself<T> || is_plain<T> || std::same_as<T, bool> || std::same_as<T, std::string> ||
+                       std::same_as<T, Shape> || (EmptyValue<T> && !Structure<T>)) {
+    return Sending::possible;
+  } else if constexpr (is_specialization<T, std::vector>) {
+    constexpr Sending element = sending_of<typename T::value_type, T, Outer...>();
+    if constexpr (element != Sending::possible)
+      return element;
+    else
+      return least_bytes<typename T::value_type>() > 0 ? element : Sending::empty_elements;
+  } else if constexpr (is_specialization<T, Tensor> || is_specialization<T, IndexedSlices>) {
+    return sending_of<typename T::Element, T, Outer...>();
+  } else if constexpr (is_optional<T>) {
+    return sending_of<std::remove_cv_t<typename T::value_type>, T, Outer...>();
+  } else if constexpr (Structure<T>) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return first_culprit(sending_of<std::remove_cv_t<std::tuple_element_t<I, T>>, T, Outer...>()...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (Aggregate<T>) {
+    constexpr Sending members = [&]<class... Members>(const std::tuple<Members&...>*) {
+      return first_culprit(sending_of<std::remove_cv_t<Members>, T, Outer...>()...);
+    }(static_cast<MembersOf<T>*>(nullptr));
+    // A member that is a reference looks like what it refers to, except that it cannot be assigned.
+    return members == Sending::possible && !std::is_move_assignable_v<T> ? Sending::reference : members;
+  } else {
+    return Sending::unknown;
+  }
+}
+
+/// Refuses, in a sentence, a type whose values cannot be sent, and says whether they can.
+template <class T>
+[[nodiscard]] constexpr bool require_sendable() {
+  constexpr Sending sending = sending_of<T>();
+  static_assert(sending != Sending::pointer,
+                "a pointer cannot be sent, as what it points to is in this process: send the value itself, of a text a "
+                "std::string, of a function dist::function<f>");
+  static_assert(sending != Sending::reference,
+                "a reference cannot be sent, as what it refers to is in this process: send the value itself");
+  static_assert(sending != Sending::text_view,
+                "a std::string_view cannot be sent, as its text is in this process: send a std::string");
+  static_assert(sending != Sending::view,
+                "a span or a view cannot be sent, as its elements are in this process: send a std::vector, a "
+                "dist::Tensor or a dist::IndexedSlices");
+  static_assert(sending != Sending::open_enum,
+                "an enum without a fixed type cannot be sent, as not every number is one of its values: write enum "
+                "class, or the type behind a colon, enum Name : int");
+  static_assert(sending != Sending::empty_elements,
+                "a list of values without any bytes cannot be sent: send the number of these values");
+  static_assert(sending != Sending::unknown,
+                "a value of this type cannot be sent: send numbers, enums, std::string, std::vector, std::array, "
+                "std::tuple, std::pair, std::optional, dist::Tensor, dist::IndexedSlices, plain structs of up to 8 of "
+                "these, or a type that has write_to and read_from");
+  return sending == Sending::possible;
+}
+
+[[noreturn]] void refuse_deep_lists();
+[[noreturn]] void refuse_short_archive(std::string_view what, std::string_view type, std::uint64_t wanted,
+                                       std::uint64_t left);
+[[noreturn]] void refuse_long_list(std::string_view what, std::string_view type, std::uint64_t elements,
+                                   std::uint64_t left);
+[[noreturn]] void refuse_long_archive(std::string_view what, std::uint64_t left);
+[[noreturn]] void refuse_value(std::string_view what, std::string_view type, std::string_view why);
+
+}  // namespace detail
+
+/// A type whose values can be sent to another process: numbers, enums, texts, tensors, and lists, structures and plain
+/// structs of these.
+template <class T>
+concept Sendable = detail::sending_of<T>()
+== detail::Sending::possible;
+
+/// Puts values one behind another.
+class ArchiveWriter {
+ public:
+  /// Throws InvalidArgument for lists in lists in lists, of which 64 are allowed in each other.
+  template <class T>
+  ArchiveWriter& put(const T& value) {
+    if constexpr (detail::require_sendable<T>()) write(value);
+    return *this;
+  }
+  /// Puts bytes as they are, without their number.
+  ArchiveWriter& put_bytes(const void* bytes, std::size_t size) {
+    const auto* const first = static_cast<const std::byte*>(bytes);
+    if (content_.capacity() == 0) content_.reserve(std::max(size, short_message));
+    content_.insert(content_.end(), first, first + size);
+    return *this;
+  }
+
+  [[nodiscard]] std::span<const std::byte> content() const noexcept { return content_; }
+  /// What was put so far. The writer is then empty.
+  [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(content_, {}); }
+
+ private:
+  static constexpr std::size_t short_message = 128;  ///< bytes, for which memory is asked for once
+
+  template <class T>
+  void write(const T& value) {
+    if constexpr (ArchivesItself<T>) {
+      value.write_to(*this);
+    } else if constexpr (detail::is_plain<T>) {
+      put_bytes(&value, sizeof value);
+    } else if constexpr (std::same_as<T, bool>) {
+      write(static_cast<std::uint8_t>(value ? 1 : 0));
+    } else if constexpr (std::is_enum_v<T>) {
+      write(static_cast<std::underlying_type_t<T>>(value));
+    } else if constexpr (std::same_as<T, std::string>) {
+      write_list(value.data(), value.size());
+    } else if constexpr (std::same_as<T, Shape>) {
+      write_list(value.extents().data(), value.rank());
+    } else if constexpr (detail::is_specialization<T, Tensor>) {
+      write(value.shape());
+      write_elements(value.data(), value.size());
+    } else if constexpr (detail::is_specialization<T, IndexedSlices>) {
+      write(value.dense_shape());
+      write_list(value.indices().data(), value.rows());
+      write_elements(value.values().data(), value.values().size());
+    } else if constexpr (detail::is_specialization<T, std::vector>) {
+      if (++depth_ > detail::deepest_list) detail::refuse_deep_lists();
+      if constexpr (std::same_as<typename T::value_type, bool>) {
+        write(static_cast<std::uint64_t>(value.size()));
+        for (const bool element : value) write(element);
+      } else {
+        write_list(value.data(), value.size());
+      }
+      --depth_;
+    } else if constexpr (detail::is_optional<T>) {
+      write(value.has_value());
+      if (value) write(*value);
+    } else if constexpr (!detail::EmptyValue<T> || Structure<T>) {
+      for_each_member(value, [&](const auto& member) { write(member); });
+    }
+  }
+  template <class E>
+  void write_elements(const E* elements, std::size_t count) {
+    if constexpr (detail::is_plain<E>) {
+      if (count > 0) put_bytes(elements, count * sizeof(E));
+    } else {
+      for (std::size_t i = 0; i < count; ++i) write(elements[i]);
+    }
+  }
+  template <class E>
+  void write_list(const E* elements, std::size_t count) {
+    write(static_cast<std::uint64_t>(count));
+    write_elements(elements, count);
+  }
+
+  std::vector<std::byte> content_;
+  std::size_t depth_ = 0;  ///< of the list that is being written
+};
+
+/// Takes values out again, in their order. The bytes may come from anybody and be cut anywhere: lengths are compared with
+/// what is left before memory is taken, and what is no value of its type is an ArchiveError that says where and why. The
+/// bytes are lent: they must outlive the reader.
+class ArchiveReader {
+ public:
+  /// `what` the bytes are, for messages, as in "The arguments of a function"; it must outlive the reader.
+  explicit ArchiveReader(rpc::GatherList pieces, std::string_view what = "A message")
+      : pieces_(pieces), left_(rpc::size_of(pieces)), what_(what) {}
+  /// Of bytes in one piece.
+  explicit ArchiveReader(rpc::Piece piece, std::string_view what = "A message")
+      : piece_(piece), left_(piece.size()), what_(what) {}
+
+  /// Throws ArchiveError.
+  template <class T>
+  [[nodiscard]] T get() {
+    if constexpr (detail::require_sendable<T>())
+      return read<T>();
+    else
+      return detail::refused<T>();
+  }
+
+  /// Copies the next bytes to `to`. `type` says what they are. Throws ArchiveError where there are not so many.
+  void get_bytes(std::span<std::byte> to, std::string_view type = "bytes") {
+    if (to.size() > left_) detail::refuse_short_archive(what_, type, to.size(), left_);
+    left_ -= to.size();
+    while (!to.empty()) {
+      const rpc::Piece part = next(to.size());
+      std::memcpy(to.data(), part.data(), part.size());
+      to = to.subspan(part.size());
+    }
+  }
+  /// The next bytes where they lie. Throws ArchiveError where there are not so many.
+  [[nodiscard]] std::vector<rpc::Piece> get_pieces(std::uint64_t size) {
+    if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
+    left_ -= size;
+    std::vector<rpc::Piece> parts;
+    while (size > 0) {
+      parts.push_back(next(size));
+      size -= parts.back().size();
+    }
+    return parts;
+  }
+
+  /// How many bytes were not taken yet.
+  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
+  /// Throws ArchiveError unless everything has been taken.
+  void expect_end() const {
+    if (left_ > 0) detail::refuse_long_archive(what_, left_);
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] T read() {
+    if constexpr (ArchivesItself<T>) {
+      return T::read_from(*this);
+    } else if constexpr (detail::is_plain<T>) {
+      constexpr std::string_view type = detail::type_name<T>();
+      T value{};
+      get_bytes(std::as_writable_bytes(std::span{&value, 1}), type);
+      return value;
+    } else if constexpr (std::same_as<T, bool>) {
+      const auto byte = read<std::uint8_t>();
+      if (byte > 1) detail::refuse_value(what_, "bool", text("the byte ", byte));
+      return byte == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      return static_cast<T>(read<std::underlying_type_t<T>>());
+    } else if constexpr (std::same_as<T, std::string>) {
+      std::string value(list_length<char>("std::string"), '\0');
+      read_elements(value.data(), value.size());
+      return value;
+    } else if constexpr (std::same_as<T, Shape>) {
+      return read_shape();
+    } else if constexpr (detail::is_specialization<T, Tensor>) {
+      return read_tensor<typename T::Element>(read_shape());
+    } else if constexpr (detail::is_specialization<T, IndexedSlices>) {
+      return read_slices<T>();
+    } else if constexpr (detail::is_specialization<T, std::vector>) {
+      return read_vector<T>();
+    } else if constexpr (detail::is_optional<T>) {
+      if (!read<bool>()) return std::nullopt;
+      return T{std::in_place, read<std::remove_cv_t<typename T::value_type>>()};
+    } else if constexpr (detail::EmptyValue<T> && !Structure<T>) {
+      return T{};
+    } else if constexpr (detail::is_array<T>) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{(static_cast<void>(I), read<typename T::value_type>())...};  // in this order, as in all braces
+      }
+      (std::make_index_sequence<std::tuple_size_v<T>>{});
+    } else if constexpr (Structure<T>) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{read<std::remove_cv_t<std::tuple_element_t<I, T>>>()...};
+      }
+      (std::make_index_sequence<std::tuple_size_v<T>>{});
+    } else {
+      return [&]<class... Members>(const std::tuple<Members&...>*) {
+        return T{read<std::remove_cv_t<Members>>()...};
+      }(static_cast<detail::MembersOf<T>*>(nullptr));
+    }
+  }
+
+  /// A number of elements that what is left may have.
+  template <class E>
+  [[nodiscard]] std::size_t list_length(std::string_view type) {
+    const auto elements = read<std::uint64_t>();
+    if (elements > left_ / detail::least_bytes<E>()) detail::refuse_long_list(what_, type, elements, left_);
+    return static_cast<std::size_t>(elements);
+  }
+  template <class E>
+  void read_elements(E* elements, std::size_t count) {
+    if constexpr (detail::is_plain<E>) {
+      constexpr std::string_view type = detail::type_name<E>();
+      get_bytes(std::as_writable_bytes(std::span{elements, count}), type);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) elements[i] = read<E>();
+    }
+  }
+  template <class T>
+  [[nodiscard]] T read_vector() {
+    using E = typename T::value_type;
+    constexpr std::string_view type = detail::type_name<T>();
+    const std::size_t size = list_length<E>(type);
+    if constexpr (detail::is_plain<E>) {
+      T values(size);
+      read_elements(values.data(), size);
+      return values;
+    } else {
+      if (++depth_ > detail::deepest_list) detail::refuse_value(what_, type, "its lists nest too deep");
+      T values;
+      // An element may take more memory than bytes, so no more is reserved than bytes have come.
+      values.reserve(std::min<std::uint64_t>(size, left_ / sizeof(E)));
+      for (std::size_t i = 0; i < size; ++i) values.push_back(read<E>());
+      --depth_;
+      return values;
+    }
+  }
+  [[nodiscard]] Shape read_shape() {
+    const std::size_t rank = list_length<std::size_t>("dist::Shape");
+    if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", text(rank, " axes"));
+    std::array<std::size_t, Shape::max_rank> extents{};
+    read_elements(extents.data(), rank);
+    try {
+      return Shape{std::span<const std::size_t>{extents.data(), rank}};
+    } catch (const InvalidArgument& error) {
+      detail::refuse_value(what_, "dist::Shape", error.what());
+    }
+  }
+  template <class E>
+  [[nodiscard]] Tensor<E> read_tensor(const Shape& shape) {
+    if (shape.elements() > left_ / sizeof(E))
+      detail::refuse_long_list(what_, detail::type_name<Tensor<E>>(), shape.elements(), left_);
+    Tensor<E> tensor{shape};
+    read_elements(tensor.data(), tensor.size());
+    return tensor;
+  }
+  template <class T>
+  [[nodiscard]] T read_slices() {
+    const Shape dense_shape = read_shape();
+    const auto indices = read<std::vector<std::int64_t>>();
+    try {
+      const Tensor<typename T::Element> values =
+          read_tensor<typename T::Element>(dense_shape.row().stacked(indices.size()));
+      return T{IndexedSlicesView<typename T::Element>{indices, values, dense_shape}};
+    } catch (const InvalidArgument& error) {
+      detail::refuse_value(what_, "dist::IndexedSlices", error.what());
+    } catch (const ShapeMismatch& error) {
+      detail::refuse_value(what_, "dist::IndexedSlices", error.what());
+    }
+  }
+
+  /// The next bytes that lie in one piece, at most `most` and at least one.
+  [[nodiscard]] rpc::Piece next(std::uint64_t most) {
+    while (piece_.empty()) {
+      piece_ = pieces_.front();
+      pieces_ = pieces_.subspan(1);
+    }
+    const rpc::Piece part = piece_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, piece_.size())));
+    piece_ = piece_.subspan(part.size());
+    return part;
+  }
+
+  rpc::GatherList pieces_;  ///< behind `piece_`
+  rpc::Piece piece_;
+  std::uint64_t left_;
+  std::string_view what_;
+  std::size_t depth_ = 0;  ///< of the list that is being read
+};
+
+/// The bytes of one value.
+template <class T>
+[[nodiscard]] std::vector<std::byte> to_bytes(const T& value) {
+  return ArchiveWriter{}.put(value).take();
+}
+/// The value of these bytes, and of no more. Throws ArchiveError.
+template <class T, class Bytes>
+[[nodiscard]] T from_bytes(const Bytes& bytes, std::string_view what = "A message") {
+  ArchiveReader reader{bytes, what};
+  T value = reader.get<T>();
+  reader.expect_end();
+  return value;
+}
+
+}  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/server/archive.ipp>
+#endif

@@ -1,0 +1,333 @@
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/rpc.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/random_number.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
+#include <dist/server/registry.hpp>
+#include <dist/server/requests.hpp>
+#include <dist/server/shard.hpp>
+#include <dist/server/update.hpp>
+
+namespace dist::server {
+
+struct ClientOptions {
+  rpc::ChannelOptions channel = {};
+  std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of one call
+  std::size_t attempts = 3;                     ///< of a call, before the server counts as gone (spec L15)
+  net::Milliseconds pause{50};                  ///< before the next attempt
+  std::chrono::nanoseconds wait_for_server{0};  ///< for the greeting, until the server listens
+  std::uint64_t incarnation = 0;                ///< of the server that has the variables; 0: of whichever answers first
+};
+
+/// One parameter server as its clients see it. Any thread.
+///
+/// Calls that change something have numbers, so that one whose reply was lost is sent again without being done twice. A
+/// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
+/// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
+template <class T>
+class Client {
+  static_assert(dist::detail::holds<rpc::Transport<T>>,
+                "a client of a parameter server names what its calls travel by, such as dist::Local or dist::Grpc");
+
+ public:
+  using Transport = T;
+
+  /// A call that goes on: dist::Work. `result` waits. What was lent to it stays until it is done; one that goes before is
+  /// cancelled.
+  template <class Result>
+  class Call;
+
+  /// Of server `index` at that address. Connects when it is first used.
+  Client(std::size_t index, const net::Endpoint& endpoint, ClientOptions options = {})
+      : index_(index),
+        address_(to_string(endpoint)),
+        options_(std::move(options)),
+        client_(net::random_number()),
+        incarnation_(options_.incarnation),
+        channel_(endpoint, options_.channel) {}
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  [[nodiscard]] rpc::State state() const { return channel_.state(); }
+
+  /// Which server this is: another one at the same address has another number. Greets it first, where nobody has.
+  [[nodiscard]] std::uint64_t incarnation() {
+    if (incarnation_.load(std::memory_order_acquire) == 0) greet();
+    return incarnation_.load(std::memory_order_acquire);
+  }
+  /// Compares the programs and the server's incarnation. Throws StoreError where the server runs another build, and
+  /// ServerUnavailable.
+  void greet() {
+    detail::Message message;
+    message.archive().put(binary_identity());
+    const std::uint64_t answered =
+        call("store.greet", std::move(message), [](ArchiveReader&, std::uint64_t store) { return store; }).result();
+    std::uint64_t expected = 0;
+    if (!incarnation_.compare_exchange_strong(expected, answered) && expected != answered) throw lost_variables();
+  }
+
+  /// Creates a shard in which every element has that value. Throws StoreError where the server has one of this number.
+  template <class Element>
+  void create(const ShardSpec& spec, Element value) {
+    create<Element>(spec, detail::Initial::value, std::as_bytes(std::span{&value, 1}));
+  }
+  /// Creates a shard with these elements.
+  template <class Element>
+  void create(const ShardSpec& spec, std::span<const Element> elements) {
+    create<Element>(spec, detail::Initial::elements, std::as_bytes(elements));
+  }
+  /// Creates a shard whose elements the server makes itself, by `fill(first, elements)` with the number of the first in the
+  /// variable and a std::span, or by `fill(i)` for each (spec J07). `fill` is Schedulable.
+  template <class Element, class Fill>
+  void create_filled(const ShardSpec& spec, const Fill& fill) {
+    if constexpr (detail::require_fill<Fill, Element>()) {
+      detail::Message message = changing();
+      message.archive()
+          .put(detail::CreateHead{spec, io::element_type<Element>, detail::Initial::function, 0})
+          .put(FunctionTable<FillShard>::number<&detail::fill_shard<Fill, Element>>())
+          .put(fill);
+      call("store.create", std::move(message), nothing).wait();
+    }
+  }
+
+  /// Sees to `values.size()` slots of a shard from number `first` on, filled with these values unless they were there.
+  void ensure_slots(ShardId shard, std::uint64_t first, const std::vector<double>& values) {
+    detail::Message message = changing();
+    message.archive().put(shard).put(first).put(values);
+    call("store.slots", std::move(message), nothing).wait();
+  }
+  void drop(const std::vector<ShardId>& shards) {
+    detail::Message message = changing();
+    message.archive().put(shards);
+    call("store.drop", std::move(message), nothing).wait();
+  }
+  /// What the server holds, in the order of the numbers.
+  [[nodiscard]] std::vector<ShardInfo> list() {
+    detail::Message message = asking();
+    return call("store.list", std::move(message), value<std::vector<ShardInfo>>).result();
+  }
+  /// How stale the pushes to these shards were.
+  [[nodiscard]] std::vector<Staleness> staleness(const std::vector<ShardId>& shards) {
+    detail::Message message = asking();
+    message.archive().put(shards);
+    return call("store.staleness", std::move(message), value<std::vector<Staleness>>).result();
+  }
+
+  /// Pushes to several shards, each as a whole, and says what became of each. The request is lent.
+  [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
+    detail::Message message = changing();
+    message.archive().put(static_cast<std::uint32_t>(request.size()));
+    return call("store.push", std::move(message), value<std::vector<Pushed>>, request.pieces());
+  }
+  std::vector<Pushed> push(const PushRequest& request) { return start(request).result(); }
+
+  /// Pulls from several shards and says which version each had. The request and what it names are lent.
+  [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
+    detail::Message message = asking();
+    message.archive().put(static_cast<std::uint32_t>(request.size()));
+    const auto take = [&request](ArchiveReader& reply, std::uint64_t) {
+      const auto seen = reply.get<std::vector<std::pair<std::uint64_t, std::uint64_t>>>();
+      if (seen.size() != request.size())
+        throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", request.size()),
+                           "Start all tasks of the job from one build");
+      std::vector<std::uint64_t> versions;
+      for (std::size_t part = 0; part < seen.size(); ++part) {
+        request.take(part, seen[part].second, reply);
+        versions.push_back(seen[part].first);
+      }
+      return versions;
+    };
+    return call("store.pull", std::move(message), take, request.pieces());
+  }
+  std::vector<std::uint64_t> pull(const PullRequest& request) { return start(request).result(); }
+
+  /// The same for one shard.
+  template <class Element>
+  std::uint64_t pull(ShardId shard, std::span<Element> to, std::uint32_t array = 0) {
+    return pull(PullRequest{}.dense(shard, to, array)).front();
+  }
+  template <class Element>
+  std::uint64_t pull_rows(ShardId shard, std::span<const std::int64_t> rows, std::span<Element> to,
+                          std::uint32_t array = 0) {
+    return pull(PullRequest{}.rows(shard, rows, to, array)).front();
+  }
+  template <class Element, class F>
+  Pushed push(ShardId shard, const F& update, std::span<const Element> values, const PushOptions& options = {}) {
+    return push(PushRequest{}.dense(shard, update, values, options)).front();
+  }
+  template <class Element, class F>
+  Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows, std::span<const Element> values,
+                   Repeats repeats, const PushOptions& options = {}) {
+    return push(PushRequest{}.rows(shard, update, rows, values, repeats, options)).front();
+  }
+
+ private:
+  /// Takes the result out of a reply of this store.
+  template <class Result>
+  using Take = dist::detail::KeptFunction<Result, ArchiveReader&, std::uint64_t>;
+
+  static bool nothing(ArchiveReader&, std::uint64_t) { return true; }
+  template <class Value>
+  static Value value(ArchiveReader& reply, std::uint64_t) {
+    return reply.get<Value>();
+  }
+
+  template <class Element>
+  void create(const ShardSpec& spec, detail::Initial initial, rpc::Piece bytes) {
+    detail::Message message = changing();
+    message.archive().put(detail::CreateHead{spec, io::element_type<Element>, initial, bytes.size()});
+    message.lend(bytes);
+    call("store.create", std::move(message), nothing).wait();
+  }
+
+  [[nodiscard]] detail::Message asking() { return of_ordinal(0); }
+  [[nodiscard]] detail::Message changing() { return of_ordinal(ordinal_.fetch_add(1, std::memory_order_relaxed) + 1); }
+  [[nodiscard]] detail::Message of_ordinal(std::uint64_t ordinal) {
+    detail::Message message;
+    message.archive().put(detail::Envelope{incarnation(), client_, ordinal});
+    return message;
+  }
+
+  /// `more` are pieces behind the message.
+  template <class Fn>
+  [[nodiscard]] auto call(std::string_view method, detail::Message message, Fn take,
+                          const std::vector<rpc::Piece>& more = {}) {
+    using Result = std::invoke_result_t<Fn, ArchiveReader&, std::uint64_t>;
+    return Call<Result>{*this, method, std::move(message), more, take};
+  }
+
+  [[nodiscard]] ServerUnavailable lost_variables() const {
+    return {index_, address_, "has lost its variables: restore a checkpoint",
+            "it was started again since they were created",
+            "Create the variables again and restore the last checkpoint"};
+  }
+  [[nodiscard]] ServerUnavailable unavailable(const RpcError& error) const {
+    return {index_, address_, "is unavailable", text(error.why(), ", ", options_.attempts, " times"),
+            "Restart the job from its last checkpoint"};
+  }
+
+  const std::size_t index_;
+  const std::string address_;
+  const ClientOptions options_;
+  const std::uint64_t client_;
+  std::atomic<std::uint64_t> ordinal_{0};
+  std::atomic<std::uint64_t> incarnation_;
+  typename Transport::Channel channel_;
+};
+
+template <class T>
+template <class Result>
+class Client<T>::Call {
+ public:
+  Call(Call&& other) noexcept { *this = std::move(other); }
+  Call& operator=(Call&& other) noexcept {
+    end();
+    client_ = other.client_;
+    method_ = other.method_;
+    message_ = std::move(other.message_);
+    pieces_ = std::move(other.pieces_);
+    take_ = std::move(other.take_);
+    call_ = std::move(other.call_);
+    other.call_.reset();
+    result_ = std::move(other.result_);
+    return *this;
+  }
+  ~Call() { end(); }
+
+  /// Throws ServerUnavailable, StoreError or RpcError where there is no result.
+  void wait() {
+    for (std::size_t attempt = 1; !result_; ++attempt) try {
+        if (!call_) begin();
+        const typename T::Reply reply = call_->reply();
+        call_.reset();
+        result_ = read(reply);
+      } catch (const RpcError& error) {
+        call_.reset();
+        if (!rpc::is_lost(error)) throw;
+        if (attempt >= client_->options_.attempts) throw client_->unavailable(error);
+        std::this_thread::sleep_for(client_->options_.pause);
+      }
+  }
+  [[nodiscard]] bool is_done() const { return result_ || !call_ || call_->is_done(); }
+  /// Waits, and gives the result away.
+  [[nodiscard]] Result result() {
+    wait();
+    return std::move(*result_);
+  }
+
+ private:
+  friend class Client;
+
+  Call(Client& client, std::string_view method, detail::Message message, const std::vector<rpc::Piece>& more,
+       Take<Result> take)
+      : client_(&client),
+        method_(method),
+        message_(std::move(message)),
+        pieces_(message_.pieces()),
+        take_(std::move(take)) {
+    pieces_.insert(pieces_.end(), more.begin(), more.end());
+    begin();
+  }
+
+  void begin() {
+    const bool greets = method_ == "store.greet" && client_->options_.wait_for_server.count() > 0;
+    const rpc::CallOptions options{greets ? client_->options_.wait_for_server : client_->options_.timeout, greets};
+    call_.emplace(client_->channel_.start(method_, pieces_, options));
+  }
+  /// Nothing reads what was lent any more.
+  void end() noexcept {
+    if (!call_) return;
+    call_->cancel();
+    try {
+      call_->wait();
+    } catch (const RpcError&) {  // as it was cancelled
+    }
+    call_.reset();
+  }
+  [[nodiscard]] Result read(const typename T::Reply& reply) const {
+    ArchiveReader reader{reply.pieces(), "A reply"};
+    const auto problem = reader.get<Problem>();
+    if (problem != Problem{}) {
+      const auto said = reader.get<std::string>();
+      const auto why = reader.get<std::string>();
+      const auto suggestion = reader.get<std::string>();
+      if (problem == Problem::lost_variables) throw client_->lost_variables();
+      throw StoreError(problem, said, why, suggestion);
+    }
+    const auto store = reader.get<std::uint64_t>();
+    Result result = take_(reader, store);
+    reader.expect_end();
+    return result;
+  }
+
+  Client* client_ = nullptr;
+  std::string_view method_;  ///< a literal
+  detail::Message message_;
+  std::vector<rpc::Piece> pieces_;
+  Take<Result> take_;
+  std::optional<typename T::Call> call_;
+  std::optional<Result> result_;
+};
+
+}  // namespace dist::server

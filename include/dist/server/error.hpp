@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+namespace server {
+
+/// Why a parameter server did not do what was asked.
+enum class Problem : std::uint8_t {
+  unknown_shard = 1,  ///< there is no shard of this number
+  shard_exists,       ///< there is one already
+  wrong_type,         ///< the elements are of another type than those given
+  wrong_size,         ///< there are more or fewer elements than those given
+  wrong_row,          ///< a shard has no such row
+  wrong_slot,         ///< a shard has no such slot
+  wrong_value,        ///< a value cannot be used, such as the integer 0 to divide by
+  no_memory,          ///< the system refuses the memory
+  other_program,      ///< the caller runs another build of the program
+  lost_variables,     ///< the server was started again since, and has no variables of then
+  old_push,           ///< a push is so old that nobody knows whether it came before
+  malformed,          ///< the request is none
+};
+
+}  // namespace server
+
+/// A parameter server refuses a request, and has changed nothing. `problem()` says why.
+class StoreError : public Error {
+ public:
+  StoreError(server::Problem problem, std::string_view what, std::string_view why, std::string_view suggestion)
+      : Error(what, why, suggestion), problem_(problem), what_(what), why_(why), suggestion_(suggestion) {}
+
+  [[nodiscard]] server::Problem problem() const noexcept { return problem_; }
+  /// The three parts of the text, for who sends it on.
+  [[nodiscard]] const std::string& said() const noexcept { return what_; }
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  [[nodiscard]] const std::string& suggestion() const noexcept { return suggestion_; }
+
+ private:
+  server::Problem problem_;
+  std::string what_;
+  std::string why_;
+  std::string suggestion_;
+};
+
+/// A parameter server is gone, or was started again and has lost what it held (spec L15). What its variables were is in the
+/// last checkpoint. `rank()` is its number among the parameter servers, `host()` its address.
+class ServerUnavailable : public Unavailable {
+ public:
+  ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened, std::string_view why,
+                    std::string_view suggestion)
+      : Unavailable(text("Parameter server ", index, " at ", address, " ", happened), index, address, why, suggestion) {
+  }
+};
+
+}  // namespace dist

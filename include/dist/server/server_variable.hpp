@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/requests.hpp>
+#include <dist/server/server_shard.hpp>
+#include <dist/server/shard.hpp>
+#include <dist/server/update.hpp>
+#include <dist/variable/shard.hpp>
+#include <dist/variable/sharded_variable.hpp>
+
+namespace dist {
+
+/// The elements of a variable, and of which version each of its shards was: a gradient that was computed from these is pushed
+/// with the versions, so that its staleness is counted.
+template <class T>
+struct Pulled {
+  Tensor<T> values;
+  std::vector<std::uint64_t> versions;
+};
+
+/// What is said about a push besides its values.
+struct ApplyOptions {
+  std::vector<std::uint64_t> versions = {};  ///< of the shards when the values' origin was pulled; none: nobody knows
+  std::uint32_t first_slot = 0;              ///< of those that the update uses
+};
+
+/// A variable on parameter servers, made by `ParameterServer::variable`. Its shards are on one server each, one shard where the
+/// strategy does not divide it, and operations on all of them go on at the same time. Operations take the strategy's scope on
+/// the coordinator, and on a worker the context of the scheduled function, whose argument the variable may be:
+///
+///     auto weights = strategy.template variable<float>({1'000}, 0.0F, "weights");
+///     coordinator.schedule([](dist::WorkerContext& worker, auto& weights) {
+///       const dist::Tensor<float> now = weights.read(worker);
+///       weights.assign_sub(worker, gradient_of(now));
+///     }, weights);
+///
+/// Besides the operations of a ShardedVariable it has those of optimizers, which run on the servers. Each operation sees and
+/// changes each shard as a whole, and shards in no order among each other: training is asynchronous. Its elements are dropped
+/// with what `variable` has returned; what a worker gets is a name for them.
+///
+/// All throw ServerUnavailable where a server is gone or has lost its variables (spec L15), which the coordinator of a scheduled
+/// function counts and repeats.
+template <class T, class Via>
+class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
+  using Sharded = ShardedVariable<ServerShard<T, Via>>;
+
+ public:
+  using Transport = Via;
+
+  /// `kept` goes with this.
+  ServerVariable(std::vector<ServerShard<T, Via>> shards, std::string name, std::shared_ptr<void> kept = nullptr)
+      : Sharded(std::move(shards), std::move(name)), kept_(std::move(kept)) {}
+
+  /// All elements, and their versions.
+  template <ServerContext<Via> Context>
+  [[nodiscard]] Pulled<T> pull(const Context& context) const {
+    Pulled<T> pulled{{}, std::vector<std::uint64_t>(this->shards().size())};
+    pulled.values = this->joined([&](const auto& shard) { return shard.start_read(context); },
+                                 [&](std::size_t shard, const auto& read) { pulled.versions[shard] = read.version(); });
+    return pulled;
+  }
+
+  /// Sees to slots `first`, `first + 1` and so on beside the elements, as many as there are values: all elements of a slot have
+  /// the value given for it, unless the slot was there.
+  template <ServerContext<Via> Context>
+  void ensure_slots(const Context& context, const std::vector<double>& values, std::uint32_t first = 0) {
+    for (const ServerShard<T, Via>& shard : this->shards())
+      shard.client(context)->ensure_slots(shard.place().id, first, values);
+  }
+  /// What a slot holds.
+  template <ServerContext<Via> Context>
+  [[nodiscard]] Tensor<T> read_slot(const Context& context, std::uint32_t slot) const {
+    return this->joined([&](const auto& shard) { return shard.start_read_slot(context, slot + 1); });
+  }
+
+  /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
+  /// slots)`, whose slots are there (see server::ServerUpdate). Throws ShapeMismatch for values of another shape.
+  template <ServerContext<Via> Context, class Update>
+  std::vector<server::Pushed> apply(const Context& context, const Update& update, TensorView<const T> values,
+                                    const ApplyOptions& options = {}) {
+    detail::require_shape(*this, values.shape());
+    return pushed(options, [&](std::size_t shard, const server::PushOptions& of_shard) {
+      return this->shards()[shard].start_push(context, update, this->part_of(values, shard), of_shard);
+    });
+  }
+  /// The same to the rows that `slices` names, of which those of the same index are added up first (spec P14).
+  template <ServerContext<Via> Context, class Update>
+  std::vector<server::Pushed> apply(const Context& context, const Update& update, IndexedSlicesView<T> slices,
+                                    const ApplyOptions& options = {}) {
+    detail::require_shape(*this, slices.dense_shape());
+    const SplitRows split = this->layout().split(this->name(), slices.indices());
+    std::vector<IndexedSlices<T>> parts;
+    for (std::size_t shard = 0; shard < this->shards().size(); ++shard)
+      parts.push_back(split.slices(shard, slices.values(), this->shards()[shard].shape()));
+    return pushed(options, [&](std::size_t shard, const server::PushOptions& of_shard) {
+      return this->shards()[shard].start_push_rows(context, update, parts[shard].view(), server::Repeats::summed,
+                                                   of_shard);
+    });
+  }
+
+  /// How stale pushes were that have said from which version they came, over all shards.
+  template <ServerContext<Via> Context>
+  [[nodiscard]] server::Staleness staleness(const Context& context) const {
+    server::Staleness all;
+    for (const ServerShard<T, Via>& shard : this->shards())
+      all.add(shard.client(context)->staleness({shard.place().id}).front());
+    return all;
+  }
+
+  void write_to(ArchiveWriter& archive) const {
+    archive.put(this->name()).put(static_cast<std::uint32_t>(this->shards().size()));
+    for (const ServerShard<T, Via>& shard : this->shards()) archive.put(shard);
+  }
+  [[nodiscard]] static ServerVariable read_from(ArchiveReader& archive) {
+    auto name = archive.get<std::string>();
+    const auto count = archive.get<std::uint32_t>();
+    std::vector<ServerShard<T, Via>> shards;
+    for (std::uint32_t shard = 0; shard < count; ++shard) shards.push_back(archive.get<ServerShard<T, Via>>());
+    try {
+      return ServerVariable{std::move(shards), std::move(name)};
+    } catch (const Error& error) {
+      throw ArchiveError("A variable of a message has no shards that fit together", error.what(),
+                         "Start all processes of the job from one build of the program");
+    }
+  }
+
+ private:
+  /// What became of the pushes of all shards, which `start(shard, options)` begins.
+  template <class Start>
+  [[nodiscard]] std::vector<server::Pushed> pushed(const ApplyOptions& options, const Start& start) {
+    const std::size_t shards = this->shards().size();
+    if (!options.versions.empty() && options.versions.size() != shards)
+      throw InvalidArgument(text("Versions do not fit variable ", quoted(this->name())),
+                            text(options.versions.size(), " were given, it has ", shards, " shards"),
+                            "Give those that pull has returned");
+    std::vector<server::Pushed> all(shards);
+    detail::StartedOnShards works(shards, [&](std::size_t shard) {
+      return start(shard,
+                   server::PushOptions{options.versions.empty() ? server::unknown_version : options.versions[shard],
+                                       options.first_slot});
+    });
+    works.wait([&](std::size_t shard, const auto& work) { all[shard] = work.pushed(); });
+    return all;
+  }
+
+  std::shared_ptr<void> kept_;
+};
+
+}  // namespace dist

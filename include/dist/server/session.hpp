@@ -1,0 +1,311 @@
+/// A coordinator's side of the lifelines (server/lifeline.hpp).
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/task.hpp>
+#include <dist/comm/rpc.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/thread_name.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/core/warning.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/net/endpoint.hpp>
+#include <dist/net/random_number.hpp>
+#include <dist/net/secret.hpp>
+#include <dist/server/archive.hpp>
+#include <dist/server/binary.hpp>
+#include <dist/server/error.hpp>
+#include <dist/server/lifeline.hpp>
+#include <dist/server/served.hpp>
+
+namespace dist::server {
+
+struct SessionOptions {
+  rpc::ChannelOptions channel = {.secret = net::job_secret()};
+  net::Milliseconds wait_for_servers{180'000};         ///< for all parameter servers to come (spec J02)
+  net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
+  /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).
+  std::size_t attempts = 3;
+  /// Called once, in a thread of the session, when a parameter server is gone.
+  dist::detail::KeptFunction<void, const ServerUnavailable&> on_loss = {};
+};
+
+/// What a coordinator has as long as it works: the processes that serve it see when it ends, and it sees when a parameter
+/// server does. Any thread.
+///
+/// The constructor waits for all parameter servers. Workers may come later, go and come back. The destructor tells all that
+/// the work is done, so that they end; not so where an exception destroys the session, because another coordinator may take
+/// over what the parameter servers hold.
+template <class T>
+class Session {
+  static_assert(dist::detail::holds<rpc::Transport<T>>,
+                "a session names what calls travel by, such as dist::Local or dist::Grpc");
+
+ public:
+  /// Throws ServerUnavailable where a parameter server does not come in time, InvalidArgument where a process runs another
+  /// program or is another task than listed, and RpcError where what listens does not belong to this job.
+  explicit Session(const std::vector<Served>& processes, SessionOptions options = {})
+      : options_(std::move(options)), coordinator_(net::random_number()) {
+    for (const Served& process : processes) add(process);
+    thread_ = std::thread{[this] { run(); }};
+    try {
+      await_servers();
+    } catch (...) {
+      end(false);
+      throw;
+    }
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() { end(std::uncaught_exceptions() == exceptions_); }
+
+  /// One more worker that serves this coordinator.
+  void add(const Served& process) {
+    const std::lock_guard lock{mutex_};
+    links_.emplace_back(process, options_.channel, dial_message(process.task));
+  }
+
+  /// Throws ServerUnavailable where a parameter server is gone or has lost its variables, and the error of a worker that is
+  /// none of this job.
+  void check() const {
+    const std::lock_guard lock{mutex_};
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  /// Which process has come as that task: another number after it was started again. 0 where none has come yet.
+  [[nodiscard]] std::uint64_t incarnation(Task task) const {
+    const std::lock_guard lock{mutex_};
+    for (const Link& link : links_)
+      if (link.task == task) return link.incarnation;
+    return 0;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Call = typename T::Call;
+
+  /// One call of a link goes on at a time: a greeting, or the lifeline.
+  struct Link {
+    Link(const Served& process, const rpc::ChannelOptions& channel_options, std::vector<std::byte> its_greeting)
+        : task(process.task),
+          address(to_string(process.endpoint)),
+          greeting(std::move(its_greeting)),
+          channel(process.endpoint, channel_options) {}
+
+    [[nodiscard]] bool is_server() const { return task.type == TaskType::parameter_server; }
+    [[nodiscard]] std::string name() const { return text(to_string(task), " at ", address); }
+
+    const Task task;
+    const std::string address;
+    const std::vector<std::byte> greeting;
+    typename T::Channel channel;
+    std::optional<Call> call;
+    bool attending = false;  ///< `call` is the lifeline
+    bool ended = false;      ///< nothing is asked of it any more
+    std::uint64_t incarnation = 0;
+    std::size_t failures = 0;  ///< greetings in vain, since it was last there
+    Clock::time_point not_before{};
+    std::string why = "nobody has answered there";
+  };
+
+  static constexpr net::Milliseconds between_looks{20}, before_next_greeting{50};
+  /// For a process that is not there is waited so long at a time; for one that was there, not at all.
+  static constexpr net::Milliseconds greeting_timeout{1000}, second_greeting_timeout{250};
+  static constexpr std::chrono::seconds longest_farewell{1};
+
+  [[nodiscard]] std::vector<std::byte> dial_message(Task task) const {
+    return ArchiveWriter{}.put(binary_identity()).put(detail::Greeting{coordinator_, to_string(task)}).take();
+  }
+
+  void run() {
+    dist::detail::name_this_thread("dist session");
+    std::unique_lock lock{mutex_};
+    while (!stopping_) {
+      std::optional<ServerUnavailable> lost;
+      for (Link& link : links_)
+        if (std::optional<ServerUnavailable> its = advance(link); its && !lost) lost = std::move(its);
+      changed_.notify_all();
+      if (lost && options_.on_loss) {
+        lock.unlock();
+        options_.on_loss(*lost);
+        lock.lock();
+      }
+      changed_.wait_for(lock, between_looks, [&] { return stopping_; });
+    }
+  }
+
+  /// What a lost parameter server means. `mutex_` is held.
+  [[nodiscard]] std::optional<ServerUnavailable> advance(Link& link) {
+    if (link.ended) return std::nullopt;
+    std::optional<ServerUnavailable> lost;
+    if (link.call) {
+      if (!link.call->is_done()) return std::nullopt;
+      const std::optional<typename T::Reply> reply = reply_of(link);
+      link.call.reset();
+      if (std::exchange(link.attending, false)) {
+        if (reply) link.why = "it has ended";
+      } else if (reply) {
+        lost = take(link, *reply);
+      } else if (!link.ended) {
+        ++link.failures;
+        link.not_before = Clock::now() + before_next_greeting;
+        if (link.is_server() && link.incarnation != 0 && link.failures >= options_.attempts)
+          lost = lose(link, "is unavailable", text(link.why, ", ", link.failures, " times"),
+                      "Restart the job from its last checkpoint");
+      }
+    }
+    if (!link.call && !link.ended && Clock::now() >= link.not_before) {
+      const bool was_there = link.is_server() && link.incarnation != 0;
+      start(link, detail::greet_method, link.greeting,
+            {was_there ? second_greeting_timeout : greeting_timeout, !was_there});
+    }
+    return lost;
+  }
+  void start(Link& link, std::string_view method, const std::vector<std::byte>& bytes,
+             const rpc::CallOptions& options) {
+    const rpc::Piece piece = bytes;
+    link.call.emplace(link.channel.start(method, {&piece, 1}, options));
+  }
+  /// Nothing where there is none: then the link knows why.
+  [[nodiscard]] std::optional<typename T::Reply> reply_of(Link& link) {
+    try {
+      return link.call->reply();
+    } catch (const RpcError& error) {
+      link.why = error.why();
+      const bool may_come = rpc::is_lost(error) || error.failure() == rpc::Failure::deadline;
+      if (!may_come && !link.attending) refuse(link, std::current_exception());
+    }
+    return std::nullopt;
+  }
+  /// Takes the answer to a greeting.
+  [[nodiscard]] std::optional<ServerUnavailable> take(Link& link, const typename T::Reply& reply) {
+    detail::Welcome welcome;
+    try {
+      welcome = from_bytes<detail::Welcome>(reply.pieces(), "The answer to a coordinator");
+    } catch (const ArchiveError&) {
+      refuse(link, std::current_exception());
+      return std::nullopt;
+    }
+    switch (welcome.verdict) {
+      case detail::Verdict::welcome:
+        link.failures = 0;
+        if (link.is_server() && link.incarnation != 0 && link.incarnation != welcome.incarnation)
+          return lose(link, "has lost its variables: restore a checkpoint", "it was started again",
+                      "Restart the job from its last checkpoint");
+        link.incarnation = welcome.incarnation;
+        link.attending = true;
+        start(link, detail::attend_method, number_, {});
+        break;
+      case detail::Verdict::busy:
+        link.why = "it serves another coordinator";
+        link.not_before = Clock::now() + before_next_greeting;
+        break;
+      case detail::Verdict::other_program:
+        refuse(
+            link,
+            std::make_exception_ptr(InvalidArgument(
+                text(link.name(), " runs another program than its coordinator"),
+                text("its build is ", quoted(welcome.program), ", that of the coordinator ", quoted(binary_identity())),
+                "Start all processes of the job from one build of the program")));
+        break;
+      default:
+        refuse(link,
+               std::make_exception_ptr(InvalidArgument(
+                   text("The process at ", link.address, " is not ", to_string(link.task)),
+                   text("it is ", quoted(welcome.task)), "Give all processes of the job the same list of tasks")));
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] ServerUnavailable lose(Link& link, std::string_view happened, std::string_view why,
+                                       std::string_view suggestion) {
+    ServerUnavailable error{link.task.index, link.address, happened, why, suggestion};
+    refuse(link, std::make_exception_ptr(error));
+    if (dist::detail::warnings_are_wanted()) say(error.what());
+    return error;
+  }
+  void refuse(Link& link, std::exception_ptr error) {
+    link.ended = true;
+    if (!failure_) failure_ = std::move(error);
+  }
+
+  void await_servers() {
+    const net::Deadline deadline = net::Deadline::in(options_.wait_for_servers);
+    const net::Deadline patience = net::Deadline::in(options_.patience);
+    bool said = !dist::detail::warnings_are_wanted();
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      if (failure_) std::rethrow_exception(failure_);
+      const Link* first = nullptr;
+      std::string missing;
+      for (const Link& link : links_) {
+        if (!link.is_server() || link.incarnation != 0) continue;
+        if (first == nullptr) first = &link;
+        missing += text(missing.empty() ? "" : ", ", link.name(), ": ", link.why);
+      }
+      if (first == nullptr) return;
+      if (deadline.passed())
+        throw ServerUnavailable(first->task.index, first->address,
+                                text("has not come within ", net::seconds(options_.wait_for_servers)), missing,
+                                "Start it, or wait for it for longer (wait_for_servers)");
+      if (!said && patience.passed()) {
+        said = true;
+        say(text("the coordinator waits since ", net::seconds(options_.patience), " for ", missing));
+      }
+      changed_.wait_for(lock, std::min(deadline.left(), between_looks));
+    }
+  }
+
+  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too.
+  void end(bool done) {
+    {
+      const std::lock_guard lock{mutex_};
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    std::vector<Call> farewells;
+    const rpc::Piece number = number_;
+    for (Link& link : links_)
+      if (done && link.attending)
+        farewells.push_back(link.channel.start(detail::leave_method, {&number, 1}, {longest_farewell, false}));
+    for (Call& farewell : farewells) await(farewell);
+    for (Link& link : links_) {
+      if (!link.call) continue;
+      link.call->cancel();
+      await(*link.call);
+    }
+  }
+  static void await(Call& call) {
+    try {
+      call.wait();
+    } catch (const RpcError&) {  // the process is gone, or the call was cancelled
+    }
+  }
+
+  const SessionOptions options_;
+  const std::uint64_t coordinator_;
+  const std::vector<std::byte> number_ = to_bytes(coordinator_);
+  const int exceptions_ = std::uncaught_exceptions();
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Link> links_;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dist::server

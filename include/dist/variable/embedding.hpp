@@ -1,0 +1,457 @@
+/// Looking up rows of tables by ids, as tf.nn.embedding_lookup and its relatives do (spec K08).
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/operand.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/specialization.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/id_list.hpp>
+#include <dist/variable/shard.hpp>
+#include <dist/variable/shard_layout.hpp>
+#include <dist/variable/sharded_variable.hpp>
+
+namespace dist {
+
+/// What else embedding_lookup does.
+struct EmbeddingOptions {
+  /// Longer embeddings are scaled to this length (l2 norm).
+  std::optional<double> max_norm = {};
+};
+
+/// Combines embeddings to sum(w e) / sqrt(sum(w^2)), where w are their weights.
+struct SqrtN {};
+inline constexpr SqrtN sqrtn{};
+
+/// How the embeddings e of one example, with weights w, become one: `dist::mean` makes it sum(w e) / sum(w), `dist::sum`
+/// sum(w e), and `dist::sqrtn` sum(w e) / sqrt(sum(w^2)).
+class Combiner {
+ public:
+  constexpr Combiner(Mean) : kind_(Kind::of_mean) {}
+  constexpr Combiner(Sum) : kind_(Kind::of_sum) {}
+  constexpr Combiner(SqrtN) : kind_(Kind::of_sqrtn) {}
+
+  friend constexpr bool operator==(Combiner, Combiner) = default;
+
+ private:
+  enum class Kind { of_mean, of_sum, of_sqrtn };
+  Kind kind_;
+};
+
+/// How embedding_lookup_sparse makes one embedding of several.
+struct SparseEmbeddingOptions {
+  Combiner combiner = mean;
+  /// Longer embeddings are scaled to this length (l2 norm), before they are combined.
+  std::optional<double> max_norm = {};
+};
+
+/// The same of safe_embedding_lookup_sparse.
+struct SafeEmbeddingOptions {
+  Combiner combiner = mean;
+  std::optional<double> max_norm = {};
+  /// What an example without ids has; without it, zeros.
+  std::optional<std::int64_t> default_id = {};
+};
+
+/// Lists of ids, one for each example: the ids of all, one list after another, and where they are split. Example `i` has
+/// those from `splits[i]` up to `splits[i + 1]`, as in a tf.RaggedTensor. Refers to what it was made of.
+class IdLists {
+ public:
+  /// `ids` are those of all examples. Throws ShapeMismatch unless the splits begin with 0, do not descend, and end with the number of ids.
+  IdLists(std::span<const std::int64_t> ids, std::span<const std::size_t> splits) : ids_(ids), splits_(splits) {
+    if (splits.empty() || splits.front() != 0 || splits.back() != ids.size() ||
+        !std::is_sorted(splits.begin(), splits.end()))
+      throw ShapeMismatch("Lists of ids do not fit together",
+                          text(ids.size(), " ids are split at ",
+                               to_string(TensorView<const std::size_t>{splits.data(), Shape{splits.size()}})),
+                          "Split them at ascending places, from 0 to the number of ids");
+  }
+
+  [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return ids_; }
+  [[nodiscard]] std::size_t size() const noexcept { return splits_.size() - 1; }
+  /// Which ids the example `number` has.
+  [[nodiscard]] IndexRange operator[](std::size_t number) const noexcept {
+    return {splits_[number], splits_[number + 1]};
+  }
+
+ private:
+  std::span<const std::int64_t> ids_;
+  std::span<const std::size_t> splits_;
+};
+
+namespace detail {
+
+/// Whether operations of a variable, or of its shards, go on after they were begun.
+template <class V, class Context>
+inline constexpr bool is_elsewhere = StartsOperations<V, Context>;
+template <class V, class Context>
+inline constexpr bool is_elsewhere<ShardedVariable<V>, Context> = StartsOperations<V, Context>;
+
+/// Begins to read rows. A variable that is not divided is one shard.
+template <class V, class Context>
+[[nodiscard]] auto start_lookup_rows(const V& table, const Context& context, std::span<const std::int64_t> ids) {
+  if constexpr (is_specialization<V, ShardedVariable>)
+    return table.start_gather(context, ids);
+  else
+    return start_gather_rows<V>(ShardLayout::div(table.shape()[0], 1), table.name(), table.shape(), context, ids,
+                                [&](std::size_t) -> const V& { return table; });
+}
+
+/// Ids, each once, and which of them each entry of a list is. Where rows come from elsewhere, each comes once.
+struct UniqueIds {
+  std::vector<std::int64_t> ids;
+  std::vector<std::size_t> at;
+
+  UniqueIds(std::span<const std::int64_t> list, bool may_repeat) : ids(list.begin(), list.end()), at(list.size()) {
+    if (may_repeat) {
+      std::iota(at.begin(), at.end(), std::size_t{0});
+      return;
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    for (std::size_t i = 0; i < list.size(); ++i)
+      at[i] = static_cast<std::size_t>(std::lower_bound(ids.begin(), ids.end(), list[i]) - ids.begin());
+  }
+};
+
+/// Embeddings that were looked up, before they are combined.
+template <class T>
+struct LookedUpRows {
+  using Wide = Accumulator<T>;
+
+  std::vector<std::int64_t> ids = {};
+  std::vector<std::size_t> at = {};  // where each has its row
+  Tensor<T> rows = {};
+  std::vector<Wide> scale = {};  // what rows that were too long were multiplied by; empty without a greatest norm
+  Wide max_norm = 0;
+  Shape dense_shape;
+
+  [[nodiscard]] std::size_t width() const noexcept { return rows.view().row_size(); }
+  /// The embedding of entry `i`.
+  [[nodiscard]] std::span<const T> row(std::size_t i) const {
+    return rows.elements().subspan(at[i] * width(), width());
+  }
+  /// Scales rows that are longer.
+  void limit_norms(Wide longest) {
+    max_norm = longest;
+    scale.assign(rows.rows(), Wide{1});
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      const std::span<T> elements = rows.elements().subspan(row * width(), width());
+      Wide squares = 0;
+      for (const T element : elements) squares += static_cast<Wide>(element) * static_cast<Wide>(element);
+      const Wide norm = std::sqrt(squares);
+      if (!(norm > longest)) continue;
+      scale[row] = longest / norm;
+      for (T& element : elements) element = static_cast<T>(static_cast<Wide>(element) * scale[row]);
+    }
+  }
+  /// Turns the gradient of the row of entry `i`, as it was used, into that of the row in the table.
+  void through_norm(std::size_t i, std::span<Wide> gradient) const {
+    if (scale.empty() || scale[at[i]] == Wide{1}) return;
+    // d (x / |x|) / dx takes out what would make x longer.
+    const std::span<const T> used = row(i);
+    Wide along = 0;
+    for (std::size_t k = 0; k < used.size(); ++k) along += gradient[k] * static_cast<Wide>(used[k]);
+    along /= max_norm * max_norm;
+    for (std::size_t k = 0; k < used.size(); ++k)
+      gradient[k] = scale[at[i]] * (gradient[k] - along * static_cast<Wide>(used[k]));
+  }
+};
+
+/// The longest that embeddings may be. Throws InvalidArgument.
+[[nodiscard]] inline double require_max_norm(double max_norm) {
+  if (!(max_norm > 0) || !std::isfinite(max_norm))
+    throw InvalidArgument(text("Embeddings cannot be scaled to a length of ", max_norm),
+                          "max_norm is a positive number", "Give a positive max_norm, or leave it out");
+  return max_norm;
+}
+
+/// Rows of a table that are on their way, a Work.
+template <class Gathered, class T>
+class StartedRows {
+ public:
+  StartedRows(LookedUpRows<T> rows, Gathered gathered, std::optional<double> max_norm)
+      : rows_(std::move(rows)), gathered_(std::move(gathered)), max_norm_(max_norm) {}
+
+  void wait() { gathered_.wait(); }
+  [[nodiscard]] bool is_done() const noexcept { return gathered_.is_done(); }
+  /// Waits for them.
+  [[nodiscard]] LookedUpRows<T> take() && {
+    rows_.rows = std::move(gathered_).take();
+    if (max_norm_) rows_.limit_norms(static_cast<Accumulator<T>>(*max_norm_));
+    return std::move(rows_);
+  }
+
+ private:
+  LookedUpRows<T> rows_;
+  Gathered gathered_;
+  std::optional<double> max_norm_;
+};
+
+template <class Context, class V>
+[[nodiscard]] auto start_rows(const Context& context, const V& table, std::span<const std::int64_t> ids,
+                              std::optional<double> max_norm) {
+  using T = typename V::Element;
+  static_cast<void>(require_context_of<V, Context>());
+  if (table.shape().rank() == 0)
+    throw ShapeMismatch(text("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
+                        "Give a variable that has rows");
+  if (max_norm) max_norm = require_max_norm(*max_norm);
+  UniqueIds unique{ids, !is_elsewhere<V, Context>};
+  auto gathered = start_lookup_rows(table, context, unique.ids);
+  LookedUpRows<T> rows{.ids = {ids.begin(), ids.end()}, .at = std::move(unique.at), .dense_shape = table.shape()};
+  return StartedRows<decltype(gathered), T>{std::move(rows), std::move(gathered), max_norm};
+}
+
+/// Refuses, in a sentence, what is no table of embeddings, and says whether it did not.
+template <class V>
+[[nodiscard]] consteval bool require_table() {
+  constexpr bool is_table = Shard<V>;
+  static_assert(
+      is_table,
+      "embeddings are looked up in a variable that has rows: a DistributedVariable, a ShardedVariable, or another "
+      "dist::Shard");
+  if constexpr (is_table) {
+    static_assert(holds<Floating<typename V::Element>>,
+                  "a table of embeddings has floating-point elements: rows of other tables are gathered");
+    return Floating<typename V::Element>;
+  } else {
+    return false;
+  }
+}
+
+/// The weights of ids, to compute with. Throws ShapeMismatch unless there is one for each.
+template <class Wide, class Weights>
+[[nodiscard]] std::vector<Wide> weights_of(const IdLists& lists, const Weights& weights) {
+  constexpr bool is_tensor = HasShape<Weights> && HasData<const Weights>;
+  constexpr bool are_weights = is_tensor || NumberRange<Weights>;
+  static_assert(are_weights, "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
+  if constexpr (are_weights) {
+    static_assert(holds<Floating<ElementIn<const Weights>>>,
+                  "weights are a tensor or a contiguous range of floating-point numbers, one for each id");
+    const std::span numbers{std::data(weights), std::size(weights)};
+    if (numbers.size() != lists.ids().size())
+      throw ShapeMismatch("Weights do not fit the ids",
+                          text(numbers.size(), " weights for ", lists.ids().size(), " ids"),
+                          "Give one weight for each id, in the same order");
+    std::vector<Wide> wide(numbers.size());
+    for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<Wide>(numbers[i]);
+    return wide;
+  } else {
+    return {};
+  }
+}
+
+}  // namespace detail
+
+/// What was looked up in a table: the embeddings, and the way of their gradient to the rows of the table.
+///
+///     const auto words = dist::embedding_lookup(replica, table, ids);
+///     … words.values() …
+///     table.scatter_sub(replica, words.gradient(gradient_of_words));
+template <class T>
+class EmbeddingLookup {
+  using Wide = Accumulator<T>;
+
+ public:
+  /// One embedding for each id, in a tensor of this shape.
+  EmbeddingLookup(detail::LookedUpRows<T> rows, const Shape& shape) : rows_(std::move(rows)), values_(shape) {
+    const std::size_t width = rows_.width();
+    for (std::size_t i = 0; i < rows_.ids.size(); ++i)
+      std::copy_n(rows_.row(i).data(), width, values_.data() + i * width);
+  }
+  /// Those of each list, combined; without weights all are 1.
+  EmbeddingLookup(detail::LookedUpRows<T> rows, const IdLists& lists, const std::vector<Wide>& weights,
+                  Combiner combiner)
+      : rows_(std::move(rows)),
+        values_(rows_.dense_shape.with_rows(lists.size())),
+        example_(rows_.ids.size()),
+        factor_(rows_.ids.size()) {
+    const std::size_t width = rows_.width();
+    std::vector<Wide> added(width);
+    for (std::size_t example = 0; example < lists.size(); ++example) {
+      const IndexRange ids = lists[example];
+      std::fill(added.begin(), added.end(), Wide{0});
+      Wide total = 0;
+      for (std::size_t i = ids.begin; i < ids.end; ++i) {
+        const Wide weight = weights.empty() ? Wide{1} : weights[i];
+        const std::span<const T> row = rows_.row(i);
+        for (std::size_t k = 0; k < width; ++k) added[k] += weight * static_cast<Wide>(row[k]);
+        total += combiner == sqrtn ? weight * weight : weight;
+        example_[i] = example;
+        factor_[i] = weight;
+      }
+      if (combiner == sum) total = 1;
+      if (combiner == sqrtn) total = std::sqrt(total);
+      for (std::size_t k = 0; k < width; ++k)  // zeros where weights cancel each other, as in TensorFlow
+        values_[example * width + k] = total == 0 ? T(0) : static_cast<T>(added[k] / total);
+      for (std::size_t i = ids.begin; i < ids.end; ++i) factor_[i] = total == 0 ? Wide{0} : factor_[i] / total;
+    }
+  }
+
+  /// Of the shape of the ids, or one for each list, and behind it that of a row.
+  [[nodiscard]] TensorView<const T> values() const noexcept { return values_; }
+
+  /// The gradient of the table where that of `values()` is `upstream`: a slice for each id, in their order, repetitions
+  /// included. Throws ShapeMismatch for a gradient of another shape.
+  [[nodiscard]] IndexedSlices<T> gradient(TensorView<const T> upstream) const {
+    if (upstream.shape() != values_.shape())
+      throw ShapeMismatch(
+          "A gradient does not fit what was looked up",
+          text("it has shape ", to_string(upstream.shape()), ", the embeddings ", to_string(values_.shape())),
+          "Give the gradient of values()");
+    IndexedSlices<T> slices(rows_.ids.size(), rows_.dense_shape);
+    std::copy_n(rows_.ids.data(), rows_.ids.size(), slices.indices().data());
+    const std::size_t width = rows_.width();
+    std::vector<Wide> row(width);
+    for (std::size_t i = 0; i < rows_.ids.size(); ++i) {
+      const std::size_t example = example_.empty() ? i : example_[i];
+      const Wide factor = factor_.empty() ? Wide{1} : factor_[i];
+      for (std::size_t k = 0; k < width; ++k) row[k] = factor * static_cast<Wide>(upstream.data()[example * width + k]);
+      rows_.through_norm(i, row);
+      for (std::size_t k = 0; k < width; ++k) slices.values().data()[i * width + k] = static_cast<T>(row[k]);
+    }
+    return slices;
+  }
+
+ private:
+  detail::LookedUpRows<T> rows_;
+  Tensor<T> values_;
+  std::vector<std::size_t> example_;  // of each id; empty: each is one of its own
+  std::vector<Wide> factor_;          // of each id in its example; empty: 1
+};
+
+/// An embedding_lookup that goes on, a Work: the program does something else meanwhile.
+template <class Rows, class T>
+class StartedLookup {
+ public:
+  StartedLookup(Rows rows, const Shape& shape) : rows_(std::move(rows)), shape_(shape) {}
+
+  void wait() { rows_.wait(); }
+  [[nodiscard]] bool is_done() const noexcept { return rows_.is_done(); }
+  /// Waits, and gives what was looked up.
+  [[nodiscard]] EmbeddingLookup<T> take() && { return {std::move(rows_).take(), shape_}; }
+
+ private:
+  Rows rows_;
+  Shape shape_;
+};
+
+/// Begins what `embedding_lookup` does: where the table is on servers, batches of a loop may be looked up one ahead.
+template <class Context, class V, class Ids>
+[[nodiscard]] auto start_embedding_lookup(const Context& context, const V& table, const Ids& ids,
+                                          const EmbeddingOptions& options = {}) {
+  const detail::IdList list{ids};
+  if constexpr (detail::require_table<V>() && RowIds<Ids>) {
+    auto rows = detail::start_rows(context, table, list.ids(), options.max_norm);
+    return StartedLookup<decltype(rows), typename V::Element>{std::move(rows), list.shape_of_rows(table.shape())};
+  }
+}
+
+/// The rows of `table` that `ids` name: a tensor of whole numbers of any shape, or a range of them (spec K08). The table is
+/// any variable with rows, also one in shards. Where it is elsewhere, each row comes once, however often it is named. Throws
+/// InvalidArgument for an id that is no row, and for a max_norm that is not positive.
+template <class Context, class V, class Ids>
+[[nodiscard]] auto embedding_lookup(const Context& context, const V& table, const Ids& ids,
+                                    const EmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>() && RowIds<Ids>)
+    return start_embedding_lookup(context, table, ids, options).take();
+  else
+    static_cast<void>(detail::IdList{ids});  // which says what ids are
+}
+
+/// For each list of ids the mean, the sum or the sqrtn of their embeddings, each times its weight (spec K08). An example
+/// without ids has zeros. Throws InvalidArgument as `embedding_lookup` does, and ShapeMismatch unless there is a weight for each
+/// id.
+template <class Context, class V, class Weights>
+  requires(!std::same_as<Weights, SparseEmbeddingOptions>)
+[[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                           const Weights& weights, const SparseEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>()) {
+    using T = typename V::Element;
+    const auto of_ids = detail::weights_of<Accumulator<T>>(ids, weights);
+    return EmbeddingLookup<T>{detail::start_rows(context, table, ids.ids(), options.max_norm).take(), ids, of_ids,
+                              options.combiner};
+  }
+}
+template <class Context, class V>
+[[nodiscard]] auto embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                           const SparseEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>()) {
+    using T = typename V::Element;
+    return EmbeddingLookup<T>{
+        detail::start_rows(context, table, ids.ids(), options.max_norm).take(), ids, {}, options.combiner};
+  }
+}
+
+namespace detail {
+
+/// Lists without what `safe_embedding_lookup_sparse` leaves out.
+template <class Wide>
+struct PrunedLists {
+  std::vector<std::int64_t> ids;
+  std::vector<std::size_t> splits{0};
+  std::vector<Wide> weights;
+
+  PrunedLists(const IdLists& lists, const std::vector<Wide>& given, const SafeEmbeddingOptions& options) {
+    const bool weighted = !given.empty();
+    for (std::size_t example = 0; example < lists.size(); ++example) {
+      for (std::size_t i = lists[example].begin; i < lists[example].end; ++i) {
+        const bool has_no_weight = weighted && options.combiner != sum && !(given[i] > 0);
+        if (lists.ids()[i] < 0 || has_no_weight) continue;
+        ids.push_back(lists.ids()[i]);
+        if (weighted) weights.push_back(given[i]);
+      }
+      if (ids.size() == splits.back() && options.default_id) {
+        ids.push_back(*options.default_id);
+        if (weighted) weights.push_back(Wide{1});
+      }
+      splits.push_back(ids.size());
+    }
+  }
+};
+
+template <class Context, class V, class Wide>
+[[nodiscard]] auto safe_lookup(const Context& context, const V& table, const IdLists& ids,
+                               const std::vector<Wide>& weights, const SafeEmbeddingOptions& options) {
+  const PrunedLists<Wide> pruned{ids, weights, options};
+  const IdLists lists{pruned.ids, pruned.splits};
+  return EmbeddingLookup<typename V::Element>{start_rows(context, table, lists.ids(), options.max_norm).take(), lists,
+                                              pruned.weights, options.combiner};
+}
+
+}  // namespace detail
+
+/// The same for ids that are not all there: leaves out negative ids and, unless they are summed, ids whose weight is not
+/// positive. An example that has none left has the embedding of `default_id`, or zeros (spec K08).
+template <class Context, class V, class Weights>
+  requires(!std::same_as<Weights, SafeEmbeddingOptions>)
+[[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                const Weights& weights, const SafeEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>())
+    return detail::safe_lookup(context, table, ids, detail::weights_of<Accumulator<typename V::Element>>(ids, weights),
+                               options);
+}
+template <class Context, class V>
+[[nodiscard]] auto safe_embedding_lookup_sparse(const Context& context, const V& table, const IdLists& ids,
+                                                const SafeEmbeddingOptions& options = {}) {
+  if constexpr (detail::require_table<V>())
+    return detail::safe_lookup(context, table, ids, std::vector<Accumulator<typename V::Element>>{}, options);
+}
+
+}  // namespace dist

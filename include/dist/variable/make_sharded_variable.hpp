@@ -1,0 +1,144 @@
+/// Makes the shards of a variable, as a partitioner says (spec J05 to J07).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/strategy.hpp>
+#include <dist/core/callable.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/warning.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/partitioner.hpp>
+#include <dist/variable/policies.hpp>
+#include <dist/variable/shard_layout.hpp>
+#include <dist/variable/sharded_variable.hpp>
+
+namespace dist {
+
+namespace detail {
+
+/// A variable that is not made yet, as far as its initial value goes.
+template <class T>
+class VariableToMake {
+ public:
+  using Element = T;
+  using View = TensorView<const T>;
+
+  VariableToMake(std::string_view name, const Shape& shape) : name_(name), shape_(shape) {}
+  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+
+ private:
+  std::string_view name_;
+  Shape shape_;
+};
+
+inline constinit Warning large_whole_value{};
+
+/// Warns of an initial value that is made for all shards at once where that takes much memory (spec J07).
+inline void warn_of_whole_value(std::string_view name, const Shape& shape) {
+  constexpr std::size_t large = 1'000'000'000;
+  if (shape.elements() > large && !large_whole_value.was_given())
+    large_whole_value.give(
+        text("variable ", quoted(name), " of shape ", to_string(shape),
+             " is divided into shards, but its initial value is made whole first. A function that takes the "
+             "rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their memory."));
+}
+
+/// The initial values of the shards of a variable (spec J07): `rows` is given for each. They refer to `initial`, and to this.
+template <class T, class Initial>
+class InitialOfShards {
+  using Function = std::remove_reference_t<Initial>;
+  static constexpr bool is_number = Reducible<std::remove_cvref_t<Initial>>;
+  static constexpr bool is_values =
+      std::convertible_to<const Function&, TensorView<const T>> || NumbersFor<std::remove_cvref_t<Initial>, T>;
+
+ public:
+  /// Throws ShapeMismatch for values of another shape.
+  InitialOfShards(std::string_view name, const Shape& shape, Initial& initial) : initial_(initial), shape_(shape) {
+    if constexpr (is_values) {
+      values_ = given_to(VariableToMake<T>{name, shape}, initial);
+    } else if constexpr (!is_number && !fills_rows()) {
+      constexpr bool fills = is_callable<Function, TensorView<T>>();
+      static_assert(
+          fills,
+          "a sharded variable's initial value must be a number, a TensorView of its element type, a contiguous range "
+          "of numbers of that type, a function that fills a TensorView of it, or one that fills the rows of a shard: "
+          "(TensorView<T> part, IndexRange rows)");
+      warn_of_whole_value(name, shape);
+      whole_ = Tensor<T>{shape};
+      if constexpr (fills) initial(whole_.view());
+      values_ = whole_.elements();
+    }
+  }
+  InitialOfShards(const InitialOfShards&) = delete;
+  InitialOfShards& operator=(const InitialOfShards&) = delete;
+
+  /// What `strategy.variable` takes for the shard that has these rows.
+  [[nodiscard]] auto rows(IndexRange rows) const {
+    if constexpr (is_number)
+      return initial_;
+    else if constexpr (fills_rows())
+      return [this, rows](TensorView<T> part) { initial_(part, rows); };
+    else
+      return TensorView<const T>{values_, shape_}.rows(rows.begin, rows.size());
+  }
+
+ private:
+  static constexpr bool fills_rows() {
+    if constexpr (is_number || is_values)
+      return false;
+    else
+      return is_callable<Function, TensorView<T>, IndexRange>();
+  }
+
+  Initial& initial_;
+  Shape shape_;
+  Tensor<T> whole_;
+  std::span<const T> values_;
+};
+
+}  // namespace detail
+
+/// A variable of a strategy that is divided along its first axis into as many shards as `partitioner` says, by the rule "div"
+/// (spec J05, J06). Shards are called "name/part_0", "name/part_1", …, and a single one "name".
+///
+/// `initial` is what `strategy.variable` takes, for the whole variable. A function that takes two arguments fills a shard at a
+/// time, so that no memory holds all of it (spec J07):
+///
+///     dist::sharded_variable<float>(strategy, dist::MaxSizeShards{64 << 20}, {100'000'000, 16},
+///                                   [](dist::TensorView<float> part, dist::IndexRange rows) { … }, "table");
+///
+/// A collective call of the processes, outside replica functions. Throws as `strategy.variable` does, ShapeMismatch for a
+/// scalar, and InvalidArgument where the partitioner says less than 1.
+template <class T, class Sync = OnWrite, class Agg = None, Strategy S, class P, class Initial = T>
+[[nodiscard]] auto sharded_variable(S& strategy, const P& partitioner, Shape shape, Initial&& initial = T{},
+                                    std::string name = "Variable",
+                                    Trainable trainable = Trainable::by_synchronization) {
+  using V = decltype(strategy.template variable<T, Sync, Agg>(shape, T{}, name, trainable));
+  if (shape.rank() == 0)
+    throw ShapeMismatch(text("Variable ", quoted(name), " cannot be divided into shards"), "it is a scalar",
+                        "Give it rows, or make it with strategy.variable");
+  const std::size_t count = number_of_shards(partitioner, name, shape, sizeof(T));
+  const ShardLayout layout = ShardLayout::div(shape[0], count);
+  const detail::InitialOfShards<T, std::remove_reference_t<Initial>> initials{name, shape, initial};
+  std::vector<V> shards;
+  for (std::size_t shard = 0; shard < count; ++shard) {
+    const IndexRange rows = layout.rows_of(shard);
+    shards.push_back(strategy.template variable<T, Sync, Agg>(shape.with_rows(rows.size()), initials.rows(rows),
+                                                              count == 1 ? name : part_name(name, shard), trainable));
+  }
+  return ShardedVariable<V>{std::move(shards), std::move(name)};
+}
+
+}  // namespace dist

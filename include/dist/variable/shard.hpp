@@ -1,0 +1,229 @@
+/// What a ShardedVariable is made of, and how an operation begins on all shards before it waits for any.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/specialization.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/core/work.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/queue_of.hpp>
+
+namespace dist {
+
+/// A variable that can be a shard of another one: it has elements, a name and a shape. A DistributedVariable is one, whose
+/// operations are done when they return; for one far away see StartsOperations.
+template <class V>
+concept Shard = std::movable<V> && requires(const V& shard) {
+  requires Reducible<typename V::Element>;
+  { shard.name() } -> std::convertible_to<std::string_view>;
+  { shard.shape() } -> std::convertible_to<Shape>;
+};
+
+/// A shard whose operations go on after they were begun, such as one on a server. Each begins one bulk operation, and returns a
+/// Work; what it is given is lent until that is done.
+///
+/// | operation | what it does |
+/// |---|---|
+/// | `start_read(context)` | reads all; the work's `values()` is then a `TensorView<const T>`, which lives as long as the work |
+/// | `start_gather(context, rows)` | reads these rows (`std::span<const std::int64_t>`), in this order, repetitions included; `values()` has a row for each of them |
+/// | `start_write(context, value, update)` | changes every element to `update(old, given)`; `value` is a T, a `TensorView<const T>` of the shard's shape, or a Same of one of them |
+/// | `start_scatter(context, slices, update)` | the same of the rows that an `IndexedSlicesView<T>` names, in its order |
+///
+/// `update` is one of Sum, Prod, Min, Max, detail::Assign, detail::Subtract and detail::Divide (variable/element_update.hpp).
+/// Lists of rows and slices may be empty.
+template <class V, class Context>
+concept StartsOperations = Shard<V> &&
+    requires(V& shard, const V& seen, const Context& context, std::span<const std::int64_t> rows,
+             TensorView<const typename V::Element> values, IndexedSlicesView<typename V::Element> slices) {
+  { seen.start_read(context) } -> Work;
+  { seen.start_read(context).values() } -> std::convertible_to<TensorView<const typename V::Element>>;
+  { seen.start_gather(context, rows) } -> Work;
+  { seen.start_gather(context, rows).values() } -> std::convertible_to<TensorView<const typename V::Element>>;
+  { shard.start_write(context, values, detail::Assign{}) } -> Work;
+  { shard.start_write(context, typename V::Element{}, detail::Assign{}) } -> Work;
+  { shard.start_scatter(context, slices, Sum{}) } -> Work;
+};
+
+namespace detail {
+
+/// A write that was done at once.
+struct Written {
+  void wait() const noexcept {}
+  [[nodiscard]] bool is_done() const noexcept { return true; }
+};
+/// A read that was done at once: a tensor, or a view of one.
+template <class Values>
+struct HasRead {
+  using T = std::remove_const_t<typename Values::Element>;
+  Values kept;
+
+  void wait() const noexcept {}
+  [[nodiscard]] bool is_done() const noexcept { return true; }
+  [[nodiscard]] TensorView<const T> values() const { return kept; }
+};
+
+/// What `shard.read(context)` gives, where the host can look at it.
+template <class V, class Context>
+[[nodiscard]] auto read_on_host(const V& shard, const Context& context) {
+  using T = typename V::Element;
+  using Read = decltype(shard.read(context));
+  if constexpr (is_specialization<Read, Tensor> || std::convertible_to<Read, TensorView<const T>>) {
+    return shard.read(context);
+  } else {
+    Tensor<T> values{shard.shape()};
+    copy_and_wait(shard.queue(context), shard.component(context), values.elements());
+    return values;
+  }
+}
+
+template <class V, class Context>
+[[nodiscard]] auto start_read(const V& shard, const Context& context) {
+  if constexpr (StartsOperations<V, Context>)
+    return shard.start_read(context);
+  else
+    return HasRead<decltype(read_on_host(shard, context))>{read_on_host(shard, context)};
+}
+/// The rows are those that the shard has.
+template <class V, class Context>
+[[nodiscard]] auto start_gather(const V& shard, const Context& context, std::span<const std::int64_t> rows) {
+  if constexpr (StartsOperations<V, Context>) {
+    return shard.start_gather(context, rows);
+  } else {
+    using T = typename V::Element;
+    const auto kept = read_on_host(shard, context);
+    const TensorView<const T> all = kept;
+    HasRead<Tensor<T>> gathered{Tensor<T>{all.shape().with_rows(rows.size())}};
+    const std::size_t width = all.row_size();
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(all.data() + static_cast<std::size_t>(rows[i]) * width, width, gathered.kept.data() + i * width);
+    return gathered;
+  }
+}
+template <class V, class Context, class Value, class Update>
+auto start_write(V& shard, const Context& context, const Value& value, Update update) {
+  if constexpr (StartsOperations<V, Context>) {
+    return shard.start_write(context, value, update);
+  } else {
+    if constexpr (std::same_as<Update, Assign>)
+      shard.assign(context, value);
+    else if constexpr (std::same_as<Update, Sum>)
+      shard.assign_add(context, value);
+    else
+      shard.assign_sub(context, value);
+    return Written{};
+  }
+}
+template <class V, class Context, class T, class Update>
+auto start_scatter(V& shard, const Context& context, const IndexedSlicesView<T>& slices, Update update) {
+  if constexpr (StartsOperations<V, Context>) {
+    return shard.start_scatter(context, slices, update);
+  } else {
+    if constexpr (std::same_as<Update, Sum>)
+      shard.scatter_add(context, slices);
+    else if constexpr (std::same_as<Update, Subtract>)
+      shard.scatter_sub(context, slices);
+    else if constexpr (std::same_as<Update, Prod>)
+      shard.scatter_mul(context, slices);
+    else if constexpr (std::same_as<Update, Divide>)
+      shard.scatter_div(context, slices);
+    else if constexpr (std::same_as<Update, Min>)
+      shard.scatter_min(context, slices);
+    else if constexpr (std::same_as<Update, Max>)
+      shard.scatter_max(context, slices);
+    else
+      shard.scatter_update(context, slices);
+    return Written{};
+  }
+}
+/// What a checkpoint keeps of a shard.
+template <class V, InCrossReplica Context>
+[[nodiscard]] auto start_whole(const V& shard, const Context& context) {
+  if constexpr (StartsOperations<V, Context>)
+    return shard.start_read(context);
+  else
+    return HasRead<decltype(shard.whole(context))>{shard.whole(context)};
+}
+template <class V, InCrossReplica Context, class T>
+auto start_restore(V& shard, const Context& context, TensorView<const T> values) {
+  if constexpr (StartsOperations<V, Context>) {
+    return shard.start_write(context, values, Assign{});
+  } else {
+    shard.restore(context, values);
+    return Written{};
+  }
+}
+
+/// The works of an operation, one for each shard. They are done when it goes, because what they were lent may go then, too.
+template <Work W>
+class StartedOnShards {
+ public:
+  /// Calls `start(shard)` for the numbers of all shards. Where one of them throws, waits for those before, and throws.
+  template <class Start>
+  StartedOnShards(std::size_t shards, const Start& start) {
+    works_.reserve(shards);
+    try {
+      for (std::size_t shard = 0; shard < shards; ++shard) works_.push_back(start(shard));
+    } catch (...) {
+      settle();
+      throw;
+    }
+  }
+  StartedOnShards(const StartedOnShards&) = delete;
+  StartedOnShards& operator=(const StartedOnShards&) = delete;
+  ~StartedOnShards() { settle(); }
+
+  /// Waits for all, and calls `then(shard, work)` for each that is done without an error, in the order of shards, while others
+  /// go on. Throws the first error, once all are done.
+  template <class Then>
+  void wait(const Then& then) {
+    std::exception_ptr failure;
+    for (std::size_t shard = 0; shard < works_.size(); ++shard) {
+      try {
+        works_[shard].wait();
+        if (failure == nullptr) then(shard, std::as_const(works_[shard]));
+      } catch (...) {
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
+  void wait() {
+    wait([](std::size_t, const W&) {});
+  }
+  [[nodiscard]] bool is_done() const noexcept {
+    return std::all_of(works_.begin(), works_.end(), [](const W& work) { return work.is_done(); });
+  }
+
+ private:
+  void settle() noexcept {
+    for (W& work : works_) {
+      try {
+        work.wait();
+      } catch (...) {  // who waited for it has heard of it
+      }
+    }
+  }
+
+  std::vector<W> works_;
+};
+template <class Start>
+StartedOnShards(std::size_t, const Start&) -> StartedOnShards<std::invoke_result_t<const Start&, std::size_t>>;
+
+}  // namespace detail
+
+}  // namespace dist

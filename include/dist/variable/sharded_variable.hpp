@@ -1,0 +1,381 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/cross_replica_context.hpp>
+#include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
+#include <dist/core/indexed_slices.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/slicing.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/variable/distributed_variable.hpp>
+#include <dist/variable/element_update.hpp>
+#include <dist/variable/given_value.hpp>
+#include <dist/variable/id_list.hpp>
+#include <dist/variable/scatter.hpp>
+#include <dist/variable/shard.hpp>
+#include <dist/variable/shard_layout.hpp>
+
+namespace dist {
+
+/// Rows of a variable that are read, a Work: while it goes on, the shards read theirs, all at the same time.
+template <class W, class T>
+class GatheredRows {
+ public:
+  /// Calls `start(shard, rows)` for each shard, to begin to read these rows of it. `shape` is that of all rows together.
+  template <class Start>
+  GatheredRows(SplitRows split, const Shape& shape, const Start& start)
+      : state_(std::make_shared<State>(std::move(split), shape, start)) {}
+
+  /// Throws the first error of a shard, once all are done.
+  void wait() {
+    state_->started.wait([&](std::size_t shard, const W& work) {
+      state_->split.template stitch<T>(shard, work.values(), state_->rows);
+    });
+  }
+  [[nodiscard]] bool is_done() const noexcept { return state_->started.is_done(); }
+  /// The rows in the order in which they were named, after `wait`. They live as long as this or a copy of it.
+  [[nodiscard]] TensorView<const T> values() const noexcept { return state_->rows; }
+  /// Waits, and gives the rows away.
+  [[nodiscard]] Tensor<T> take() && {
+    wait();
+    return std::move(state_->rows);
+  }
+
+ private:
+  struct State {
+    template <class Start>
+    State(SplitRows split_rows, const Shape& shape, const Start& start)
+        : split(std::move(split_rows)),
+          rows(shape),
+          started(split.shards(), [&](std::size_t shard) { return start(shard, split.rows(shard)); }) {}
+    SplitRows split;  // what the shards were lent
+    Tensor<T> rows;
+    detail::StartedOnShards<W> started;
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+namespace detail {
+
+/// Refuses, in a sentence, what is no context of an operation on variables of this kind, and says whether it did not. Those that
+/// are elsewhere know their own.
+template <class V, class Context, bool writes = false>
+[[nodiscard]] consteval bool require_context_of() {
+  if constexpr (StartsOperations<V, Context>)
+    return true;
+  else
+    return require_variable_context<Context, writes>();
+}
+
+/// Begins to read rows of the variable `name`, whose shards are `shard_at(number)`.
+template <class V, class Context, class ShardAt>
+[[nodiscard]] auto start_gather_rows(const ShardLayout& layout, std::string_view name, const Shape& shape,
+                                     const Context& context, std::span<const std::int64_t> ids,
+                                     const ShardAt& shard_at) {
+  using W = decltype(start_gather(std::declval<const V&>(), context, ids));
+  return GatheredRows<W, typename V::Element>{layout.split(name, ids), shape.with_rows(ids.size()),
+                                              [&](std::size_t shard, std::span<const std::int64_t> rows) {
+                                                return start_gather(shard_at(shard), context, rows);
+                                              }};
+}
+
+}  // namespace detail
+
+/// A variable that is divided along its first axis into shards, which are variables themselves (spec K05): a table that no
+/// single server has room for, say. `sharded_variable` makes one of variables of a strategy; a vector of variables may be
+/// treated as one in this way, too:
+///
+///     auto table = dist::sharded_variable<float>(strategy, dist::FixedShards{4}, {1'000'000, 64}, 0.0F, "table");
+///     table.scatter_add(strategy.scope(), slices);
+///     auto rows = table.gather(strategy.scope(), ids);
+///
+/// Operations are those of a DistributedVariable, take its contexts, and follow its rules for them, shard by shard. Each makes
+/// one operation of every shard, also of those that have nothing to do, because it may be a collective call; where shards are
+/// elsewhere (StartsOperations), it begins on all of them before it waits for any. Where several shards fail, the first error is
+/// thrown, once all are done. Nothing is atomic over shards.
+///
+/// A checkpoint keeps it as one tensor of its name, whatever the number of shards, as it keeps a variable that is not divided
+/// (spec K11).
+template <class V>
+class ShardedVariable {
+  static_assert(detail::holds<Shard<V>>,
+                "a ShardedVariable is made of variables, which have elements, a name and a shape: see dist::Shard");
+
+ public:
+  using Element = typename V::Element;
+  using View = TensorView<const Element>;
+
+  /// Takes the shards, in the order of their rows, of any numbers of rows; a scalar may be the only one. Throws InvalidArgument
+  /// for an empty list, and ShapeMismatch for other scalars and for shards that differ in another axis than the first (spec K05).
+  explicit ShardedVariable(std::vector<V> shards, std::string name = "ShardedVariable")
+      : shards_(std::move(shards)), name_(std::move(name)), layout_(layout_of(name_, shards_)) {
+    shape_ = shards_[0].shape().with_rows(layout_.rows());
+  }
+  ShardedVariable(const ShardedVariable&) = delete;
+  ShardedVariable& operator=(const ShardedVariable&) = delete;
+  ShardedVariable(ShardedVariable&&) = default;
+  ShardedVariable& operator=(ShardedVariable&&) = default;
+  ~ShardedVariable() = default;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Of all rows (spec K05).
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return shape_.elements(); }
+  /// The variables that it is made of.
+  [[nodiscard]] std::span<V> shards() noexcept { return shards_; }
+  [[nodiscard]] std::span<const V> shards() const noexcept { return shards_; }
+  /// Which of them has which rows.
+  [[nodiscard]] const ShardLayout& layout() const noexcept { return layout_; }
+
+  /// All rows as one tensor (spec K10).
+  template <class Context = detail::NoContext<V>>
+  [[nodiscard]] Tensor<Element> read(const Context& context = {}) const {
+    if constexpr (detail::require_context_of<V, Context>())
+      return joined([&](const V& shard) { return detail::start_read(shard, context); });
+    else
+      return {};
+  }
+
+  /// The rows that `ids` name, in a tensor of their shape and behind it that of a row, like tf.gather (spec K08). Ids may
+  /// repeat. Throws InvalidArgument for an id that is no row.
+  template <class Context, class Ids>
+  [[nodiscard]] Tensor<Element> gather(const Context& context, const Ids& ids) const {
+    const detail::IdList list{ids};
+    if constexpr (RowIds<Ids>) {
+      Tensor<Element> rows = start_gather(context, list.ids()).take();
+      rows.resize(list.shape_of_rows(shape_));  // as many elements
+      return rows;
+    } else {
+      return {};
+    }
+  }
+  /// The same of a list of ids, under the name that tf.Variable has for it. Throws ShapeMismatch for ids of several axes.
+  template <class Context, class Ids>
+  [[nodiscard]] Tensor<Element> sparse_read(const Context& context, const Ids& ids) const {
+    const detail::IdList list{ids};
+    if (list.shape().rank() != 1)
+      throw ShapeMismatch(text("Rows of variable ", quoted(name_), " are read by a list of indices"),
+                          text("the indices have shape ", to_string(list.shape())),
+                          "Give indices of one axis, or read with gather");
+    return gather(context, list.ids());
+  }
+  /// Begins to read the rows of a list, for those who compute something else meanwhile; see GatheredRows. Throws
+  /// InvalidArgument for an id that is no row.
+  template <class Context>
+  [[nodiscard]] auto start_gather(const Context& context, std::span<const std::int64_t> ids) const {
+    static_cast<void>(detail::require_context_of<V, Context>());
+    if (shape_.rank() == 0)
+      throw ShapeMismatch(text("Variable ", quoted(name_), " has no rows"), "it is a scalar", "Read it whole");
+    return detail::start_gather_rows<V>(layout_, name_, shape_, context, ids,
+                                        [&](std::size_t shard) -> const V& { return shards_[shard]; });
+  }
+  /// Elements or parts of rows, each named by the numbers of its row and of the next axes, which stand along the last axis of
+  /// `indices`, like tf.gather_nd (spec K08). Throws InvalidArgument for an index out of range, ShapeMismatch for more numbers
+  /// than there are axes.
+  template <class Context>
+  [[nodiscard]] Tensor<Element> gather_nd(const Context& context, TensorView<const std::int64_t> indices) const {
+    const Shape& given = indices.shape();
+    const std::size_t axes = given.rank() == 0 ? 0 : given[given.rank() - 1];
+    if (axes == 0 || axes > shape_.rank())
+      throw ShapeMismatch(
+          text("Indices do not fit variable ", quoted(name_)),
+          text("their shape is ", to_string(given), ", that of the variable ", to_string(shape_)),
+          "Give along the last axis of the indices one number for each of the first axes of the variable");
+    const std::size_t count = indices.size() / axes;
+    std::vector<std::int64_t> rows(count);
+    for (std::size_t i = 0; i < count; ++i) rows[i] = indices[i * axes];
+    const Tensor<Element> gathered = gather(context, rows);
+
+    std::vector<std::size_t> extents(given.extents().begin(), given.extents().end() - 1);
+    extents.insert(extents.end(), shape_.extents().begin() + static_cast<std::ptrdiff_t>(axes), shape_.extents().end());
+    Tensor<Element> parts{Shape(extents)};
+    const std::size_t width = count == 0 ? 0 : parts.size() / count;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t at = i;
+      for (std::size_t axis = 1; axis < axes; ++axis) {
+        const std::int64_t index = indices[i * axes + axis];
+        if (index < 0 || static_cast<std::uint64_t>(index) >= shape_[axis])
+          throw InvalidArgument(text("Variable ", quoted(name_), " has no index ", index, " on axis ", axis),
+                                text("its shape is ", to_string(shape_)), "Name indices that it has");
+        at = at * shape_[axis] + static_cast<std::size_t>(index);
+      }
+      std::copy_n(gathered.data() + at * width, width, parts.data() + i * width);
+    }
+    return parts;
+  }
+
+  /// A part of it, chosen axis by axis as NumPy does (spec K09): `slice(context, Range{2, -1}, ellipsis, 0)` is
+  /// `variable[2:-1, ..., 0]`. Reads the rows that it needs. Throws InvalidArgument for an index out of range and a step of 0; see
+  /// Selection::of.
+  template <class Context, class... Parts>
+  [[nodiscard]] Tensor<Element> slice(const Context& context, const Parts&... parts) const {
+    if constexpr (detail::require_slice_parts<Parts...>() && detail::require_context_of<V, Context>()) {
+      const Selection chosen = Selection::of(text("variable ", quoted(name_)), shape_, parts...);
+      const Selection::Axis& axis = chosen.axis(0);
+      if (axis.count == shape_[0] && axis.step == 1) return chosen.from(read(context).view());
+      std::vector<std::int64_t> rows(axis.count);
+      for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(axis[i]);
+      return chosen.of_chosen_rows().from(gather(context, rows).view());
+    } else {
+      return {};
+    }
+  }
+  /// The rows, or the parts of them, for which `mask` is true, one after another (spec K09): the extents of the mask are the
+  /// first ones of the variable. Reads the rows that have any. Throws ShapeMismatch.
+  template <class Context>
+  [[nodiscard]] Tensor<Element> masked(const Context& context, TensorView<const bool> mask) const {
+    detail::require_mask(text("variable ", quoted(name_)), shape_, mask.shape());
+    std::vector<std::int64_t> rows;
+    Tensor<bool> mask_of_rows{mask.shape()};
+    const std::size_t width = mask.row_size();
+    for (std::size_t row = 0; row < mask.rows(); ++row) {
+      const auto of_row = mask.elements().subspan(row * width, width);
+      if (std::find(of_row.begin(), of_row.end(), true) == of_row.end()) continue;
+      std::copy_n(of_row.data(), width, mask_of_rows.data() + rows.size() * width);
+      rows.push_back(static_cast<std::int64_t>(row));
+    }
+    mask_of_rows.resize(mask.shape().with_rows(rows.size()));
+    return dist::masked(gather(context, rows).view(), mask_of_rows);
+  }
+
+  /// Writes as those of a DistributedVariable, of which every shard gets its rows (spec K06).
+  void assign(const auto& context, const auto&... value) { write<detail::Assign>(context, value...); }
+  void assign_add(const auto& context, const auto&... value) { write<Sum>(context, value...); }
+  void assign_sub(const auto& context, const auto&... value) { write<detail::Subtract>(context, value...); }
+
+  /// Scatter operations as those of a DistributedVariable, of which every shard gets the slices of its rows, in their order (spec
+  /// K07).
+  void scatter_add(const auto& context, const auto&... slices) { scatter<Sum>(context, slices...); }
+  void scatter_sub(const auto& context, const auto&... slices) { scatter<detail::Subtract>(context, slices...); }
+  void scatter_mul(const auto& context, const auto&... slices) { scatter<Prod>(context, slices...); }
+  void scatter_div(const auto& context, const auto&... slices) { scatter<detail::Divide>(context, slices...); }
+  void scatter_min(const auto& context, const auto&... slices) { scatter<Min>(context, slices...); }
+  void scatter_max(const auto& context, const auto&... slices) { scatter<Max>(context, slices...); }
+  void scatter_update(const auto& context, const auto&... slices) { scatter<detail::Assign>(context, slices...); }
+  /// The same as scatter_update, under the name that tf.Variable has for batches of lists, which here are one list (spec K07).
+  void batch_scatter_update(const auto& context, const auto&... slices) { scatter_update(context, slices...); }
+
+  /// What a checkpoint keeps; see DistributedVariable::whole.
+  [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& context) const {
+    return joined([&](const V& shard) { return detail::start_whole(shard, context); });
+  }
+  /// Its inverse. Throws ShapeMismatch for values of another shape.
+  void restore(const InCrossReplica auto& context, View values) {
+    detail::require_shape(*this, values.shape());
+    detail::StartedOnShards(shards_.size(), [&](std::size_t shard) {
+      return detail::start_restore(shards_[shard], context, part_of(values, shard));
+    }).wait();
+  }
+
+ protected:
+  /// The rows of a shard, in values of all shards.
+  [[nodiscard]] View part_of(View values, std::size_t shard) const {
+    const IndexRange rows = layout_.rows_of(shard);
+    return values.rows(rows.begin, rows.size());
+  }
+
+  /// The values of all shards, which `start(shard)` begins to read; `then(shard, work)` is called for each that has been read.
+  template <class Start, class Then>
+  [[nodiscard]] Tensor<Element> joined(const Start& start, const Then& then) const {
+    Tensor<Element> all{shape_};
+    const std::size_t width = all.view().row_size();
+    detail::StartedOnShards works(shards_.size(), [&](std::size_t shard) { return start(shards_[shard]); });
+    works.wait([&](std::size_t shard, const auto& work) {
+      const View values = work.values();
+      std::copy_n(values.data(), values.size(), all.data() + layout_.rows_of(shard).begin * width);
+      then(shard, work);
+    });
+    return all;
+  }
+  template <class Start>
+  [[nodiscard]] Tensor<Element> joined(const Start& start) const {
+    return joined(start, [](std::size_t, const auto&) {});
+  }
+
+ private:
+  [[nodiscard]] static ShardLayout layout_of(std::string_view name, const std::vector<V>& shards) {
+    if (shards.empty())
+      throw InvalidArgument(text("Sharded variable ", quoted(name), " has no shards"), "the list of variables is empty",
+                            "Give one variable or more");
+    std::vector<std::size_t> rows;
+    for (const V& shard : shards) {
+      const Shape& shape = shard.shape();
+      if (shape.rank() == 0 && shards.size() > 1)
+        throw ShapeMismatch(text("Variable ", quoted(shard.name()), " cannot be a shard of ", quoted(name)),
+                            "it is a scalar", "Give variables that have rows");
+      if (shape.rank() != 0 && (shape.row() != shards[0].shape().row() || shape.rank() != shards[0].shape().rank()))
+        throw ShapeMismatch(text("Variables ", quoted(shards[0].name()), " and ", quoted(shard.name()),
+                                 " cannot both be shards of ", quoted(name)),
+                            text("their shapes are ", to_string(shards[0].shape()), " and ", to_string(shape)),
+                            "Give variables of the same shape except for the first axis");
+      rows.push_back(shape.rank() == 0 ? 1 : shape[0]);
+    }
+    return ShardLayout::of(rows);
+  }
+
+  template <class Update, class Value>
+  void write(const Value&) {
+    static_cast<void>(detail::require_context_of<V, detail::NoContext<Value>>());
+  }
+  template <class Update, class Context, class Value>
+  void write(const Context& context, const Value& value) {
+    constexpr bool is_context = detail::require_context_of<V, Context, true>();
+    if constexpr (is_context && detail::require_update_of<Element, Update>()) {
+      const auto given = detail::given_to(*this, value);
+      const auto part = [&](std::size_t shard) {
+        if constexpr (std::same_as<decltype(given), const detail::Uniform<Element>>)
+          return given.number;
+        else
+          return part_of(View{given.data(), shape_}, shard);
+      };
+      const auto start = [&](std::size_t shard) {
+        if constexpr (detail::is_same_value<Value>)
+          return detail::start_write(shards_[shard], context, same(part(shard)), Update{});
+        else
+          return detail::start_write(shards_[shard], context, part(shard), Update{});
+      };
+      detail::StartedOnShards(shards_.size(), start).wait();
+    }
+  }
+
+  template <class Update, class Slices>
+  void scatter(const Slices&) {
+    static_cast<void>(detail::require_context_of<V, detail::NoContext<Slices>>());
+  }
+  template <class Update, class Context, class Slices>
+  void scatter(const Context& context, const Slices& slices) {
+    constexpr bool is_context = detail::require_context_of<V, Context, true>();
+    if constexpr (is_context && detail::require_slices<Slices>() && detail::require_update_of<Element, Update>()) {
+      const auto& whole = detail::view_of_slices(slices);
+      const IndexedSlicesView<Element>& given = detail::rows_given_to<Update>(*this, whole);
+      const SplitRows split = layout_.split(name_, given.indices());
+      std::vector<IndexedSlices<Element>> parts;
+      for (std::size_t shard = 0; shard < shards_.size(); ++shard)
+        parts.push_back(split.slices(shard, given.values(), shards_[shard].shape()));
+      detail::StartedOnShards(shards_.size(), [&](std::size_t shard) {
+        return detail::start_scatter(shards_[shard], context, parts[shard].view(), Update{});
+      }).wait();
+    }
+  }
+
+  std::vector<V> shards_;
+  std::string name_;
+  ShardLayout layout_;
+  Shape shape_;
+};
+
+}  // namespace dist

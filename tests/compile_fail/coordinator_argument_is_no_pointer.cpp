@@ -1,0 +1,15 @@
+// expect: a pointer cannot be sent, as what it points to is in this process
+#include <string>
+
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+  const auto print = [](dist::WorkerContext&, const auto& text) { return std::string{text}; };
+#ifdef CONTROL
+  coordinator.schedule(print, std::string("text"));
+#else
+  coordinator.schedule(print, "text");
+#endif
+}

@@ -1,0 +1,16 @@
+// expect: a RemoteValue is no argument of a scheduled function, as its value may not be there yet
+#include <vector>
+
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+  const std::vector values{coordinator.schedule([](dist::WorkerContext&) { return 1; })};
+  const auto size = [](dist::WorkerContext&, const auto& list) { return list.size(); };
+#ifdef CONTROL
+  coordinator.schedule(size, coordinator.fetch(values));
+#else
+  coordinator.schedule(size, values);
+#endif
+}

@@ -1,0 +1,15 @@
+// expect: a scheduled function runs in another process, where its captures are not
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/data/range.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+  const auto dataset = dist::data::range(0, 9);
+#ifdef CONTROL
+  coordinator.create_per_worker_dataset([](const dist::InputContext&) { return dist::data::range(0, 9); });
+  static_cast<void>(dataset);
+#else
+  coordinator.create_per_worker_dataset(dataset);
+#endif
+}

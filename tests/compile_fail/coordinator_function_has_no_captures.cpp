@@ -1,0 +1,13 @@
+// expect: a scheduled function runs in another process, where its captures are not
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+  int summand = 1;
+#ifdef CONTROL
+  coordinator.schedule([](dist::WorkerContext&, int x) { return x + 1; }, summand);
+#else
+  coordinator.schedule([&](dist::WorkerContext&) { return summand; });
+#endif
+}

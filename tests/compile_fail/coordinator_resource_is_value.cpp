@@ -1,0 +1,12 @@
+// expect: a function that makes a per-worker dataset or resource returns it by value
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+#ifdef CONTROL
+  coordinator.create_per_worker_resource([](const dist::InputContext&) { return 9; });
+#else
+  coordinator.create_per_worker_resource([](const dist::InputContext& input) -> auto& { return input; });
+#endif
+}

@@ -1,0 +1,15 @@
+// expect: a std::string_view cannot be sent, as its text is in this process
+#include <string>
+#include <string_view>
+
+#include <dist/comm/local_transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+
+int main() {
+  dist::ClusterCoordinator coordinator{dist::WorkerList<dist::Local>{{{"here", "1"}}}};
+#ifdef CONTROL
+  coordinator.schedule([](dist::WorkerContext&) { return std::string("text"); });
+#else
+  coordinator.schedule([](dist::WorkerContext&) { return std::string_view("text"); });
+#endif
+}

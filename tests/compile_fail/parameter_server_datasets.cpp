@@ -1,0 +1,15 @@
+// expect: the workers of a ParameterServer make their datasets themselves: give a function that makes one to create_per_worker_dataset of the ClusterCoordinator
+#include <dist/cluster/simple_resolver.hpp>
+#include <dist/comm/local_transport.hpp>
+#include <dist/data/batch.hpp>
+#include <dist/data/range.hpp>
+#include <dist/strategy/parameter_server.hpp>
+
+int main() {
+  const dist::SimpleResolver resolver{{}};
+  dist::ParameterServer<dist::Local> strategy{resolver};
+#ifndef CONTROL
+  strategy.distribute_dataset(dist::data::range(8) | dist::data::batch(2));  // spec J11
+#endif
+  return static_cast<int>(strategy.num_workers());
+}

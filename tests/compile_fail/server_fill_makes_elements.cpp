@@ -1,0 +1,12 @@
+// expect: initial values are made by fill(first, elements)
+#include <dist/comm/local_transport.hpp>
+#include <dist/server/client.hpp>
+
+int main() {
+  dist::server::Client<dist::Local> client{0, {"here", "1"}};
+#ifdef CONTROL
+  client.create_filled<float>({1, "w"}, [](std::uint64_t i) { return static_cast<float>(i); });
+#else
+  client.create_filled<float>({1, "w"}, [](std::uint64_t) { return "zero"; });
+#endif
+}

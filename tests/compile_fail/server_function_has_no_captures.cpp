@@ -1,0 +1,17 @@
+// expect: a scheduled function runs in another process, where its captures are not
+#include <dist/server/registry.hpp>
+
+struct Scale {
+  float factor;
+  float operator()(float x) const { return factor * x; }
+};
+
+int main() {
+#ifdef CONTROL
+  return dist::detail::require_schedulable<Scale>() ? 0 : 1;
+#else
+  const float factor = 2;
+  auto scale = [factor](float x) { return factor * x; };
+  return dist::detail::require_schedulable<decltype(scale)>() ? 0 : 1;
+#endif
+}

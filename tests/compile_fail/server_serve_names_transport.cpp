@@ -1,0 +1,12 @@
+// expect: serve names what calls travel by, such as dist::Local or dist::Grpc
+#include <dist/cluster/simple_resolver.hpp>
+#include <dist/comm/local_transport.hpp>
+#include <dist/server/serve.hpp>
+
+int main() {
+#ifdef CONTROL
+  return dist::server::serve<dist::Local>(dist::SimpleResolver{{}}) ? 0 : 1;
+#else
+  return dist::server::serve<int>(dist::SimpleResolver{{}}) ? 0 : 1;
+#endif
+}

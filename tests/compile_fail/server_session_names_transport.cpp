@@ -1,0 +1,12 @@
+// expect: a session names what calls travel by, such as dist::Local or dist::Grpc
+#include <dist/comm/local_transport.hpp>
+#include <dist/server/session.hpp>
+
+int main() {
+#ifdef CONTROL
+  const dist::server::Session<dist::Local> session{{}};
+#else
+  const dist::server::Session<int> session{{}};
+#endif
+  session.check();
+}

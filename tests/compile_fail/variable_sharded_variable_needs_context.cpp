@@ -1,0 +1,13 @@
+// expect: a variable operation takes the context it is called in
+#include <dist/strategy/default.hpp>
+#include <dist/variable/make_sharded_variable.hpp>
+
+int main() {
+  dist::Default strategy;
+  auto table = dist::sharded_variable<float>(strategy, dist::FixedShards{2}, {4, 2});
+#ifdef CONTROL
+  table.assign(strategy.scope(), 1.0F);
+#else
+  table.assign(1.0F);
+#endif
+}

@@ -1,0 +1,61 @@
+#include <dist/coordinator/closure_message.hpp>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using dist::ArchiveReader;
+using dist::CodePlace;
+using dist::FunctionTable;
+using dist::InputContext;
+using dist::Invocation;
+using dist::WorkerContext;
+
+constexpr auto add = [](WorkerContext& worker, int x, const std::string& name) {
+  return name + std::to_string(x + static_cast<int>(worker.index()));
+};
+using Add = std::remove_const_t<decltype(add)>;
+struct Times {
+  int factor;
+  int operator()(WorkerContext&, std::vector<int>& values) const {
+    values.push_back(factor);
+    return factor * values.at(0);
+  }
+};
+
+std::vector<std::byte> run(const std::vector<std::byte>& message) {
+  dist::detail::WorkerSession session{{4, 5, 1, {}}};
+  const auto is_gone = [] { return false; };
+  WorkerContext worker{session, is_gone};
+  ArchiveReader reader{message};
+  return FunctionTable<Invocation<WorkerContext>>::find(reader.get<CodePlace>())(worker, reader);
+}
+
+}  // namespace
+
+TEST_CASE("a closure's message names its function, and has what it needs (spec L02)") {
+  const auto message = dist::detail::closure_message<Add, int, std::string>(add, 3, "x");
+  CHECK(dist::from_bytes<std::string>(run(message)) == "x7");
+  CHECK(dist::from_bytes<int>(run(dist::detail::closure_message<Times, std::vector<int>>(Times{5}, {7}))) == 35);
+  static_assert(std::is_same_v<dist::detail::ResultOnWorker<Add, int, std::string>, std::string>);
+}
+
+TEST_CASE("a resource's message names the function that makes it") {
+  const auto maker = [](const InputContext& input, int x) { return x + static_cast<int>(input.input_pipeline_id()); };
+  const auto message = dist::detail::resource_message<std::remove_const_t<decltype(maker)>, int>(maker, 3);
+  ArchiveReader reader{message};
+  const auto made =
+      FunctionTable<dist::detail::ResourceMaker>::find(reader.get<CodePlace>())(InputContext{4, 2, 1}, reader);
+  CHECK(*static_cast<int*>(made.value.get()) == 5);
+}
+
+TEST_CASE("a message of one kind is not taken for one of the other") {
+  const auto message = dist::detail::closure_message<Add, int, std::string>(add, 3, "x");
+  ArchiveReader reader{message};
+  const auto place = reader.get<CodePlace>();
+  CHECK_THROWS_AS(FunctionTable<dist::detail::ResourceMaker>::find(place), dist::ArchiveError);
+}

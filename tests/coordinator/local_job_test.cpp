@@ -1,0 +1,22 @@
+#include <dist/coordinator/local_job.hpp>
+
+#include <doctest/doctest.h>
+
+#include <dist/core/error.hpp>
+#include <dist/strategy/parameter_server.hpp>
+
+TEST_CASE("a job of threads ends with its coordinator, and without any") {
+  {
+    const dist::LocalJob job{2, 1};
+    const dist::ParameterServer<dist::Local> strategy{job.resolver()};
+    CHECK(strategy.num_parameter_servers() == 2);
+    CHECK(strategy.num_workers() == 1);
+  }
+  { const dist::LocalJob without_coordinator{1, 1}; }
+}
+
+TEST_CASE("a job needs parameter servers and workers") {
+  CHECK_THROWS_WITH_AS((dist::LocalJob{0, 1}), doctest::Contains("LocalJob lists no parameter server"),
+                       dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS((dist::LocalJob{1, 0}), doctest::Contains("LocalJob lists no worker"), dist::InvalidArgument);
+}

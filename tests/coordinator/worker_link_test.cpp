@@ -1,0 +1,69 @@
+#include <dist/coordinator/worker_link.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <dist/comm/local_transport.hpp>
+
+#include <doctest/doctest.h>
+
+#include "coordinator/local_workers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::Closure;
+using dist::Local;
+using dist::WorkerContext;
+
+constexpr auto add = [](WorkerContext& worker, int x) { return x + 10 * static_cast<int>(worker.index()); };
+using Add = std::remove_const_t<decltype(add)>;
+
+Closure closure(int x) {
+  Closure made;
+  made.message = dist::detail::closure_message<Add, int>(add, x);
+  made.function = "add";
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a link takes functions of the queue to its worker until it is stopped") {
+  dist_test::LocalWorkers<Local> workers(1);
+  const auto state = std::make_shared<dist::detail::CoordinatorState>(
+      dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 4);
+  const auto link = std::make_shared<dist::WorkerLink<Local>>(state, 3, workers[0]);
+  CHECK(link->describe() == "worker 3 at " + to_string(workers[0]) + " has not come for 0 s (it was not dialled yet)");
+  const Closure first = closure(1), second = closure(2);
+  state->queue.put(first);
+  link->start({});
+  CHECK(dist::from_bytes<int>(first.result->wait(Closure::Clock::now() + 10s)) == 31);
+  CHECK(state->connected == 1);
+  state->queue.put(second);
+  CHECK(dist::from_bytes<int>(second.result->wait(Closure::Clock::now() + 10s)) == 32);
+  CHECK(dist_test::holds_soon(
+      [&] { return link->describe() == "worker 3 at " + to_string(workers[0]) + " waits for functions"; }));
+  dist::CoordinatorMetrics metrics;
+  link->add_to(metrics);
+  CHECK(metrics.execution.count == 2);
+  state->queue.close();
+  link->stop();
+  link->join(Closure::Clock::now() + 10s);
+  CHECK(state->connected == 0);
+  CHECK(workers.service(0).sessions() == 0);
+}
+
+TEST_CASE("a link whose worker does not come is stopped at once") {
+  const auto state = std::make_shared<dist::detail::CoordinatorState>(
+      dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 1);
+  const auto link = std::make_shared<dist::WorkerLink<Local>>(state, 0, dist_test::next_local_endpoint());
+  link->start({});
+  std::this_thread::sleep_for(20ms);
+  const auto begin = Closure::Clock::now();
+  state->queue.close();
+  link->stop();
+  link->join(begin + 10s);
+  CHECK(Closure::Clock::now() - begin < 500ms);
+}

@@ -1,0 +1,349 @@
+// Workers that are processes, which are killed, stopped and started again.
+#include <dist/comm/grpc/transport.hpp>
+#include <dist/coordinator/cluster_coordinator.hpp>
+#include <dist/coordinator/worker_service.hpp>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <dist/data/range.hpp>
+
+#include <doctest/doctest.h>
+
+#include "coordinator/local_workers.hpp"
+#include "net/ports.hpp"
+#include "support/grpc_suppressions.hpp"
+#include "support/sanitizers.hpp"
+#include "support/spawned.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::ClusterCoordinator;
+using dist::CoordinatorOptions;
+using dist::Grpc;
+using dist::InputContext;
+using dist::RemoteValue;
+using dist::WorkerContext;
+using dist_test::error_of;
+using dist_test::holds_soon;
+using Clock = std::chrono::steady_clock;
+
+#ifdef DIST_TEST_SANITIZER
+constexpr auto silence = 3s;
+#else
+constexpr auto silence = 1s;
+#endif
+const char* const secret = "of the job";
+
+/// The service of this process, where it is a worker, and how many of its functions run, were asked to stop, and have
+/// ended by themselves.
+const dist::WorkerService<Grpc>* own_service = nullptr;
+std::atomic<int> running{0}, stopped{0}, finished{0};
+
+class Workers {
+ public:
+  explicit Workers(std::size_t count) : endpoints(dist_test::free_endpoints(count)), processes(count) {
+    for (std::size_t worker = 0; worker < count; ++worker) start(worker);
+  }
+  void start(std::size_t worker) {
+    processes[worker] = std::make_unique<support::Spawned>(
+        "a worker of the suite",
+        std::vector{"DIST_TEST_PORT=" + endpoints[worker].port, "DIST_TEST_PARENT=" + std::to_string(getpid())});
+  }
+  [[nodiscard]] dist::WorkerList<Grpc> list() const {
+    return dist::WorkerList<Grpc>{endpoints, {.secret = secret, .silence = silence}};
+  }
+
+  const std::vector<dist::net::Endpoint> endpoints;
+  std::vector<std::unique_ptr<support::Spawned>> processes;
+};
+
+/// Which worker runs a function.
+template <class Coordinator>
+std::size_t busy_worker(const Coordinator& coordinator, std::size_t workers) {
+  std::size_t busy = workers;
+  REQUIRE(holds_soon([&] {
+    const std::string words = coordinator.describe();
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const std::size_t at = words.find("worker " + std::to_string(worker) + " at ");
+      if (words.find(" runs ", at) < words.find(';', at)) busy = worker;
+    }
+    return busy < workers;
+  }));
+  return busy;
+}
+
+/// Takes a while, unless it is asked to stop. Returns which worker has run it, and when it began.
+constexpr auto take_a_while = [](WorkerContext& worker, int milliseconds) {
+  const auto begin = Clock::now();
+  ++running;
+  bool asked = false;
+  // It does not look at the clock, so the time for which the process is stopped does not count.
+  for (int i = 0; i < milliseconds && !asked; ++i) {
+    std::this_thread::sleep_for(1ms);
+    asked = worker.stop_requested();
+  }
+  ++(asked ? stopped : finished);
+  --running;
+  return std::pair{worker.index(), begin.time_since_epoch().count()};
+};
+constexpr auto index = [](WorkerContext& worker) { return worker.index(); };
+constexpr auto functions_running = [](WorkerContext&) { return running.load(); };
+constexpr auto functions_finished = [](WorkerContext&) { return finished.load(); };
+constexpr auto functions_stopped = [](WorkerContext&) { return stopped.load(); };
+
+double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+}  // namespace
+
+TEST_CASE("a worker of the suite" * doctest::skip()) {
+  const std::string parent = std::getenv("DIST_TEST_PARENT");
+  dist::WorkerService<Grpc> service;
+  own_service = &service;
+  const Grpc::Server server{{"127.0.0.1", std::getenv("DIST_TEST_PORT")},
+                            {.threads = 4, .secret = secret, .silence = silence},
+                            service.methods()};
+  while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(50ms);
+}
+
+TEST_CASE("a coordinator of the suite" * doctest::skip()) {
+  ClusterCoordinator coordinator{
+      dist::WorkerList<Grpc>{{{"127.0.0.1", std::getenv("DIST_TEST_PORT")}}, {.secret = secret, .silence = silence}}};
+  coordinator.schedule(take_a_while, 60'000);
+  coordinator.join();
+}
+
+TEST_CASE("functions run in other processes, with exceptions and per-worker datasets (spec L01, L09)") {
+  Workers workers(2);
+  ClusterCoordinator coordinator{workers.list()};
+  const auto numbers = coordinator.create_per_worker_dataset([](const InputContext& input) {
+    return dist::data::range(static_cast<std::int64_t>(input.input_pipeline_id()) * 100, 1000);
+  });
+  const auto step = [](WorkerContext&, auto& dataset) { return std::pair{getpid(), dataset.next()}; };
+  std::set<pid_t> processes{getpid()};
+  for (std::size_t worker = 0; worker < 2; ++worker)
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const auto [process, number] = coordinator.schedule_on(worker, step, numbers).fetch();
+      processes.insert(process);
+      CHECK(number == static_cast<std::int64_t>(worker) * 100 + i);
+    }
+  CHECK(processes.size() == 3);
+  coordinator.schedule([](WorkerContext&, int x) { throw std::out_of_range("bad " + std::to_string(x)); }, 7);
+  const auto error = error_of<dist::RemoteError>([&] { coordinator.join(); });
+  REQUIRE(error);
+  CHECK(error->thrown() == "std::out_of_range");
+  CHECK(error->why() == "bad 7");
+  const std::vector<float> large(3'000'000, 0.5f);
+  const auto copy = coordinator.schedule([](WorkerContext&, std::vector<float>& values) { return values; }, large);
+  CHECK(copy.fetch() == large);
+}
+
+TEST_CASE("what a killed worker ran runs elsewhere at once, and the worker may come back (spec L14)") {
+  Workers workers(2);
+  ClusterCoordinator coordinator{workers.list()};
+  const auto numbers =
+      coordinator.create_per_worker_dataset([](const InputContext&) { return dist::data::range(0, 100); });
+  const auto next = [](WorkerContext&, auto& dataset) { return dataset.next(); };
+  for (std::size_t worker = 0; worker < 2; ++worker) CHECK(coordinator.schedule_on(worker, next, numbers).fetch() == 0);
+  const auto value = coordinator.schedule(take_a_while, 300);
+  const std::size_t killed = busy_worker(coordinator, 2);
+  const auto kill_time = Clock::now();
+  workers.processes[killed]->kill();
+  const auto [index, began] = value.fetch();
+  CHECK(index == 1 - killed);
+  const auto took = Clock::time_point{Clock::duration{began}} - kill_time;
+  MESSAGE("the function runs elsewhere " << milliseconds(took) << " ms after the kill");
+  CHECK(took > 0s);
+  CHECK(took < 1s);
+  CHECK(coordinator.schedule_on(1 - killed, next, numbers).fetch() == 1);
+  coordinator.join();
+  CHECK(coordinator.metrics().lost == 1);
+  CHECK(coordinator.metrics().connected == 1);
+
+  const auto restart_time = Clock::now();
+  workers.start(killed);
+  CHECK(coordinator.schedule_on(killed, next, numbers).fetch() == 0);  // its dataset begins anew
+  MESSAGE("the worker is back " << milliseconds(Clock::now() - restart_time) << " ms after its start");
+  CHECK(coordinator.metrics().recovery.count == 1);
+  CHECK(coordinator.metrics().connected == 2);
+}
+
+TEST_CASE("workers that are killed again and again lose no function (spec L02)") {
+  Workers workers(2);
+  ClusterCoordinator coordinator{workers.list()};
+  const auto square = [](WorkerContext&, int x) {
+    std::this_thread::sleep_for(1ms);
+    return x * x;
+  };
+  std::vector<RemoteValue<int>> values;
+  for (int i = 0; i < 600; ++i) values.push_back(coordinator.schedule(square, i));
+  for (std::size_t kill = 0; kill < 3; ++kill) {
+    const std::uint64_t before = coordinator.metrics().finished;
+    REQUIRE(holds_soon([&] { return coordinator.metrics().finished > before + 30; }));
+    workers.processes[kill % 2]->kill();
+    workers.start(kill % 2);
+  }
+  CHECK_NOTHROW(coordinator.join(60s));
+  for (int i = 0; i < 600; ++i) CHECK(values[static_cast<std::size_t>(i)].fetch() == i * i);
+  const dist::CoordinatorMetrics metrics = coordinator.metrics();
+  MESSAGE(metrics.lost << " losses, " << metrics.put_back << " functions put back");
+  CHECK(metrics.finished == 600);
+  CHECK(metrics.lost >= 1);
+}
+
+namespace {
+
+/// A worker that is killed or stopped while it is idle, while functions are queued for it alone, or while it runs a
+/// function that any worker may run. Another worker does what it can.
+struct Loss {
+  enum Moment { idle, queued, in_flight };
+
+  Loss(Moment when, int how) : moment(when), signal(how) {}
+
+  void begin() {
+    REQUIRE(holds_soon([&] { return coordinator.metrics().connected == 2; }));
+    if (moment == queued) {
+      interrupted = coordinator.schedule_on(victim, take_a_while, 300);
+      waiting = coordinator.schedule_on(victim, index);
+      REQUIRE(busy_worker(coordinator, 2) == victim);
+    } else if (moment == in_flight) {
+      interrupted = coordinator.schedule(take_a_while, 300);
+      victim = busy_worker(coordinator, 2);
+    }
+    since = Clock::now();
+    if (signal == SIGKILL)
+      workers.processes[victim]->kill();
+    else
+      workers.processes[victim]->signal(signal);
+  }
+  /// To be asked often. Whether the coordinator has noticed the loss.
+  [[nodiscard]] bool is_noticed() {
+    if (!noticed && coordinator.metrics().lost == 1) noticed = Clock::now() - since;
+    return noticed.has_value();
+  }
+  void end() {
+    const std::size_t other = 1 - victim;
+    CHECK(*noticed < (signal == SIGKILL ? 2s : silence + 4s));
+    CHECK(coordinator.schedule_on(other, index).fetch(10s) == other);
+    if (moment == in_flight) {
+      const auto [worker, began] = interrupted.fetch(10s);
+      CHECK(worker == other);
+      CHECK(Clock::time_point{Clock::duration{began}} > since);
+    }
+    if (moment == queued) CHECK(waiting.state() == dist::RemoteState::not_ready);
+
+    const auto revived = Clock::now();
+    if (signal == SIGKILL)
+      workers.start(victim);
+    else
+      workers.processes[victim]->signal(SIGCONT);
+    CHECK(coordinator.schedule_on(victim, index).fetch(30s) == victim);
+    MESSAGE(name() << ": noticed after " << milliseconds(*noticed) << " ms, back after "
+                   << milliseconds(Clock::now() - revived) << " ms");
+    if (moment == queued) {
+      CHECK(interrupted.fetch(10s).first == victim);
+      CHECK(waiting.fetch(10s) == victim);
+    }
+    // Nobody waits for what it ran when it was stopped, so that does not run to its end.
+    CHECK(holds_soon([&] { return coordinator.schedule_on(victim, functions_running).fetch(10s) == 0; }));
+    CHECK(coordinator.schedule_on(victim, functions_finished).fetch(10s) == (moment == queued ? 1 : 0));
+    CHECK_NOTHROW(coordinator.join(10s));
+    CHECK(coordinator.metrics().connected == 2);
+  }
+
+  [[nodiscard]] std::string name() const {
+    const std::string moments[] = {"idle", "queued", "in flight"};
+    return moments[moment] + (signal == SIGKILL ? ", killed" : ", stopped");
+  }
+
+  Moment moment;
+  int signal;
+  Workers workers{2};
+  ClusterCoordinator<dist::WorkerList<Grpc>> coordinator{workers.list()};
+  std::size_t victim = 0;
+  RemoteValue<std::pair<std::size_t, Clock::rep>> interrupted;
+  RemoteValue<std::size_t> waiting;
+  Clock::time_point since;
+  std::optional<Clock::duration> noticed;
+};
+
+}  // namespace
+
+TEST_CASE("a worker that is killed or stopped is noticed whatever it does, and loses no function (spec L02, L14)") {
+  std::vector<std::unique_ptr<Loss>> losses;
+  for (const int signal : {SIGKILL, SIGSTOP})
+    for (const Loss::Moment moment : {Loss::idle, Loss::queued, Loss::in_flight})
+      losses.push_back(std::make_unique<Loss>(moment, signal));
+  for (const auto& loss : losses) loss->begin();
+  CHECK(holds_soon([&] {
+    std::size_t noticed = 0;
+    for (const auto& loss : losses) noticed += loss->is_noticed();
+    return noticed == losses.size();
+  }));
+  for (const auto& loss : losses) {
+    REQUIRE(loss->noticed);
+    loss->end();
+  }
+}
+
+TEST_CASE("workers end the sessions of a coordinator that is killed or stopped, and its functions (spec L22)") {
+  Workers workers(1);
+  ClusterCoordinator looks{workers.list()};
+  const auto sessions = [](WorkerContext&) { return own_service->sessions(); };
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    const int stopped_before = looks.schedule(functions_stopped).fetch(10s);
+    support::Spawned coordinator{"a coordinator of the suite", {"DIST_TEST_PORT=" + workers.endpoints[0].port}};
+    REQUIRE(holds_soon([&] { return looks.schedule(functions_running).fetch(10s) == 1; }));
+    CHECK(looks.schedule(sessions).fetch(10s) == 2);
+    const auto begin = Clock::now();
+    coordinator.signal(signal);
+    CHECK(holds_soon([&] { return looks.schedule(sessions).fetch(10s) == 1; }));
+    const auto took = Clock::now() - begin;
+    MESSAGE(std::string(signal == SIGKILL ? "killed" : "stopped")
+            << ": the session has ended after " << milliseconds(took) << " ms");
+    CHECK(took < (signal == SIGKILL ? 2s : silence + 4s));
+    CHECK(holds_soon([&] { return looks.schedule(functions_stopped).fetch(10s) == stopped_before + 1; }));
+  }
+}
+
+TEST_CASE("a coordinator without the secret of the job is refused by its workers") {
+  Workers workers(1);
+  ClusterCoordinator coordinator{dist::WorkerList<Grpc>{workers.endpoints, {.secret = "another", .silence = silence}}};
+  const auto error = error_of<dist::RpcError>([&] {
+    coordinator.schedule(take_a_while, 0);
+    coordinator.join(30s);
+  });
+  REQUIRE(error);
+  CHECK(error->failure() == dist::rpc::Failure::refused);
+}
+
+TEST_CASE("a coordinator that ends while workers are gone, stopped or busy does not wait for them") {
+  Workers workers(3);
+  RemoteValue<std::pair<std::size_t, Clock::rep>> busy;
+  std::optional<ClusterCoordinator<dist::WorkerList<Grpc>>> coordinator;
+  coordinator.emplace(workers.list());
+  REQUIRE(holds_soon([&] { return coordinator->metrics().connected == 3; }));
+  for (std::size_t worker = 1; worker < 3; ++worker) coordinator->schedule_on(worker, take_a_while, 60'000);
+  busy = coordinator->schedule_on(0, take_a_while, 60'000);
+  REQUIRE(holds_soon([&] { return coordinator->metrics().in_flight == 3; }));
+  workers.processes[1]->kill();
+  workers.processes[2]->signal(SIGSTOP);
+  const auto begin = Clock::now();
+  coordinator.reset();
+  MESSAGE("the coordinator ended in " << milliseconds(Clock::now() - begin) << " ms");
+  CHECK(Clock::now() - begin < 5s);
+  CHECK(busy.state() == dist::RemoteState::aborted);
+}

@@ -1,0 +1,78 @@
+// Any bytes as what coordinators say to a process that serves them, in turns with what one of them does say: each is answered,
+// kept, or refused by an ArchiveError, and the process has the coordinator that was welcome last.
+#include <dist/server/lifeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/local_transport.hpp>
+
+namespace {
+
+using dist::Local;
+using dist::server::detail::Greeting;
+using dist::server::detail::Verdict;
+using dist::server::detail::Welcome;
+using Lifeline = dist::server::Lifeline<Local::Exchange>;
+using State = Lifeline::State;
+
+/// Ends the program unless the process that is fuzzed keeps the rule.
+void must(bool holds) {
+  if (!holds) std::abort();
+}
+
+struct Fuzzed {
+  /// A call that goes at once, unless it is kept.
+  Local::Call call(std::string_view method, std::span<const std::byte> bytes) {
+    return channel.start(method, {&bytes, 1}, {});
+  }
+  void refuse_or_answer(std::string_view method, std::span<const std::byte> bytes) {
+    Local::Call call = this->call(method, bytes);
+    if (!call.is_done()) return call.cancel();
+    try {
+      call.wait();
+    } catch (const dist::RpcError& error) {
+      must(error.thrown() == "dist::ArchiveError");
+    }
+  }
+
+  Lifeline lifeline{dist::Task{dist::TaskType::worker, 0}, 1};
+  Local::Server server{{"here", "1"}, {}, lifeline.methods()};
+  Local::Channel channel{{"here", "1"}, {}};
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  Fuzzed fuzzed;
+  const std::span<const std::byte> input = std::as_bytes(std::span{data, size}).subspan(1);
+  constexpr std::string_view methods[] = {"lifeline.greet", "lifeline.attend", "lifeline.leave"};
+  const std::string_view method = methods[data[0] % 3];
+  fuzzed.refuse_or_answer(method, input);
+  const bool may_greet = method == methods[0];
+  must(may_greet || fuzzed.lifeline.standing().state == State::waiting);
+
+  // Behind the identity of this program.
+  std::vector<std::byte> greeting = dist::to_bytes(dist::binary_identity());
+  greeting.insert(greeting.end(), input.begin(), input.end());
+  fuzzed.refuse_or_answer(methods[0], greeting);
+  if (fuzzed.lifeline.standing().state == State::attended) return 0;  // the input is a greeting
+
+  const auto greet = dist::ArchiveWriter{}.put(dist::binary_identity()).put(Greeting{7, "worker 0"}).take();
+  const auto welcome = dist::from_bytes<Welcome>(fuzzed.call(methods[0], greet).reply().pieces());
+  must(welcome.verdict == Verdict::welcome);
+  const std::vector<std::byte> number = dist::to_bytes(std::uint64_t{7});
+  const Local::Call attending = fuzzed.call(methods[1], number);
+  must(!attending.is_done());
+  if (std::ranges::equal(input, number)) return 0;
+  for (const std::string_view again : methods) fuzzed.refuse_or_answer(again, input);
+  must(!attending.is_done() && fuzzed.lifeline.standing().state == State::attended);
+  return 0;
+}

@@ -1,0 +1,134 @@
+// Any bytes as requests to a store, behind an envelope that it takes: a reply, or a StoreError or an ArchiveError, in bounded
+// memory; what the store holds is as large as before.
+#include <dist/server/store.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include <dist/nn/optimizers/adam.hpp>
+
+namespace {
+
+namespace server = dist::server;
+using dist::ArchiveReader;
+using dist::ArchiveWriter;
+
+using Adam = dist::nn::Adam::Update<float, false>;
+
+/// The input without its first bytes, which are the number.
+template <class T>
+T taken(std::span<const std::byte>& input) {
+  T number{};
+  const std::size_t size = std::min(sizeof number, input.size());
+  std::copy_n(input.begin(), size, reinterpret_cast<std::byte*>(&number));
+  input = input.subspan(size);
+  return number;
+}
+
+struct Fuzzed {
+  Fuzzed() {
+    const auto create = [&](server::ShardId id, dist::io::ElementType type) {
+      const server::detail::CreateHead head{
+          {id, "w", 3, 2, 0}, type, server::detail::Initial::value, dist::io::bytes_of(type)};
+      ArchiveWriter writer = envelope();
+      writer.put(head);
+      for (std::size_t i = 0; i < head.bytes; ++i) writer.put(std::uint8_t{0});
+      call(&server::Store::create, writer);
+    };
+    create(0, dist::io::ElementType::f32);
+    create(1, dist::io::ElementType::i16);
+    ArchiveWriter slots = envelope();
+    slots.put(server::ShardId{0}).put(std::uint64_t{0}).put(std::vector<double>{0, 1});
+    call(&server::Store::ensure_slots, slots);
+  }
+  ArchiveWriter envelope() {
+    ArchiveWriter writer;
+    writer.put(server::detail::Envelope{store.incarnation(), 1, ++ordinal});
+    return writer;
+  }
+  template <class Function>
+  void call(Function function, const ArchiveWriter& request) {
+    ArchiveReader reader{request.content()};
+    try {
+      static_cast<void>((store.*function)(reader));
+    } catch (const dist::StoreError&) {
+    } catch (const dist::ArchiveError&) {
+    }
+  }
+
+  server::Store store;
+  std::uint64_t ordinal = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Fuzzed fuzzed;
+  std::span<const std::byte> input = std::as_bytes(std::span{data, size});
+  const auto method = taken<std::uint8_t>(input);
+  ArchiveWriter request = fuzzed.envelope();
+  const auto rest = [&] { request.put_bytes(input.data(), input.size()); };
+  switch (method % 5) {
+    case 0: {  // two pushes with an update that there is
+      request.put(std::uint32_t{1 + method / 128u});
+      for (int part = 0; part <= method / 128; ++part) {
+        const auto shard = taken<std::uint8_t>(input);
+        const auto form = static_cast<server::detail::Form>(taken<std::uint8_t>(input));
+        const auto rows = taken<std::uint8_t>(input);
+        const auto bytes = taken<std::uint16_t>(input);
+        request.put(server::detail::PushHead{
+            shard, form, rows, bytes, {taken<std::uint8_t>(input), taken<std::uint8_t>(input)}});
+        switch (method / 8 % 4) {
+          case 0:
+            server::detail::put_update<float>(request, Adam{});
+            break;
+          case 1:
+            server::detail::put_update<float>(request, dist::sum);
+            break;
+          case 2:
+            server::detail::put_update<std::int16_t>(request, dist::detail::Divide{});
+            break;
+          default:
+            server::detail::put_update<double>(request, dist::sum);
+        }
+        const std::size_t its = std::min<std::size_t>(input.size(), rows * 8u + bytes);
+        request.put_bytes(input.data(), its);
+        input = input.subspan(its);
+      }
+      rest();
+      fuzzed.call(&server::Store::push, request);
+      break;
+    }
+    case 1:
+      rest();
+      fuzzed.call(&server::Store::push, request);
+      break;
+    case 2:
+      rest();
+      fuzzed.call(&server::Store::pull, request);
+      break;
+    case 3:
+      rest();
+      fuzzed.call(&server::Store::staleness, request);
+      break;
+    default: {  // a shard that is no larger than its bytes
+      const server::detail::CreateHead head{{2, "v", taken<std::uint8_t>(input), taken<std::uint8_t>(input), 0},
+                                            static_cast<dist::io::ElementType>(taken<std::uint8_t>(input)),
+                                            static_cast<server::detail::Initial>(taken<std::uint8_t>(input)),
+                                            input.size()};
+      request.put(head);
+      rest();
+      fuzzed.call(&server::Store::create, request);
+      ArchiveWriter drop = fuzzed.envelope();
+      fuzzed.call(&server::Store::drop, drop.put(std::vector<server::ShardId>{2}));
+    }
+  }
+  ArchiveWriter list = fuzzed.envelope();
+  ArchiveReader reader{list.content()};
+  if (fuzzed.store.list(reader).size() < 100) std::abort();
+  return 0;
+}

@@ -1,0 +1,251 @@
+#include <dist/server/archive.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/float16.hpp>
+
+#include "support/what_throws.hpp"
+
+namespace {
+
+using dist::ArchiveError;
+using dist::ArchiveReader;
+using dist::ArchiveWriter;
+using dist::from_bytes;
+using dist::to_bytes;
+using support::what_throws;
+namespace rpc = dist::rpc;
+
+enum class Colour : std::uint16_t { red, green = 700 };
+enum Open { one, two };
+enum Closed : int { minus = -1 };
+
+struct Inner {
+  std::vector<float> values;
+  std::optional<std::string> name;
+  bool operator==(const Inner&) const = default;
+};
+struct Outer {
+  int number;
+  Inner inner;
+  std::array<Inner, 2> both;
+  bool operator==(const Outer&) const = default;
+};
+struct Node {
+  int number;
+  std::vector<Node> children;
+  bool operator==(const Node&) const = default;
+};
+struct Nothing {
+  bool operator==(const Nothing&) const = default;
+};
+struct Nine {
+  int a, b, c, d, e, f, g, h, i;
+};
+struct RefersToNumber {
+  const int& number;
+};
+
+/// A fraction, of which no member can be seen.
+class Fraction {
+ public:
+  Fraction(int above, int below) : above_(above), below_(below) {}
+  void write_to(ArchiveWriter& archive) const { archive.put(above_).put(below_); }
+  static Fraction read_from(ArchiveReader& archive) {
+    const int above = archive.get<int>();
+    const int below = archive.get<int>();
+    if (below == 0) throw ArchiveError("A fraction has no value", "it is divided by 0", "Send another one");
+    return {above, below};
+  }
+  bool operator==(const Fraction&) const = default;
+
+ private:
+  int above_, below_;
+};
+
+/// The bytes in pieces of `size`, some of them empty.
+std::vector<rpc::Piece> pieces_of(std::span<const std::byte> bytes, std::size_t size) {
+  std::vector<rpc::Piece> pieces{{}};
+  for (; bytes.size() > size; bytes = bytes.subspan(size)) {
+    pieces.push_back(bytes.first(size));
+    pieces.emplace_back();
+  }
+  pieces.push_back(bytes);
+  return pieces;
+}
+
+/// What is read of the bytes of `value`, however they are cut.
+template <class T>
+void check_same(const T& value) {
+  const std::vector<std::byte> bytes = to_bytes(value);
+  CHECK(from_bytes<T>(bytes) == value);
+  for (const std::size_t size : {1u, 3u, 8u}) CHECK(from_bytes<T>(pieces_of(bytes, size)) == value);
+  // Every end that is too early is seen, and so is a byte too many.
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_THROWS_AS(static_cast<void>(from_bytes<T>(std::span{bytes}.first(size))), ArchiveError);
+  std::vector<std::byte> longer = bytes;
+  longer.emplace_back();
+  CHECK_THROWS_AS(static_cast<void>(from_bytes<T>(longer)), ArchiveError);
+}
+
+template <class... Values>
+std::vector<std::byte> bytes_of(const Values&... values) {
+  ArchiveWriter writer;
+  (writer.put(values), ...);
+  return writer.take();
+}
+
+static_assert(dist::Sendable<int> && dist::Sendable<std::string> && dist::Sendable<Outer> && dist::Sendable<Node>);
+static_assert(dist::Sendable<std::tuple<>> && dist::Sendable<Nothing> && dist::Sendable<std::vector<bool>>);
+static_assert(dist::Sendable<Fraction> && dist::Sendable<std::vector<Fraction>> && dist::Sendable<Closed>);
+static_assert(dist::Sendable<dist::Tensor<dist::BFloat16>> && dist::Sendable<dist::IndexedSlices<double>>);
+static_assert(!dist::Sendable<int*> && !dist::Sendable<const char*> && !dist::Sendable<std::unique_ptr<int>>);
+static_assert(!dist::Sendable<std::string_view> && !dist::Sendable<std::span<int>> && !dist::Sendable<int&>);
+static_assert(!dist::Sendable<dist::TensorView<const float>> && !dist::Sendable<Open> && !dist::Sendable<Nine>);
+static_assert(!dist::Sendable<std::tuple<int, std::vector<std::optional<std::string_view>>>>);
+static_assert(!dist::Sendable<std::vector<Nothing>> && !dist::Sendable<long double> && !dist::Sendable<RefersToNumber>);
+static_assert(!dist::Sendable<std::map<int, int>> && !dist::Sendable<dist::Tensor<long double>>);
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a number is the same after it was sent", T, char, std::int8_t, std::uint16_t, int, long long,
+                   std::size_t, float, double, dist::Float16, dist::BFloat16) {
+  check_same(T(1));
+  check_same(std::numeric_limits<T>::lowest());
+  check_same(std::vector<T>{T(1), T(2), T(3)});
+  check_same(std::array<T, 2>{T(1), T(2)});
+  check_same(dist::Tensor<T>{{2, 2}, {T(1), T(2), T(3), T(4)}});
+}
+
+TEST_CASE("texts, lists, structures and plain structs are the same after they were sent") {
+  check_same(true);
+  check_same(Colour::green);
+  check_same(minus);
+  check_same(std::string{});
+  check_same(std::string{"a\0b", 3});
+  check_same(std::vector<std::string>{"", "one", "two"});
+  check_same(std::vector<bool>{true, false, true});
+  check_same(std::vector<std::vector<int>>{{}, {1}, {2, 3}});
+  check_same(std::optional<int>{});
+  check_same(std::optional<std::optional<int>>{std::optional<int>{}});
+  check_same(std::pair{std::string{"a"}, 2.5});
+  check_same(std::tuple{1, std::string{"b"}, std::vector<float>{1}});
+  check_same(std::tuple<std::tuple<int>>{std::tuple<int>{3}});
+  check_same(std::array<std::array<float, 3>, 2>{{{1, 2, 3}, {4, 5, 6}}});
+  check_same(std::array<std::string, 2>{"a", "b"});
+  check_same(Outer{1, {{1, 2}, "name"}, {Inner{{}, {}}, Inner{{3}, "other"}}});
+  check_same(Node{1, {{2, {}}, {3, {{4, {}}}}}});
+  check_same(dist::Shape{});
+  check_same(dist::Shape{3, 0, 5});
+  check_same(dist::Tensor<bool>{{3}, {true, false, true}});
+  check_same(dist::Tensor<float>{dist::Shape{0, 7}});
+  check_same(dist::IndexedSlices<float>{{3, 0, 3}, {{3, 2}, {1, 2, 3, 4, 5, 6}}, {10, 2}});
+  check_same(Fraction{1, 3});
+  check_same(std::vector<Fraction>{{1, 3}, {2, 5}});
+}
+
+TEST_CASE("values without state take no bytes") {
+  CHECK(to_bytes(std::tuple{}).empty());
+  CHECK(to_bytes(Nothing{}).empty());
+  auto twice = [](int x) { return 2 * x; };
+  CHECK(to_bytes(twice).empty());
+  CHECK(from_bytes<decltype(twice)>(std::vector<std::byte>{})(4) == 8);
+}
+
+TEST_CASE("values are taken in their order, and what is left is known") {
+  ArchiveWriter writer;
+  writer.put(std::uint8_t{1}).put(std::string{"two"}).put(3.0f);
+  writer.put_bytes("raw", 3);
+  const std::vector<std::byte> bytes = writer.take();
+  CHECK(writer.content().empty());
+  CHECK(bytes.size() == 1 + 8 + 3 + 4 + 3);
+  const std::vector<rpc::Piece> pieces = pieces_of(bytes, 2);
+  ArchiveReader reader{pieces};
+  CHECK(reader.get<std::uint8_t>() == 1);
+  CHECK(reader.get<std::string>() == "two");
+  CHECK(reader.get<float>() == 3.0f);
+  CHECK(reader.left() == 3);
+  const std::vector<rpc::Piece> raw = reader.get_pieces(3);
+  CHECK(rpc::joined(raw) == std::vector<std::byte>{std::byte{'r'}, std::byte{'a'}, std::byte{'w'}});
+  for (const rpc::Piece piece : raw)
+    CHECK((piece.data() >= bytes.data() && piece.data() < bytes.data() + bytes.size()));
+  CHECK_NOTHROW(reader.expect_end());
+  CHECK_THROWS_AS(static_cast<void>(reader.get_pieces(1)), ArchiveError);
+}
+
+TEST_CASE("bytes that are no value are refused by what was expected") {
+  const auto refusal = [](auto type, const std::vector<std::byte>& bytes) {
+    return what_throws<ArchiveError>([&] { static_cast<void>(from_bytes<decltype(type)>(bytes, "The greeting")); });
+  };
+  const std::string end = ". Start all processes of the job from one build of the program.";
+  CHECK(refusal(0, bytes_of(std::uint8_t{1})) ==
+        "The greeting ends early (4 bytes of int were expected, 1 are left)" + end);
+  CHECK(refusal(0, bytes_of(1, std::uint8_t{2})) == "The greeting is longer than its values (1 bytes are left)" + end);
+  CHECK(refusal(false, bytes_of(std::uint8_t{2})) == "The greeting has what is no bool (the byte 2)" + end);
+  CHECK(refusal(std::optional<int>{}, bytes_of(std::uint8_t{7})) ==
+        "The greeting has what is no bool (the byte 7)" + end);
+  CHECK(refusal(std::string{}, bytes_of(~std::uint64_t{})) ==
+        "The greeting announces too much (a std::string of 18446744073709551615 elements, for which 0 bytes are too "
+        "few)" +
+            end);
+  CHECK(refusal(std::vector<double>{}, bytes_of(std::uint64_t{2}, 1.0f, 1.0f, 1.0f))
+            .find("of 2 elements, for which 12 bytes") != std::string::npos);
+  CHECK(refusal(std::vector<Inner>{}, bytes_of(std::uint64_t{2}, std::uint64_t{0}, std::uint8_t{0}))
+            .find("of 2 elements, for which 9 bytes") != std::string::npos);
+  CHECK(refusal(Fraction{1, 1}, bytes_of(1, 0)) == "A fraction has no value (it is divided by 0). Send another one.");
+}
+
+TEST_CASE("shapes, tensors and slices that there are not are refused before memory is taken") {
+  const auto refusal = [](auto type, const std::vector<std::byte>& bytes) {
+    return what_throws<ArchiveError>([&] { static_cast<void>(from_bytes<decltype(type)>(bytes)); });
+  };
+  using Extents = std::vector<std::size_t>;
+  const std::size_t half = std::size_t{1} << 32;
+  CHECK(refusal(dist::Shape{}, bytes_of(Extents(7, 1))).find("no dist::Shape (7 axes)") != std::string::npos);
+  CHECK(refusal(dist::Shape{}, bytes_of(Extents{half, half})).find("no dist::Shape") != std::string::npos);
+  CHECK(refusal(dist::Tensor<float>{}, bytes_of(Extents{half, 8}, 1.0f)).find("announces too much") !=
+        std::string::npos);
+  CHECK(refusal(dist::Tensor<bool>{}, bytes_of(Extents{1}, std::uint8_t{3})).find("no bool") != std::string::npos);
+  const std::vector<std::int64_t> rows{1};
+  CHECK(refusal(dist::IndexedSlices<float>{}, bytes_of(Extents{1, 1}, rows, 1.0f))
+            .find("index 1 of an array with 1 rows") != std::string::npos);
+  CHECK(refusal(dist::IndexedSlices<float>{}, bytes_of(Extents{}, rows, 1.0f)).find("do not fit together") !=
+        std::string::npos);
+  CHECK(refusal(dist::IndexedSlices<float>{}, bytes_of(Extents{0, half, half}, rows)).find("IndexedSlices") !=
+        std::string::npos);
+}
+
+TEST_CASE("lists that nest as deep as their bytes say do not exhaust the stack") {
+  Node deepest{1, {}};
+  for (int depth = 1; depth < 64; ++depth) {
+    Node around{depth, {}};
+    around.children.push_back(std::move(deepest));
+    deepest = std::move(around);
+  }
+  CHECK(from_bytes<Node>(to_bytes(deepest)) == deepest);
+  const Node too_deep{0, {deepest}};
+  CHECK(what_throws<dist::InvalidArgument>([&] { static_cast<void>(to_bytes(too_deep)); }) ==
+        "A value cannot be sent (it has more than 64 lists in each other). Send its parts in one list, with numbers "
+        "instead "
+        "of lists in lists.");
+  ArchiveWriter hostile;
+  for (int depth = 0; depth < 1'000'000; ++depth) hostile.put(depth).put(std::uint64_t{1});
+  CHECK(what_throws<ArchiveError>([&] {
+          static_cast<void>(from_bytes<Node>(hostile.content()));
+        }).find("its lists nest too deep") != std::string::npos);
+}

@@ -1,0 +1,108 @@
+#include <dist/server/lifeline.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/comm/local_transport.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/what_throws.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::Local;
+using dist::Task;
+using dist::TaskType;
+using dist::server::detail::Greeting;
+using dist::server::detail::Verdict;
+using dist::server::detail::Welcome;
+using Lifeline = dist::server::Lifeline<Local::Exchange>;
+using State = Lifeline::State;
+
+struct Pair {
+  Local::Call start(std::string_view method, const std::vector<std::byte>& bytes) {
+    const dist::rpc::Piece piece = bytes;
+    return channel->start(method, {&piece, 1}, {});
+  }
+  Welcome greet(std::uint64_t coordinator, const std::string& task = "ps 1",
+                const std::string& program = dist::binary_identity()) {
+    const auto bytes = dist::ArchiveWriter{}.put(program).put(Greeting{coordinator, task}).take();
+    return dist::from_bytes<Welcome>(start("lifeline.greet", bytes).reply().pieces(), "A welcome");
+  }
+  Local::Call attend(std::uint64_t coordinator) { return start("lifeline.attend", dist::to_bytes(coordinator)); }
+  void leave(std::uint64_t coordinator) { start("lifeline.leave", dist::to_bytes(coordinator)).wait(); }
+  State state() { return lifeline.standing().state; }
+
+  Lifeline lifeline{Task{TaskType::parameter_server, 1}, 77};
+  Local::Server server{{"here", "1"}, {}, lifeline.methods()};
+  std::optional<Local::Channel> channel{std::in_place, dist::net::Endpoint{"here", "1"}, dist::rpc::ChannelOptions{}};
+};
+
+}  // namespace
+
+TEST_CASE("a process sees its coordinator come, go and leave") {
+  Pair pair;
+  CHECK(pair.state() == State::waiting);
+  const Welcome welcome = pair.greet(5);
+  CHECK(welcome.verdict == Verdict::welcome);
+  CHECK(welcome.incarnation == 77);
+  CHECK(pair.state() == State::attended);
+  {
+    Local::Call attending = pair.attend(5);
+    CHECK(!attending.is_done());
+    CHECK(pair.state() == State::attended);
+    attending.cancel();
+  }
+  CHECK(pair.state() == State::lost);
+  CHECK(pair.greet(6).verdict == Verdict::welcome);
+  const Local::Call attending = pair.attend(6);
+  CHECK(pair.state() == State::attended);
+  pair.leave(5);  // of another one
+  CHECK(pair.state() == State::attended);
+  pair.leave(6);
+  CHECK(pair.lifeline.wait_for(60s).state == State::left);
+  CHECK(attending.is_done());
+  CHECK(pair.greet(7).verdict == Verdict::busy);
+}
+
+TEST_CASE("one coordinator at a time, which may come again") {
+  Pair pair;
+  CHECK(pair.greet(5).verdict == Verdict::welcome);
+  const Local::Call before = pair.attend(5);
+  CHECK(pair.greet(6).verdict == Verdict::busy);
+  CHECK(pair.attend(6).is_done());
+  CHECK(!before.is_done());
+  CHECK(pair.greet(5).verdict == Verdict::welcome);  // before it was seen that the connection had been lost
+  CHECK(before.is_done());
+  const Local::Call again = pair.attend(5);
+  CHECK(!again.is_done());
+  pair.channel.reset();
+  CHECK(pair.state() == State::lost);
+}
+
+TEST_CASE("a coordinator of another program, or with another list, is told so") {
+  Pair pair;
+  const Welcome of_program = pair.greet(5, "ps 1", "another build");
+  CHECK(of_program.verdict == Verdict::other_program);
+  CHECK(of_program.program == dist::binary_identity());
+  const Welcome of_task = pair.greet(5, "worker 0");
+  CHECK(of_task.verdict == Verdict::other_task);
+  CHECK(of_task.task == "ps 1");
+  CHECK(pair.state() == State::waiting);
+}
+
+TEST_CASE("bytes of no coordinator change nothing") {
+  Pair pair;
+  for (const char* method : {"lifeline.greet", "lifeline.attend", "lifeline.leave"}) {
+    const std::string what =
+        support::what_throws<dist::RpcError>([&] { pair.start(method, std::vector<std::byte>(3)).wait(); });
+    CHECK(what.find("dist::ArchiveError") != std::string::npos);
+  }
+  CHECK(pair.state() == State::waiting);
+}

@@ -1,0 +1,25 @@
+// What the two translation units of registry_test.cpp share.
+#pragma once
+
+#include <dist/server/registry.hpp>
+
+namespace registry_test {
+
+struct Context {
+  int offset = 0;
+};
+using Table = dist::FunctionTable<int(int)>;
+using Invocations = dist::FunctionTable<dist::Invocation<Context>>;
+
+/// Both units make it.
+template <class T>
+int shared(T x) {
+  return 300 + x;
+}
+
+struct Numbers {
+  dist::CodePlace function, lambda, shared;
+};
+Numbers numbers_of_other_unit();
+
+}  // namespace registry_test

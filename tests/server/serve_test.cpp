@@ -1,0 +1,166 @@
+#include <dist/server/serve.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dist/server/client.hpp>
+#include <dist/server/session.hpp>
+
+#include <doctest/doctest.h>
+
+#include "server/served_threads.hpp"
+#include "support/what_throws.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using dist::ClusterSpec;
+using dist::Local;
+using dist::SimpleResolver;
+using dist::Task;
+using dist::TaskType;
+using dist::server::ServeOptions;
+using dist_test::cluster_of;
+using dist_test::ps_0;
+using dist_test::ps_1;
+using dist_test::served;
+using dist_test::ServedThread;
+using dist_test::worker_0;
+using support::what_throws;
+using Client = dist::server::Client<Local>;
+using Session = dist::server::Session<Local>;
+
+dist::server::ClientOptions of_store(std::uint64_t incarnation) {
+  dist::server::ClientOptions options;
+  options.incarnation = incarnation;
+  return options;
+}
+ServeOptions lingering(std::chrono::milliseconds linger) {
+  ServeOptions options;
+  options.linger = linger;
+  return options;
+}
+
+/// A coordinator that creates variable 7 on parameter server 0, and fails.
+std::uint64_t fail_with_variable(const ClusterSpec& cluster) {
+  std::uint64_t incarnation = 0;
+  try {
+    const Session session{served(cluster)};
+    incarnation = session.incarnation(ps_0);
+    Client client{0, {"ps0", "1"}, of_store(incarnation)};
+    client.create({7, "w", 2, 1, 0}, 1.5f);
+    throw std::runtime_error("the coordinator fails");
+  } catch (const std::runtime_error&) {
+  }
+  return incarnation;
+}
+
+}  // namespace
+
+TEST_CASE("the coordinator serves nobody, and clusters that cannot work are refused (spec J01, J12)") {
+  constexpr Task chief{TaskType::chief, 0};
+  ClusterSpec cluster = cluster_of(1);
+  CHECK(!dist::server::serve<Local>(SimpleResolver{cluster, chief}));
+  cluster.add(chief, "chief:1");
+  CHECK(!dist::server::serve<Local>(SimpleResolver{cluster, chief}));
+  cluster.add({TaskType::evaluator, 0}, "evaluator:1");
+  for (const Task task : {chief, ps_0, worker_0})
+    CHECK(what_throws<dist::InvalidArgument>([&] {
+            static_cast<void>(dist::server::serve<Local>(SimpleResolver{cluster, task}));
+          }).starts_with("evaluator 0 of SimpleResolver is in a cluster with parameter servers"));
+}
+
+TEST_CASE("parameter servers and workers serve until their coordinator has done its work (spec J12, R01)") {
+  const ClusterSpec cluster = cluster_of(2);
+  ServedThread server_0{cluster, ps_0}, server_1{cluster, ps_1};
+  ServedThread worker{cluster, worker_0, {}, {{"double", [](Local::Exchange& exchange) {
+                                                 exchange.reply(dist::to_bytes(
+                                                     2 * dist::from_bytes<int>(exchange.pieces(), "A number")));
+                                               }}}};
+  {
+    const Session session{served(cluster)};
+    for (std::size_t i = 0; i < 2; ++i) {
+      Client client{i, {"ps" + std::to_string(i), "1"}, of_store(session.incarnation({TaskType::parameter_server, i}))};
+      client.create({1, "w", 3, 1, 0}, static_cast<float>(i));
+      std::vector<float> values(3);
+      CHECK(client.pull(1, std::span{values}) == 0);
+      CHECK(values == std::vector<float>(3, static_cast<float>(i)));
+    }
+    Local::Channel channel{{"worker", "1"}, {}};
+    const std::vector<std::byte> four = dist::to_bytes(4);
+    const dist::rpc::Piece piece = four;
+    const Local::Reply reply = channel.call("double", {&piece, 1}, {60s, true});
+    CHECK(dist::from_bytes<int>(reply.pieces(), "A number") == 8);
+    while (session.incarnation(worker_0) == 0) std::this_thread::sleep_for(1ms);
+    CHECK(!server_0.ends_within(0ms));
+    CHECK(!worker.ends_within(0ms));
+  }
+  CHECK(server_0.result());
+  CHECK(server_1.result());
+  CHECK(worker.result());
+}
+
+TEST_CASE("no coordinator is waited for for ever") {
+  ClusterSpec cluster = cluster_of(1);
+  ServeOptions options;
+  options.wait_for_coordinator = 60ms;
+  const auto refusal = [&] {
+    return what_throws<dist::DeadlineExceeded>([&] {
+      static_cast<void>(dist::server::serve<Local>(SimpleResolver{cluster, ps_0}, options));
+    });
+  };
+  CHECK(refusal() ==
+        "ps 0 at ps0:1 has no coordinator (a coordinator has not come within 0.06 s). Start the coordinator with the "
+        "same "
+        "list of tasks, or wait for it for longer (wait_for_coordinator).");
+  cluster.add({TaskType::chief, 0}, "chief:1");
+  CHECK(refusal().find("(chief 0 at chief:1 has not come within 0.06 s)") != std::string::npos);
+}
+
+TEST_CASE("a parameter server keeps its variables for another coordinator (spec L22)") {
+  const ClusterSpec cluster = cluster_of(1);
+  ServedThread server{cluster, ps_0, lingering(60s)};
+  const std::uint64_t incarnation = fail_with_variable(cluster);
+  CHECK(!server.ends_within(200ms));
+  {
+    const Session session{served(cluster)};
+    CHECK(session.incarnation(ps_0) == incarnation);
+    Client client{0, {"ps0", "1"}, of_store(incarnation)};
+    const auto held = client.list();
+    REQUIRE(held.size() == 1);
+    CHECK(held.front().spec.name == "w");
+    std::vector<float> values(2);
+    client.pull(7, std::span{values});
+    CHECK(values == std::vector<float>{1.5f, 1.5f});
+  }
+  CHECK(server.result());
+}
+
+TEST_CASE("a process without a coordinator ends after a time") {
+  const ClusterSpec cluster = cluster_of(1);
+  {
+    ServedThread server{cluster, ps_0, lingering(0ms)};
+    fail_with_variable(cluster);
+    CHECK(server.result());
+  }
+  ServedThread server{cluster, ps_0, lingering(200ms)};
+  fail_with_variable(cluster);
+  const auto lost = std::chrono::steady_clock::now();
+  CHECK(server.result());
+  CHECK(std::chrono::steady_clock::now() - lost >= 190ms);
+}
+
+TEST_CASE("clients on other hosts reach no address of one machine") {
+  using dist::server::detail::has_other_hosts;
+  const ClusterSpec here{{TaskType::worker, {"localhost:1", "127.0.0.1:2"}}};
+  CHECK(!has_other_hosts(here, {"localhost", "1"}, "a test"));
+  const ClusterSpec elsewhere{{TaskType::worker, {"a:1", "b:1"}}};
+  CHECK(has_other_hosts(elsewhere, {"a", "1"}, "a test"));
+  CHECK(!has_other_hosts({{TaskType::worker, {"a:1", "a:2"}}}, {"a", "1"}, "a test"));
+}
