@@ -66,7 +66,7 @@ inline std::vector<std::string> probes(const std::map<std::string, std::string>&
   std::vector<std::string> found;
   for (const auto& [name, text] : headers) {
     const std::string code = code_of(text);
-    const auto report = [&](std::size_t at, std::string_view what) {
+    const auto report = [&, &name = name](std::size_t at, std::string_view what) {
       const auto line = 1 + std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n');
       found.push_back(name + ":" + std::to_string(line) + std::string(what));
     };

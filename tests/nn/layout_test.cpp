@@ -23,7 +23,7 @@ struct Other {
   static constexpr std::array state{nn::StateSpec{"s", dist::Shape{17}, 1}};
 };
 struct Both {
-  static constexpr std::string_view name = "both";
+  [[maybe_unused]] static constexpr std::string_view name = "both";
   static constexpr std::array parameters{nn::ParameterSpec{"a", dist::Shape{3}},
                                          nn::ParameterSpec{"b", dist::Shape{4, 5}}};
   using Leaves = std::tuple<Other, Two>;

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include <dist/data/distribute_options.hpp>
+
 #include <doctest/doctest.h>
 
 namespace nn = dist::nn;
@@ -11,7 +13,7 @@ namespace {
 
 struct Strategy {
   int distributed = 0;
-  int distribute_dataset(int dataset) {
+  int distribute_dataset(int dataset, const dist::data::InputOptions& = {}) {
     ++distributed;
     return dataset * 10;
   }

@@ -283,7 +283,7 @@ class NotedPoints : public dist::data::DatasetRange<NotedPoints> {
  public:
   using Element = Points::Element;
   using Iterator = Points::Iterator;
-  static constexpr bool is_batched = true;
+  [[maybe_unused]] static constexpr bool is_batched = true;
 
   explicit NotedPoints(std::vector<std::uint64_t>& epochs) : epochs_(&epochs) {}
 

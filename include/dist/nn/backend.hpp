@@ -88,11 +88,15 @@ concept TakesShortFactors = requires(S& state) {
 template <class B>
 concept RoundsFactors = B::rounds_factors;
 
+namespace detail {
 template <class B>
-concept Backend = requires(typename B::State& state) {
+concept MakesState = std::default_initializable<typename B::State> ||
+    std::constructible_from<typename B::State, const typename B::Device::Queue&>;
+}  // namespace detail
+
+template <class B>
+concept Backend = detail::MakesState<B> && requires(typename B::State& state) {
   typename B::Device;
-  requires std::default_initializable<typename B::State> ||
-      std::constructible_from<typename B::State, const typename B::Device::Queue&>;
   { B::name } -> std::convertible_to<std::string_view>;
   { B::template supports<float> } -> std::convertible_to<bool>;
   state.enter();

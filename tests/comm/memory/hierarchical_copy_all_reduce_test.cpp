@@ -1,5 +1,4 @@
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
-// optimised
 
 #include <doctest/doctest.h>
 #include <conformance/cross_device_ops.hpp>

@@ -1,5 +1,4 @@
 #include <dist/comm/memory/reduction_to_one_device.hpp>
-// optimised
 
 #include <string_view>
 

@@ -1,5 +1,4 @@
 #include <dist/comm/memory/shared_memory_all_reduce.hpp>
-// optimised
 
 #include <chrono>
 #include <cstddef>

@@ -1,6 +1,5 @@
 #include <dist/comm/node/node_all_reduce.hpp>
 // ranks: 1 2 3 4
-// optimised
 
 #include <dist/comm/mpi/mpi_all_reduce.hpp>
 

@@ -11,7 +11,7 @@ namespace nn = dist::nn;
 namespace {
 
 struct Step {
-  static constexpr std::array<std::string_view, 0> slots{};
+  [[maybe_unused]] static constexpr std::array<std::string_view, 0> slots{};
   float operator()(float weight, float gradient, float*) const { return weight - gradient; }
 };
 struct Minimal {
