@@ -1,11 +1,16 @@
 // A launcher for one machine: starts N processes of a program, each with its TF_CONFIG, as an operator does for many.
 //
 //   dist-run -n N [--restarts R] [--secret] program arguments...
+//   dist-run --ps P --workers N [--restarts R] [--secret] program arguments...
 //
 // Each line that worker 1 prints appears behind "[worker 1] ". SIGINT, SIGTERM and SIGUSR1 go to all. The status is that
 // of the worker that failed first; the others then have ten seconds to end, and are killed. --restarts starts all workers
 // again after a failure, at most R times; DIST_RESTARTS tells them how often that was done. --secret makes a job secret,
-// so that nobody else can join. Without arguments the launcher checks itself.
+// so that nobody else can join.
+//
+// With --ps there are P parameter servers and a chief, too, which coordinates the job: it lasts as long as the chief, and
+// has its status. A worker or server that fails does not end it, and is started again by itself, all of them together at
+// most R times; a server comes back empty. Without arguments the launcher checks itself.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -40,14 +45,15 @@ using dist::text;
 
 struct Options {
   std::size_t workers = 0;
+  std::size_t servers = 0;
   std::size_t restarts = 0;
   bool secret = false;
   std::chrono::milliseconds grace{10'000};
   std::vector<std::string> command;
 };
 
-/// "127.0.0.1:PORT" for each worker, with ports that are free now. The sockets are closed again, so another program may
-/// take a port before the worker does; the worker says so then.
+/// "127.0.0.1:PORT" for each task, with ports that are free now. The sockets are closed again, so another program may
+/// take a port before the task does; the task says so then.
 std::vector<std::string> free_addresses(std::size_t count) {
   std::vector<std::string> addresses;
   std::vector<int> sockets;
@@ -69,10 +75,35 @@ std::vector<std::string> free_addresses(std::size_t count) {
   return addresses;
 }
 
-std::string tf_config(const std::vector<std::string>& addresses, std::size_t index) {
-  std::string list;
-  for (const std::string& address : addresses) list += text(list.empty() ? "" : ", ", '"', address, '"');
-  return text("{\"cluster\": {\"worker\": [", list, "]}, \"task\": {\"type\": \"worker\", \"index\": ", index, "}}");
+/// A task of the cluster, as TF_CONFIG names it.
+struct Task {
+  std::string type;
+  std::size_t index;
+
+  [[nodiscard]] std::string name() const { return text(type, " ", index); }
+};
+
+/// The chief, where there are servers, first.
+std::vector<Task> tasks_of(const Options& options) {
+  std::vector<Task> tasks;
+  if (options.servers > 0) tasks.push_back({"chief", 0});
+  for (std::size_t i = 0; i < options.servers; ++i) tasks.push_back({"ps", i});
+  for (std::size_t i = 0; i < options.workers; ++i) tasks.push_back({"worker", i});
+  return tasks;
+}
+
+/// That of task `number`.
+std::string tf_config(const std::vector<Task>& tasks, const std::vector<std::string>& addresses, std::size_t number) {
+  std::string cluster;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].index > 0)
+      cluster += ", ";
+    else
+      cluster += text(i == 0 ? "" : "], ", '"', tasks[i].type, "\": [");
+    cluster += text('"', addresses[i], '"');
+  }
+  return text("{\"cluster\": {", cluster, "]}, \"task\": {\"type\": \"", tasks[number].type,
+              "\", \"index\": ", tasks[number].index, "}}");
 }
 
 std::string random_secret() {
@@ -83,7 +114,7 @@ std::string random_secret() {
   return digits;
 }
 
-/// What a worker prints on one descriptor, line by line.
+/// What a task prints on one descriptor, line by line.
 class Lines {
  public:
   Lines(int descriptor, std::FILE* out, std::string prefix)
@@ -126,25 +157,29 @@ class Lines {
 
 class Launcher {
  public:
-  /// Workers that were started `restarts` times before.
+  /// Of a job that was started `restarts` times before.
   Launcher(const Options& options, std::size_t restarts, std::FILE* out, std::FILE* err)
-      : options_(options), restarts_(restarts), out_(out), err_(err) {}
+      : options_(options), tasks_(tasks_of(options)), restarts_(restarts), out_(out), err_(err) {}
 
   /// Whether a signal asked the job to end: then it is not started again.
   [[nodiscard]] bool was_told_to_end() const { return told_to_end_; }
 
-  /// The status of the worker that failed first, or 0.
+  /// How often the job was started, and single tasks of it.
+  [[nodiscard]] std::size_t restarts() const { return restarts_; }
+
+  /// The status of the chief, or of the worker that failed first, or 0.
   int run() {
     signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody hears of the workers' ends
-    sigset_t handled, before;
+    sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&handled, signal);
-    sigprocmask(SIG_BLOCK, &handled, &before);
+    sigprocmask(SIG_BLOCK, &handled, &mask_before_);
     const int signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
 
-    const std::vector<std::string> addresses = free_addresses(options_.workers);
-    const std::string secret = options_.secret ? random_secret() : "";
-    for (std::size_t i = 0; i < options_.workers; ++i) start(i, tf_config(addresses, i), secret, before);
+    addresses_ = free_addresses(tasks_.size());
+    if (options_.secret) secret_ = random_secret();
+    processes_.resize(tasks_.size());
+    for (std::size_t i = 0; i < tasks_.size(); ++i) start(i);
     while (running() > 0) {
       std::vector<pollfd> entries{{signals, POLLIN, 0}};
       for (const Lines& lines : lines_) entries.push_back({lines.descriptor(), POLLIN, 0});
@@ -163,35 +198,33 @@ class Launcher {
     }
     drain();
     close(signals);
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
     return status_;
   }
 
  private:
-  struct Worker {
-    pid_t process;
-  };
-
+  [[nodiscard]] bool has_chief() const { return options_.servers > 0; }
   [[nodiscard]] std::size_t running() const {
     return static_cast<std::size_t>(
-        std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.process > 0; }));
+        std::count_if(processes_.begin(), processes_.end(), [](pid_t process) { return process > 0; }));
   }
 
-  void start(std::size_t index, const std::string& config, const std::string& secret, const sigset_t& mask) {
+  void start(std::size_t number) {
+    const std::string config = tf_config(tasks_, addresses_, number);
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
     std::fflush(nullptr);
     const pid_t process = fork();
     if (process == 0) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
-      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us, and what a worker starts gets all signals too
-      sigprocmask(SIG_SETMASK, &mask, nullptr);
+      setpgid(0, 0);  // so that a terminal's SIGINT comes once, from us, and what a task starts gets all signals too
+      sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
       dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       dup2(out[1], 1);
       dup2(err[1], 2);
       setenv("TF_CONFIG", config.c_str(), 1);
       setenv("DIST_RESTARTS", std::to_string(restarts_).c_str(), 1);
-      if (!secret.empty()) setenv("DIST_JOB_SECRET", secret.c_str(), 1);
+      if (!secret_.empty()) setenv("DIST_JOB_SECRET", secret_.c_str(), 1);
       std::vector<char*> arguments;
       for (std::string& argument : options_.command) arguments.push_back(argument.data());
       arguments.push_back(nullptr);
@@ -204,30 +237,46 @@ class Launcher {
     close(err[1]);
     for (const auto& [from, to] : {std::pair{out[0], out_}, std::pair{err[0], err_}}) {
       fcntl(from, F_SETFL, O_NONBLOCK);
-      lines_.emplace_back(from, to, text("[worker ", index, "] "));
+      lines_.emplace_back(from, to, text("[", tasks_[number].name(), "] "));
     }
-    workers_.push_back({process});
-    if (process < 0) fail(text("worker ", index, " does not start (", strerror(errno), ")"), 2);
+    processes_[number] = process;
+    if (process < 0) fail(text(tasks_[number].name(), " does not start (", strerror(errno), ")"), 2);
   }
 
   void reap() {
-    for (std::size_t i = 0; i < workers_.size(); ++i) {
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
       int status = 0;
-      if (workers_[i].process <= 0 || waitpid(workers_[i].process, &status, WNOHANG) != workers_[i].process) continue;
-      workers_[i].process = 0;
+      if (processes_[i] <= 0 || waitpid(processes_[i], &status, WNOHANG) != processes_[i]) continue;
+      processes_[i] = 0;
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      if (code != 0) fail(text("worker ", i, " ended with status ", code), code);
+      const std::string end = text(tasks_[i].name(), " ended with status ", code);
+      if (has_chief() && i > 0) {
+        if (code != 0 && !ending_) lose(i, end);
+      } else if (code != 0) {
+        fail(end, code);
+      } else if (has_chief()) {
+        begin_end();
+      }
     }
+  }
+
+  /// A task without which the chief goes on, or not.
+  void lose(std::size_t number, const std::string& end) {
+    const bool comes_back = restarts_ < options_.restarts;
+    if (comes_back) ++restarts_;
+    say(comes_back ? text(end, "; starts it again, restart ", restarts_, " of ", options_.restarts) : end);
+    if (comes_back) start(number);
+  }
+  void say(const std::string& what) const {
+    std::fprintf(err_, "dist-run: %s\n", what.c_str());
+    std::fflush(err_);
   }
 
   void fail(const std::string& what, int status) {
     if (status_ != 0) return;
     status_ = status;
-    std::fprintf(err_, "dist-run: %s", what.c_str());
-    if (running() > 0)
-      std::fprintf(err_, "; the others have %g s to end", static_cast<double>(options_.grace.count()) / 1e3);
-    std::fprintf(err_, "\n");
-    std::fflush(err_);
+    const double seconds = static_cast<double>(options_.grace.count()) / 1e3;
+    say(running() > 0 ? text(what, "; the others have ", seconds, " s to end") : what);
     begin_end();
   }
   void forward(int signal) {
@@ -237,15 +286,15 @@ class Launcher {
     begin_end();
   }
   void send_to_all(int signal) const {
-    for (const Worker& worker : workers_)
-      if (worker.process > 0) kill(-worker.process, signal);
+    for (const pid_t process : processes_)
+      if (process > 0) kill(-process, signal);
   }
   void begin_end() {
     if (!ending_) end_ = Clock::now() + options_.grace;
     ending_ = true;
   }
 
-  /// The last lines. A helper process of the job may keep a pipe open for a little longer than its worker lived.
+  /// The last lines. A helper process of the job may keep a pipe open for a little longer than its task lived.
   void drain() {
     const auto end = Clock::now() + std::chrono::milliseconds{500};
     while (Clock::now() < end &&
@@ -260,10 +309,14 @@ class Launcher {
   }
 
   Options options_;
+  std::vector<Task> tasks_;
   std::size_t restarts_;
   std::FILE* out_;
   std::FILE* err_;
-  std::vector<Worker> workers_;
+  sigset_t mask_before_{};
+  std::vector<std::string> addresses_;
+  std::string secret_;
+  std::vector<pid_t> processes_;
   std::vector<Lines> lines_;
   int status_ = 0;
   bool told_to_end_ = false;
@@ -272,31 +325,63 @@ class Launcher {
   Clock::time_point end_;
 };
 
-/// Runs the workers, and again after a failure as often as the options allow. The status is that of the last time.
+/// Runs the job, and again after a failure as often as the options allow. The status is that of the last time.
 int run(const Options& options, std::FILE* out, std::FILE* err) {
   for (std::size_t restarts = 0;; ++restarts) {
     Launcher launcher{options, restarts, out, err};
     const int status = launcher.run();
+    restarts = launcher.restarts();
     if (status == 0 || launcher.was_told_to_end() || restarts == options.restarts) return status;
-    std::fprintf(err, "dist-run: starts all workers again, restart %zu of %zu\n", restarts + 1, options.restarts);
+    std::fprintf(err, "dist-run: starts all tasks again, restart %zu of %zu\n", restarts + 1, options.restarts);
     std::fflush(err);
   }
 }
 
-/// Runs a shell script as workers, and gives what they print.
-std::string printed_by(std::size_t workers, const char* script, int expected_status, std::size_t restarts = 0) {
+/// Runs a shell script as all tasks, and gives what they print.
+std::string printed_by(std::size_t workers, const char* script, int expected_status, std::size_t restarts = 0,
+                       std::size_t servers = 0) {
   std::FILE* out = std::tmpfile();
-  const Options options{workers, restarts, true, std::chrono::milliseconds{200}, {"/bin/sh", "-c", script}};
+  const Options options{workers, servers, restarts, true, std::chrono::milliseconds{200}, {"/bin/sh", "-c", script}};
   const int status = run(options, out, out);
   std::string printed(static_cast<std::size_t>(std::ftell(out)), '\0');
   std::rewind(out);
   printed.resize(std::fread(printed.data(), 1, printed.size(), out));
   std::fclose(out);
-  check(status == expected_status, "the status is that of the worker that failed first");
+  check(status == expected_status, "the status is that of the chief, or of the worker that failed first");
   return printed;
 }
 
 bool contains(const std::string& all, std::string_view part) { return all.find(part) != std::string::npos; }
+
+/// A job with servers lasts as long as its chief.
+void check_servers() {
+  const std::string all = printed_by(2, "echo \"$TF_CONFIG\"", 0, 0, 1);
+  std::printf("%s", all.c_str());
+  check(contains(all, "[chief 0] {\"cluster\": {\"chief\": [\"127.0.0.1:"), "the chief is first");
+  check(contains(all, "\"], \"ps\": [\"127.0.0.1:") && contains(all, "\"], \"worker\": [\"127.0.0.1:"),
+        "all are named");
+  check(contains(all, "\"task\": {\"type\": \"chief\", \"index\": 0}}\n"), "the chief knows what it is");
+
+  const auto by_type = [](std::string_view of_chief, std::string_view of_server, std::string_view of_worker) {
+    return text("case $TF_CONFIG in *'type\": \"chief'*) ", of_chief, ";; *'type\": \"ps'*) ", of_server, ";; *) ",
+                of_worker, ";; esac");
+  };
+  const std::string lasting = "while :; do sleep 0.1; done";
+  const auto start = Clock::now();
+  check(!contains(printed_by(1, by_type("exit 0", lasting, lasting).c_str(), 0, 0, 2), "dist-run:"),
+        "who works when the chief has ended is told to end");
+  check(Clock::now() - start < std::chrono::seconds{30}, "and soon");
+
+  const std::string lost = printed_by(1, by_type("sleep 0.5; exit 3", lasting, "exit 9").c_str(), 3, 0, 1);
+  check(contains(lost, "dist-run: worker 0 ended with status 9\n"), "a worker that fails is named");
+  check(contains(lost, "dist-run: chief 0 ended with status 3"), "and does not end the job");
+
+  const std::string back = printed_by(
+      1, by_type("sleep 1", lasting, "echo start $DIST_RESTARTS; [ $DIST_RESTARTS = 1 ] || exit 9; " + lasting).c_str(),
+      0, 1, 1);
+  check(contains(back, "worker 0 ended with status 9; starts it again, restart 1 of 1\n[worker 0] start 1\n"),
+        "a worker that fails is started again by itself");
+}
 
 int check_itself() {
   signal(SIGCHLD, SIG_IGN);  // as whoever starts the launcher may have done
@@ -329,11 +414,14 @@ int check_itself() {
   const char* third_time = "echo restart $DIST_RESTARTS; [ $DIST_RESTARTS = 2 ] || exit 5";
   check(contains(printed_by(1, third_time, 0, 2), "[worker 0] restart 2\n"), "a job that fails is started again");
   check(contains(printed_by(1, third_time, 5, 1), "restart 1 of 1"), "not more often than is asked for");
+  check_servers();
   return 0;
 }
 
 int usage() {
-  std::fprintf(stderr, "usage: dist-run -n N [--restarts R] [--secret] program arguments...\n");
+  std::fprintf(stderr,
+               "usage: dist-run -n N [--restarts R] [--secret] program arguments...\n"
+               "       dist-run --ps P --workers N [--restarts R] [--secret] program arguments...\n");
   return 2;
 }
 
@@ -347,15 +435,18 @@ int main(int count, char** arguments) {
     const std::string_view option = arguments[next];
     if (option == "--secret") {
       options.secret = true;
-    } else if ((option == "-n" || option == "--restarts") && next + 1 < count) {
-      char* end = nullptr;
-      const char* const written = arguments[++next];
-      const long number = std::strtol(written, &end, 10);
-      if (end == written || *end != '\0' || number < (option == "-n" ? 1 : 0) || number > 1024) return usage();
-      (option == "-n" ? options.workers : options.restarts) = static_cast<std::size_t>(number);
-    } else {
-      return usage();
+      continue;
     }
+    std::size_t* const value = option == "-n" || option == "--workers" ? &options.workers
+                               : option == "--ps"                      ? &options.servers
+                               : option == "--restarts"                ? &options.restarts
+                                                                       : nullptr;
+    if (value == nullptr || next + 1 == count) return usage();
+    char* end = nullptr;
+    const char* const written = arguments[++next];
+    const long number = std::strtol(written, &end, 10);
+    if (end == written || *end != '\0' || number < (option == "--restarts" ? 0 : 1) || number > 1024) return usage();
+    *value = static_cast<std::size_t>(number);
   }
   options.command.assign(arguments + next, arguments + count);
   if (options.workers == 0 || options.command.empty()) return usage();
