@@ -43,10 +43,21 @@ add_test(NAME compile_fail.preludes
          COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target dist_compile_fail_preludes)
 set_tests_properties(compile_fail.preludes PROPERTIES FIXTURES_SETUP dist_compile_fail_preludes RESOURCE_LOCK build)
 
+# dist_add_compile_fail(<name> <source>): with every compiler, or without DIST_EVERY_COMPILER in turns with one of them.
+set(compile_fail_turn 0)
 function(dist_add_compile_fail name source)
+  set(compilers "${compile_fail_compilers_joined}")
+  set(first 0)
+  if(NOT DIST_EVERY_COMPILER)
+    list(LENGTH compile_fail_compilers number)
+    math(EXPR first "${compile_fail_turn} % ${number}")
+    list(GET compile_fail_compilers ${first} compilers)
+    math(EXPR turn "${compile_fail_turn} + 1")
+    set(compile_fail_turn ${turn} PARENT_SCOPE)
+  endif()
   add_test(NAME ${name}
-           COMMAND "${CMAKE_COMMAND}" "-DCOMPILERS=${compile_fail_compilers_joined}"
-                   "-DINCLUDES=${compile_fail_includes}" "-DPRELUDES=${preludes}" "-DSOURCE=${source}" -P
+           COMMAND "${CMAKE_COMMAND}" "-DCOMPILERS=${compilers}" -DFIRST=${first} "-DINCLUDES=${compile_fail_includes}"
+                   "-DPRELUDES=${preludes}" "-DSOURCE=${source}" -P
                    "${PROJECT_SOURCE_DIR}/tests/gates/compile_fail_check.cmake")
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 FIXTURES_REQUIRED dist_compile_fail_preludes)
 endfunction()

@@ -1,4 +1,4 @@
-# cmake -DCOMPILERS=<path,path> -DINCLUDES=<folder,folder> -DSOURCE=... [-DPRELUDES=<folder>] -P compile_fail_check.cmake
+# cmake -DCOMPILERS=<path,path> -DINCLUDES=<folder,folder> -DSOURCE=... [-DPRELUDES=<folder> -DFIRST=<n>] -P compile_fail_check.cmake
 #
 # The source says in a line `// expect: <text>` what each compiler must say. What it says must be the sentence first and
 # little else, because nobody reads to the third error:
@@ -10,7 +10,8 @@
 # A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
 # sources together, by compile_fail_controls.cmake.
 #
-# PRELUDES has, for the n-th compiler, a precompiled <n>/prelude.hpp, which is included first unless there are flags.
+# PRELUDES has, for the n-th compiler, a precompiled <n>/prelude.hpp, which is included first unless there are flags. The first of
+# the compilers is number FIRST.
 set(ENV{LC_ALL} C)
 set(most_lines 12)
 set(where_from "^In file included from |: note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
@@ -39,7 +40,7 @@ if(flags MATCHES "-nostdinc")
   list(GET includes 0 includes)  # the library's own: packages are hidden
 endif()
 
-set(number 0)
+set(number ${FIRST})
 string(REPLACE "," ";" compilers "${COMPILERS}")
 foreach(compiler IN LISTS compilers)
   set(prelude "")

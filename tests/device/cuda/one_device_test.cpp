@@ -83,12 +83,12 @@ TEST_CASE("variables on a GPU are written and read, in replica functions and out
   strategy.run([&](auto& replica) { numbers.assign_sub(replica, 1.0F); });
   CHECK(values_of(numbers.read(strategy.scope())) == std::vector<float>{-1, 0, 1, 2});
 
-  auto count = strategy.variable<int, dist::OnRead, dist::Sum>({}, 3, "count");
+  auto total = strategy.variable<int, dist::OnRead, dist::Sum>({}, 3, "count");
   strategy.run([&](auto& replica) {
-    count.assign_add(replica, 4);
-    CHECK(count.value(replica) == 7);
+    total.assign_add(replica, 4);
+    CHECK(total.value(replica) == 7);
   });
-  CHECK(count.value(strategy.scope()) == 7);
+  CHECK(total.value(strategy.scope()) == 7);
 
   const auto whole = numbers.whole(strategy.scope());
   numbers.assign(strategy.scope(), 0.0F);
