@@ -23,6 +23,7 @@
 #include "coordinator/flaky_transport.hpp"
 #include "coordinator/local_workers.hpp"
 #include "support/allocations.hpp"
+#include "support/exception_suppressions.hpp"
 #include "support/stderr_of.hpp"
 #include "support/what_throws.hpp"
 

@@ -17,6 +17,7 @@
 
 #include "coordinator/local_workers.hpp"
 #include "server/served_threads.hpp"
+#include "support/exception_suppressions.hpp"
 
 namespace {
 

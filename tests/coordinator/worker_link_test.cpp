@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "coordinator/local_workers.hpp"
+#include "support/exception_suppressions.hpp"
 
 namespace {
 
