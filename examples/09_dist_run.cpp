@@ -164,7 +164,7 @@ class Launcher {
   /// Whether a signal asked the job to end: then it is not started again.
   [[nodiscard]] bool was_told_to_end() const { return told_to_end_; }
 
-  /// How often the job was started, and single tasks of it.
+  /// How often the job, or a single task of it, was started again.
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
   /// The status of the chief, or of the worker that failed first, or 0.

@@ -99,7 +99,7 @@ bench::Rounds measure_passes(Strategy& strategy, std::size_t parameters, int rou
 bench::Rounds measure_graph(Strategy& strategy, std::size_t parameters, int rounds, std::size_t gate) {
   const std::size_t replicas = strategy.num_replicas_in_sync();
   bench::Rounds measured{dist::text("A step of ", 2 * replicas, " kernels, ", parameters, " parameters, ", replicas,
-                                    " replicas on one GPU"),
+                                    replicas == 1 ? " replica" : " replicas", " on one GPU"),
                          "steps"};
   const auto step = std::make_shared<Step>(strategy, parameters);
   const auto kernels = measured.add_timed("launched kernel by kernel", [=] { return step->by_kernels(); });
@@ -117,10 +117,11 @@ int run(int rounds, std::size_t parameters, std::FILE* json) {
                                 "replicas take a GPU each where they can",
                                 "Set CUDA_VISIBLE_DEVICES to the number of one of them");
   const std::size_t small = std::min(parameters, std::size_t{64} << 10);
-  Strategy two{2}, four{4};
+  Strategy one{1}, two{2}, four{4};
   std::vector<bench::Rounds> results;  // they hold what was made on the strategies
   results.push_back(measure_passes(two, parameters, rounds, " (goal 1.8)"));
   results.push_back(measure_passes(four, parameters, rounds, " (goal 2.3)"));
+  results.push_back(measure_graph(one, small, rounds, parameters));
   results.push_back(measure_graph(two, small, rounds, parameters));
   results.push_back(measure_graph(four, small, rounds, parameters));
   if (json != nullptr) bench::print_json(json, results);

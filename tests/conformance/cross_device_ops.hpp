@@ -870,7 +870,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
       for (const std::size_t mistakes : wrong) CHECK(mistakes == 0);
     }
   }
-  // What follows makes up to three replicas of its own.
+  // What follows makes groups of two and three replicas, whatever number the environment asks for.
   if (most_replicas_of_environment() < 3) return;
   SUBCASE("replicas that disagree get an error that names both sides, never a hang (spec E12)") {
     for (const std::size_t replicas : Groups::several) {

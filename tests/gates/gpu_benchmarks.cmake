@@ -92,7 +92,7 @@ dist_add_gpu_benchmark_run(benchmarks.updates.gpus ${target} "1 lazy"
        "^  copy that moves 9 x 4 B a parameter${timed}" "^  copy that moves 13 x 4 B a parameter${timed}"
        "^  one kernel over two passes .goal 1.8.${ratio}" "^  one kernel over two passes .goal 2.3.${ratio}"
        "^  one kernel: share of the copy bandwidth .goal 0.85.${ratio}"
-       "^A step of 4 kernels" "^  launched kernel by kernel${timed}" "^  captured, one launch${timed}"
+       "^A step of 2 kernels, 1024 parameters, 1 replica on one GPU" "^A step of 4 kernels" "^  launched kernel by kernel${timed}" "^  captured, one launch${timed}"
        "^  captured over kernel by kernel${ratio}" "^  graphs that were made for all captured steps: 1$"
   ARGUMENTS 1 1)
 dist_add_gpu_benchmark_run(benchmarks.updates.gpus.several ${target} "2 lazy" STATUS 1 ROWS "CUDA_VISIBLE_DEVICES")

@@ -89,6 +89,7 @@ template <class B>
 concept RoundsFactors = B::rounds_factors;
 
 namespace detail {
+/// From nothing, or from a queue, which only some devices have: clang++ 14 refuses a requires-expression that asks for either.
 template <class B>
 concept MakesState = std::default_initializable<typename B::State> ||
     std::constructible_from<typename B::State, const typename B::Device::Queue&>;

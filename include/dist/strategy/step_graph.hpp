@@ -17,8 +17,8 @@
 namespace dist {
 
 /// Runs steps so that what all replicas put on their queues in one is a graph, which is launched once: for steps of many
-/// short kernels, and one replica. Threads of several replicas take turns at CUDA's capture, which can cost them more than
-/// launches do (benchmarks/README.md).
+/// short kernels. The threads of several replicas can take longer to capture their step than to launch it
+/// (benchmarks/README.md).
 ///
 ///   dist::StepGraph graph{strategy};
 ///   for (auto& batch : batches) graph.run(step, batch);
