@@ -10,8 +10,9 @@
 # A line `// flags: <flags>` gives flags for this compilation. That the CONTROL branch compiles is checked for all
 # sources together, by compile_fail_controls.cmake.
 #
-# PRELUDES has, for the n-th compiler, a precompiled <n>/prelude.hpp, which is included first unless there are flags. The first of
-# the compilers is number FIRST.
+# PRELUDES has, for the n-th compiler, a precompiled <n>/dist.hpp, and perhaps an <n>/all.hpp for what includes more than the
+# folders behind dist.hpp. The one or the other is included first unless there are flags. The first of the compilers is number
+# FIRST.
 set(ENV{LC_ALL} C)
 set(most_lines 12)
 set(where_from "^In file included from |: note: (in instantiation of|in evaluation of|during template argument deduction|while |\\(skipping )")
@@ -40,12 +41,23 @@ if(flags MATCHES "-nostdinc")
   list(GET includes 0 includes)  # the library's own: packages are hidden
 endif()
 
+set(names dist)
+file(STRINGS "${SOURCE}" more REGEX "^#include <dist/(checkpoint|coordinator|data|multi_worker|nn|server|train)[/.]" LIMIT_COUNT 1)
+if(more)
+  set(names all dist)
+endif()
+
 set(number ${FIRST})
 string(REPLACE "," ";" compilers "${COMPILERS}")
 foreach(compiler IN LISTS compilers)
   set(prelude "")
   if(PRELUDES AND NOT flags)
-    set(prelude -include "${PRELUDES}/${number}/prelude.hpp")
+    foreach(name IN LISTS names)
+      if(EXISTS "${PRELUDES}/${number}/${name}.hpp.gch")
+        set(prelude -include "${PRELUDES}/${number}/${name}.hpp")
+        break()
+      endif()
+    endforeach()
   endif()
   math(EXPR number "${number} + 1")
   execute_process(COMMAND "${compiler}" -std=c++20 -fsyntax-only ${includes} ${prelude} ${flags} "${SOURCE}"

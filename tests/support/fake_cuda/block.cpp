@@ -76,7 +76,7 @@ struct Lane {
 class Block {
  public:
   /// `is_first` of its grid.
-  Block(const KernelCall& kernel, dim3 grid, dim3 size, uint3 index, bool is_first);
+  Block(const BoundKernel& kernel, dim3 grid, dim3 size, uint3 index, bool is_first);
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block();
@@ -108,7 +108,7 @@ class Block {
   bool release_barrier();
   bool release_warps();
 
-  const KernelCall& kernel_;
+  const BoundKernel& kernel_;
   bool separate_;
   std::vector<Lane> lanes_;
   std::vector<unsigned> order_;
@@ -128,7 +128,7 @@ std::vector<std::unique_ptr<Fiber>>& fibers() {
 }
 std::size_t fresh_fibers = 0;  // so many are in use by the operation that runs
 
-Block::Block(const KernelCall& kernel, dim3 grid, dim3 size, uint3 index, bool is_first)
+Block::Block(const BoundKernel& kernel, dim3 grid, dim3 size, uint3 index, bool is_first)
     : kernel_(kernel),
       separate_(options().separate_threads && under_thread_sanitizer()),
       lanes_(std::size_t{size.x} * size.y * size.z),
@@ -274,7 +274,7 @@ bool Block::release_warps() {
 
 }  // namespace
 
-void run_grid(const KernelCall& kernel, dim3 grid, dim3 block) {
+void run_grid(const BoundKernel& kernel, dim3 grid, dim3 block) {
   const UnseenAccesses unseen;
   std::vector<unsigned> order(std::size_t{grid.x} * grid.y * grid.z);
   std::iota(order.begin(), order.end(), 0U);

@@ -8,6 +8,6 @@
 namespace fake_cuda {
 
 /// A grid that runs, within its operation. Refuses a block whose threads wait for each other for ever.
-void run_grid(const KernelCall& kernel, dim3 grid, dim3 block);
+void run_grid(const BoundKernel& kernel, dim3 grid, dim3 block);
 
 }  // namespace fake_cuda

@@ -3,48 +3,61 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
 #include <type_traits>
-#include <utility>
 #include <vector>
-
-#include "kernel.hpp"
 
 namespace fake_cuda {
 
-/// A function of the host with the arguments of a launch.
-template <class... Expected>
-class BoundKernel : public KernelCall {
+/// A function of the host with the arguments of a launch. Programs launch hundreds of kernels, so what is compiled for each
+/// is little: the arguments are kept as the bytes of a closure.
+class BoundKernel {
  public:
-  template <class... Given>
-  explicit BoundKernel(void (*kernel)(Expected...), Given&&... given)
-      : kernel_(kernel), arguments_{std::forward<Given>(given)...} {}
-  void operator()() const override { std::apply(kernel_, arguments_); }
+  template <class... Expected>
+  [[nodiscard]] static BoundKernel of(void (*kernel)(Expected...), const std::decay_t<Expected>&... arguments) {
+    const auto call = [=] { kernel(arguments...); };
+    using Call = decltype(call);
+    static_assert(alignof(Call) <= alignof(Line));
+    BoundKernel bound{&call, sizeof call, [](const void* bytes) { (*static_cast<Call*>(bytes))(); }};
+    (bound.append(arguments), ...);
+    return bound;
+  }
+  /// What one thread does.
+  void operator()() const { run_(call_.data()); }
 
   /// The words in which addresses may stand. Padding is none of them, which may hold anything; nor is an argument with
   /// padding, of a compiler that cannot clear it.
-  [[nodiscard]] std::vector<std::uintptr_t> words() const {
-    std::vector<std::uintptr_t> words;
-    std::apply([&](const auto&... argument) { (append(words, argument), ...); }, arguments_);
-    return words;
-  }
+  [[nodiscard]] const std::vector<std::uintptr_t>& words() const { return words_; }
 
  private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  BoundKernel(const void* call, std::size_t bytes, void (*run)(const void*))
+      : run_(run), call_((bytes + sizeof(Line) - 1) / sizeof(Line)) {
+    std::memcpy(call_.data(), call, bytes);
+  }
+
   template <class T>
-  static void append(std::vector<std::uintptr_t>& words, T argument) {
+  void append(T argument) {
 #if defined(__clang__)
     constexpr bool is_seen = std::has_unique_object_representations_v<T>;
 #else
     constexpr bool is_seen = true;
     __builtin_clear_padding(&argument);
 #endif
-    const std::size_t count = (sizeof argument + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t);
-    words.resize(words.size() + count);
-    if constexpr (is_seen) std::memcpy(&words[words.size() - count], &argument, sizeof argument);
+    append_bytes(is_seen ? &argument : nullptr, sizeof argument);
+  }
+  /// Zeros for bytes that are not seen.
+  void append_bytes(const void* bytes, std::size_t count) {
+    const std::size_t before = words_.size();
+    words_.resize(before + (count + sizeof(std::uintptr_t) - 1) / sizeof(std::uintptr_t));
+    if (bytes != nullptr) std::memcpy(&words_[before], bytes, count);
   }
 
-  void (*kernel_)(Expected...);
-  std::tuple<std::decay_t<Expected>...> arguments_;
+  void (*run_)(const void*);
+  std::vector<Line> call_;
+  std::vector<std::uintptr_t> words_;
 };
 
 }  // namespace fake_cuda

@@ -6,11 +6,8 @@
 #include <vector_functions.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "bound_kernel.hpp"
 #include "kernel.hpp"
@@ -74,7 +71,6 @@ template <class... Expected, class... Given>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...), Given&&... given) {
   static_assert((std::is_trivially_copyable_v<std::decay_t<Expected>> && ...),
                 "arguments of kernels are copied byte by byte");
-  auto bound = std::make_unique<const fake_cuda::BoundKernel<Expected...>>(kernel, std::forward<Given>(given)...);
-  const std::vector<std::uintptr_t> words = bound->words();
-  return fake_cuda::launch(*config, __PRETTY_FUNCTION__, std::move(bound), words);
+  return fake_cuda::launch(*config, __PRETTY_FUNCTION__,
+                           fake_cuda::BoundKernel::of(kernel, std::forward<Given>(given)...));
 }

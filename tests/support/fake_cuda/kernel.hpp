@@ -5,10 +5,9 @@
 #include <vector_types.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
 #include <string_view>
+
+#include "bound_kernel.hpp"
 
 namespace fake_cuda {
 
@@ -33,25 +32,11 @@ void exchange_in_warp(void* value, std::size_t bytes, unsigned lane);
 /// The same memory of the block for all calls with the same `key`, which holds no values of other blocks.
 [[nodiscard]] void* shared_in_block(const void* key, std::size_t bytes);
 
-/// A kernel with its arguments.
-class KernelCall {
- public:
-  KernelCall() = default;
-  KernelCall(const KernelCall&) = delete;
-  KernelCall& operator=(const KernelCall&) = delete;
-  virtual ~KernelCall() = default;
-  /// What one thread does.
-  virtual void operator()() const = 0;
-};
-
-/// What a launch does. `name` is how messages call the kernel; `words` are what the arguments hold, as far as it may be
-/// addresses.
-cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name,
-                         std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words);
+/// What a launch does. `name` is how messages call the kernel.
+cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name, BoundKernel kernel);
 
 /// The same, where `signature` is the text of a function's signature in which the types of the kernel's
 /// parameters come after "Expected = ".
-cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
-                   std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words);
+cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature, BoundKernel kernel);
 
 }  // namespace fake_cuda

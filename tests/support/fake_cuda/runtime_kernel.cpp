@@ -72,26 +72,23 @@ std::vector<const void*> addresses_in(std::span<const std::uintptr_t> words, con
 
 }  // namespace
 
-cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name,
-                         std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words) {
+cudaError_t launch_named(const cudaLaunchConfig_t& config, std::string_view name, BoundKernel kernel) {
   return call("cudaLaunchKernelEx", [&] {
     CUstream_st& on = handles().stream(config.stream, "cudaLaunchKernelEx");
     if (!is_possible(config.gridDim, config.blockDim)) return cudaErrorInvalidConfiguration;
     if (on.device != chosen_device()) return cudaErrorInvalidResourceHandle;
     ++counter().kernels;
     OperationRef operation = next_operation(on, name);
-    operation->addresses = addresses_in(words, operation->name, on.device);
-    const std::shared_ptr<const KernelCall> shared{std::move(kernel)};
+    operation->addresses = addresses_in(kernel.words(), operation->name, on.device);
     operation->work = std::make_shared<const std::function<void()>>(
-        [shared, grid = config.gridDim, block = config.blockDim] { run_grid(*shared, grid, block); });
+        [kernel = std::move(kernel), grid = config.gridDim, block = config.blockDim] { run_grid(kernel, grid, block); });
     put_on(on, std::move(operation));
     return cudaSuccess;
   });
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature,
-                   std::unique_ptr<const KernelCall> kernel, std::span<const std::uintptr_t> words) {
-  return launch_named(config, name_of_kernel(signature), std::move(kernel), words);
+cudaError_t launch(const cudaLaunchConfig_t& config, std::string_view signature, BoundKernel kernel) {
+  return launch_named(config, name_of_kernel(signature), std::move(kernel));
 }
 
 }  // namespace fake_cuda

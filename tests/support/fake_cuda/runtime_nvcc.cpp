@@ -100,8 +100,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
     twin = found->second.twin;
   }
   if (twin == nullptr) refuse("the kernel '" + name + "' of nvcc has no twin: see set_twin");
-  BoundTwin bound = twin(arguments);
-  return launch_named(*config, "kernel " + name, std::move(bound.call), bound.words);
+  return launch_named(*config, "kernel " + name, twin(arguments));
 }
 
 // What a stub calls, which is only called by <<<>>>.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -14,11 +13,8 @@ namespace fake_cuda {
 template <class... Parameters>
 struct TwinWith {
   template <void (*kernel)(Parameters...), std::size_t... i>
-  static BoundTwin bind(void** arguments, std::index_sequence<i...>) {
-    auto call = std::make_unique<const BoundKernel<Parameters...>>(
-        kernel, *static_cast<const std::decay_t<Parameters>*>(arguments[i])...);
-    auto words = call->words();
-    return {std::move(call), std::move(words)};
+  static BoundKernel bind(void** arguments, std::index_sequence<i...>) {
+    return BoundKernel::of(kernel, *static_cast<const std::decay_t<Parameters>*>(arguments[i])...);
   }
 };
 
