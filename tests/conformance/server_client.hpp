@@ -65,7 +65,7 @@ struct ServerPair {
 template <class T, class Client>
 std::vector<T> pulled(Client& client, server::ShardId shard, std::size_t size, std::uint32_t array = 0) {
   std::vector<T> values(size);
-  client.pull(shard, std::span{values}, array);
+  client.pull(shard, std::span{values}, {.array = array});
   return values;
 }
 template <class T>
@@ -152,6 +152,98 @@ void pushes_and_pulls() {
   CHECK(client.pull(PullRequest{}).empty());
 }
 
+/// A pull that says which version the caller has gets the shards that have changed since, with their slots and rows.
+template <class Kit>
+void pulls_of_what_changed() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  client.create({1, "w", 2, 2}, 1.0f);
+  client.create({2, "v", 3, 1}, 2.0);
+  client.ensure_slots(1, 0, {5});
+  std::array<float, 4> w{}, slot{};
+  std::array<double, 3> v{};
+  CHECK(client.pull(1, std::span{w}) == 0);
+  CHECK(client.pull(2, std::span{v}) == 0);
+  client.push(2, dist::sum, std::span{v});
+  w.fill(-1);
+  const std::vector<std::int64_t> last{1};
+  std::array<float, 2> row{-1, -1};
+  const auto pull = [&](std::uint64_t known) {
+    return client.pull(PullRequest{}
+                           .dense(1, std::span{w}, {.known = known})
+                           .dense(2, std::span{v}, {.known = 0})
+                           .dense(1, std::span{slot}, {.known = known, .array = 1})
+                           .rows(1, last, std::span{row}, {.known = known}));
+  };
+  CHECK(pull(0) == std::vector<std::uint64_t>{0, 1, 0, 0});
+  CHECK(w == std::array<float, 4>{-1, -1, -1, -1});
+  CHECK(v == std::array<double, 3>{4, 4, 4});
+  CHECK(slot == std::array<float, 4>{});
+  CHECK(row == std::array<float, 2>{-1, -1});
+  CHECK(pull(server::unknown_version) == std::vector<std::uint64_t>{0, 1, 0, 0});
+  CHECK(w == std::array<float, 4>{1, 1, 1, 1});
+  CHECK(slot == std::array<float, 4>{5, 5, 5, 5});
+  CHECK(row == std::array<float, 2>{1, 1});
+  CHECK(problem_of([&] { pull(1); }) == Problem::malformed);
+}
+
+/// One value for all elements travels alone.
+template <class Kit>
+void uniform_pushes() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  constexpr std::size_t count = 3 * 4096 + 1;
+  client.create({1, "w", count, 1}, 1.0f);
+  client.create({2, "b", 3, 1}, false);
+  client.create({3, "n", 2, 1}, 6);
+  client.ensure_slots(1, 0, {1});
+  const PushRequest request = std::move(PushRequest{}
+                                            .uniform(1, dist::sum, 2.0f)
+                                            .uniform(1, dist::nn::SGD::Momentum<float, false>{0.5f, 0.5f}, 4.0f)
+                                            .uniform(2, dist::detail::Assign{}, true));
+  std::size_t bytes = 0;
+  for (const auto piece : request.pieces()) bytes += piece.size();
+  CHECK(bytes < 500);
+  CHECK(client.push(request) == std::vector<Pushed>{{1, 0}, {2, 0}, {1, 0}});
+  // The velocity is 0.5 * 1 - 0.5 * 4.
+  CHECK(pulled<float>(client, 1, count) == std::vector<float>(count, 1.5f));
+  CHECK(pulled<float>(client, 1, count, 1) == std::vector<float>(count, -1.5f));
+  std::array<bool, 3> b{};
+  client.pull(2, std::span{b});
+  CHECK(b == std::array<bool, 3>{true, true, true});
+  CHECK(problem_of([&] { client.push(PushRequest{}.uniform(3, dist::detail::Divide{}, 0)); }) == Problem::wrong_value);
+  CHECK(problem_of([&] { client.push(PushRequest{}.uniform(3, dist::sum, 1.0f)); }) == Problem::wrong_type);
+}
+
+/// A message that the transport cuts, in the middle of elements and shards.
+template <class Kit>
+void large_messages() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  constexpr std::size_t shards = 3, count = (7 << 20) / sizeof(std::int32_t) + 1;  // 21 MiB
+  std::vector<std::vector<std::int32_t>> values, to;
+  PushRequest push;
+  PullRequest pull;
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    client.create({shard, "large", count, 1}, 1);
+    client.create({10 + shard, "between", 1, 1}, false);
+    std::iota(values.emplace_back(count).begin(), values.back().end(), static_cast<std::int32_t>(shard));
+    to.emplace_back(count);
+  }
+  bool between[shards] = {};
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    push.dense(shard, dist::sum, std::span{values[shard]}).uniform(10 + shard, dist::detail::Assign{}, true);
+    pull.dense(shard, std::span{to[shard]}).dense(10 + shard, std::span{between}.subspan(shard, 1));
+  }
+  CHECK(client.push(push) == std::vector<Pushed>(2 * shards, Pushed{1, 0}));
+  CHECK(client.pull(pull) == std::vector<std::uint64_t>(2 * shards, 1));
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    CHECK(between[shard]);
+    for (std::int32_t& value : values[shard]) ++value;
+    CHECK((to[shard] == values[shard]));
+  }
+}
+
 template <class Kit>
 void optimizers_have_slots() {
   ServerPair<Kit> pair;
@@ -214,8 +306,7 @@ void mistakes() {
   CHECK(problem_of([&] { static_cast<void>(client.staleness({1, 9})); }) == Problem::unknown_shard);
   CHECK(message([&] { client.push(1, dist::sum, given(five)); }) ==
         "Shard 'w' (number 1) does not fit the values of a push (it takes 1 times 24 bytes, and 20 were given). Give "
-        "one value "
-        "for each element, or one row for each index.");
+        "one value for each element, one for all, or one row for each index.");
   CHECK(message([&] { client.push(1, dist::sum, given(doubles)); }) ==
         "Shard 'w' (number 1) has elements of another type (they are f32, those given are f64). Use the variable's "
         "element "
@@ -241,7 +332,7 @@ void mistakes() {
   CHECK(message([&] { client.push(1, dist::nn::Adam::Update<float, false>{}, given(six)); }) ==
         "Shard 'w' (number 1) lacks slots for an update (it has 0, and the update uses 2 from number 0 on). Create the "
         "optimizer's slots before it is applied.");
-  CHECK(problem_of([&] { client.pull(1, std::span{to}, 1); }) == Problem::wrong_slot);
+  CHECK(problem_of([&] { client.pull(1, std::span{to}, {.array = 1}); }) == Problem::wrong_slot);
   CHECK(problem_of([&] { client.ensure_slots(1, 1, {0}); }) == Problem::wrong_slot);
   CHECK(
       message([&] {
@@ -389,6 +480,9 @@ TEST_CASE_TEMPLATE_DEFINE("a parameter server serves its clients", Kit, server_c
     shards_are_created_and_pulled<Kit>();
   }
   SUBCASE("several shards are pushed to and pulled from in one message, dense or by rows") { pushes_and_pulls<Kit>(); }
+  SUBCASE("of shards that have not changed nothing comes") { pulls_of_what_changed<Kit>(); }
+  SUBCASE("one value is pushed to all elements") { uniform_pushes<Kit>(); }
+  SUBCASE("messages of several shards are longer than what a transport sends at once") { large_messages<Kit>(); }
   SUBCASE("optimizers run on the server, with slots beside the weights") { optimizers_have_slots<Kit>(); }
   SUBCASE("mistakes are typed, name the shard, and change nothing") { mistakes<Kit>(); }
   SUBCASE("versions and staleness are counted for each shard") { staleness_is_counted<Kit>(); }

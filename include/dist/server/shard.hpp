@@ -22,7 +22,8 @@
 /// Variables that lie on parameter servers, and what their clients ask of them.
 namespace dist::server {
 
-/// The number of a shard, which whoever creates it chooses, among those of one server.
+/// The number of a shard, which whoever creates it chooses, among those of one server. Where another shard had it before, versions
+/// that were said of that one mean nothing, so random numbers are best.
 using ShardId = std::uint64_t;
 
 /// The contiguous rows of a variable that one server holds.
@@ -32,6 +33,14 @@ struct ShardSpec {
   std::uint64_t rows = 1;      ///< 1 for a scalar
   std::uint64_t row_size = 1;  ///< elements of a row
   std::uint64_t offset = 0;    ///< elements of the variable that come before the shard's first
+};
+
+/// Where a shard is.
+struct ShardPlace {
+  std::uint64_t server = 0;       ///< its number among the parameter servers
+  std::uint64_t incarnation = 0;  ///< of that server, see Client
+  ShardId id = 0;
+  std::string name = {};  ///< as in ShardSpec
 };
 
 /// "Shard 'embedding/part_1' (number 7)"

@@ -158,10 +158,11 @@ class Store {
     }
     request.expect_end();
     Snapshot snapshot{{}, pool_->take(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), pool_};
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;  // version, bytes
+    std::vector<detail::PullSeen> seen;
+    seen.reserve(parts.size());
     std::byte* to = snapshot.buffer.data();
     for (const PullPart& part : parts) {
-      seen.emplace_back(copy(part, to), part.bytes);
+      seen.push_back({part.is_known ? part.head.options.known : copy(part, to), part.bytes});
       to += part.bytes;
     }
     snapshot.head = reply().put(seen).take();
@@ -180,7 +181,8 @@ class Store {
     std::shared_ptr<Shard> shard;
     detail::PullHead head;
     std::vector<std::int64_t> rows;
-    std::size_t bytes = 0;
+    bool is_known = false;  ///< the caller has the elements of this version
+    std::size_t bytes = 0;  ///< that are copied
   };
   /// What is known of a client.
   struct Caller {
@@ -311,6 +313,13 @@ class Store {
         throw StoreError(Problem::wrong_row, text(to_string(shard.spec()), " has no row ", row),
                          text("it has ", shard.spec().rows), "Give indices from 0 to the number of rows - 1");
   }
+  /// `what` names a version of the shard, as in "A push comes from".
+  static void require_version(const Shard& shard, std::uint64_t version, std::string_view what) {
+    if (version != unknown_version && version > shard.version())
+      throw ArchiveError(text(what, " a version that there was not"),
+                         text("number ", version, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
+                         "Give the version that a pull or a push of this shard returned");
+  }
   static void require_type(const Shard& shard, io::ElementType given) {
     if (shard.type() != given)
       throw StoreError(Problem::wrong_type, text(to_string(shard.spec()), " has elements of another type"),
@@ -351,27 +360,24 @@ class Store {
   static void check(const PushPart& part) {
     const Shard& shard = *part.shard;
     const bool dense = part.head.form == detail::Form::dense;
-    if (part.head.form > detail::Form::rows_summed || (dense && !part.rows.empty()))
+    const bool uniform = part.head.form == detail::Form::uniform;
+    if (part.head.form > detail::Form::rows_summed || ((dense || uniform) && !part.rows.empty()))
       throw ArchiveError("A push is in no known form", text("number ", static_cast<unsigned>(part.head.form)),
                          "Start all processes of the job from one build of the program");
     require_type(shard, part.update->type());
-    const std::uint64_t unit = dense ? shard.bytes() : shard.row_bytes();
-    const std::uint64_t units = dense ? 1 : part.rows.size();
+    const std::uint64_t unit = dense ? shard.bytes() : uniform ? io::bytes_of(shard.type()) : shard.row_bytes();
+    const std::uint64_t units = dense || uniform ? 1 : part.rows.size();
     if (unit == 0 ? part.head.bytes != 0 : part.head.bytes % unit != 0 || part.head.bytes / unit != units)
       throw StoreError(Problem::wrong_size, text(to_string(shard.spec()), " does not fit the values of a push"),
                        text("it takes ", units, " times ", unit, " bytes, and ", part.head.bytes, " were given"),
-                       "Give one value for each element, or one row for each index");
+                       "Give one value for each element, one for all, or one row for each index");
     require_rows(shard, part.rows);
     if (part.head.options.first_slot + part.update->slots() > shard.slots())
       throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " lacks slots for an update"),
                        text("it has ", shard.slots(), ", and the update uses ", part.update->slots(), " from number ",
                             part.head.options.first_slot, " on"),
                        "Create the optimizer's slots before it is applied");
-    const std::uint64_t from = part.head.options.version;
-    if (from != unknown_version && from > shard.version())
-      throw ArchiveError("A push comes from a version that there was not",
-                         text("number ", from, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
-                         "Give the version that a pull or a push of this shard returned");
+    require_version(shard, part.head.options.version, "A push comes from");
     for (const rpc::Piece piece : part.values) require_values(shard, piece);
     part.update->check(part.values);
   }
@@ -380,6 +386,8 @@ class Store {
     const ShardMemory memory = locked.memory(part.head.options.first_slot, part.update->slots());
     if (part.head.form == detail::Form::dense)
       part.update->apply(memory, part.values);
+    else if (part.head.form == detail::Form::uniform)
+      part.update->apply_uniform(memory, part.values);
     else
       part.update->apply_rows(memory, part.rows, part.values,
                               part.head.form == detail::Form::rows_summed ? Repeats::summed : Repeats::in_order);
@@ -397,16 +405,19 @@ class Store {
     const Shard& shard = *part.shard;
     require_type(shard, part.head.type);
     require_rows(shard, part.rows);
-    if (part.head.array > shard.slots())
-      throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " has no slot ", part.head.array - 1),
+    const PullOptions& options = part.head.options;
+    if (options.array > shard.slots())
+      throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " has no slot ", options.array - 1),
                        text("it has ", shard.slots()), "Create the optimizer's slots before they are read");
-    part.bytes = part.head.all ? shard.bytes() : part.rows.size() * shard.row_bytes();
+    require_version(shard, options.known, "A pull knows");
+    part.is_known = options.known == shard.version();
+    if (!part.is_known) part.bytes = part.head.all ? shard.bytes() : part.rows.size() * shard.row_bytes();
     return part;
   }
   /// The version of what was copied.
   [[nodiscard]] static std::uint64_t copy(const PullPart& part, std::byte* to) {
     const Shard::Locked locked = part.shard->lock();
-    const std::span<const std::byte> from = locked.array(part.head.array);
+    const std::span<const std::byte> from = locked.array(part.head.options.array);
     if (part.head.all) {
       if (!from.empty()) std::memcpy(to, from.data(), from.size());
     } else {
