@@ -376,6 +376,65 @@ void staleness_is_counted() {
   CHECK(all[1] == server::Staleness{});
 }
 
+/// A shard refuses what comes from an older version than it may, and others take their parts.
+template <class Kit>
+void staleness_is_bounded() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  client.create({1, "w", 2, 1}, 0.0f);
+  client.create({2, "v", 2, 1}, 0.0f);
+  const auto push = [&](std::uint64_t w, std::uint64_t v, std::uint64_t most) {
+    return client.push(PushRequest{}
+                           .uniform(1, dist::sum, 1.0f, {.version = w, .max_staleness = most})
+                           .uniform(2, dist::sum, 1.0f, {.version = v, .max_staleness = most}));
+  };
+  const std::vector<std::int64_t> row{1};
+  const std::array<float, 1> one{1};
+  for (int i = 0; i < 3; ++i) client.push_rows(1, dist::sum, row, std::span{one}, Repeats::in_order);
+  CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 2, true}, {1, 0, true}});
+  CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 3, false}, {2, 1, true}});
+  CHECK(push(4, 0, 0) == std::vector<Pushed>{{5, 0, true}, {2, 2, false}});
+  CHECK(push(0, 0, server::any_staleness) == std::vector<Pushed>{{6, 5, true}, {3, 2, true}});
+  CHECK(pulled<float>(client, 1, 2) == std::vector<float>{3, 6});
+  CHECK(pulled<float>(client, 2, 2) == std::vector<float>{3, 3});
+  const std::vector<server::Staleness> all = client.staleness({1, 2});
+  CHECK(all[0] == server::Staleness{3, 7, 5, 1});
+  CHECK(all[1] == server::Staleness{3, 3, 2, 1});
+  CHECK(what_throws<dist::InvalidArgument>(
+            [&] { client.push(1, dist::sum, given(std::vector<float>(2)), {.max_staleness = 3}); }) ==
+        "A push to shard 1 cannot be refused for its staleness (it does not say from which version it comes). Give the "
+        "version that was pulled, or no bound.");
+}
+
+/// Clients that may be no more than two pushes behind, and compute again where they are: none is lost, none is more stale.
+template <class Kit>
+void bounded_clients_at_the_same_time() {
+  ServerPair<Kit> pair;
+  constexpr int steps = 40;
+  constexpr std::uint64_t most = 2;
+  pair.client.create({1, "w", 3, 1}, 0.0f);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread)
+    threads.emplace_back([&] {
+      typename ServerPair<Kit>::Client client{3, pair.endpoint, ServerPair<Kit>::options()};
+      std::array<float, 3> w{};
+      for (int step = 0; step < steps;) {
+        const std::uint64_t version = client.pull(1, std::span{w});
+        const Pushed pushed =
+            client.push(PushRequest{}.uniform(1, dist::sum, 1.0f, {.version = version, .max_staleness = most})).front();
+        if (pushed.applied != (pushed.staleness <= most)) ++wrong;
+        if (pushed.applied) ++step;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(pulled<float>(pair.client, 1, 3) == std::vector<float>(3, 3 * steps));
+  const server::Staleness staleness = pair.client.staleness({1}).front();
+  CHECK(staleness.pushes == 3 * steps);
+  CHECK(staleness.max <= most);
+}
+
 template <class Kit>
 void outstanding_calls() {
   ServerPair<Kit> pair;
@@ -486,6 +545,10 @@ TEST_CASE_TEMPLATE_DEFINE("a parameter server serves its clients", Kit, server_c
   SUBCASE("optimizers run on the server, with slots beside the weights") { optimizers_have_slots<Kit>(); }
   SUBCASE("mistakes are typed, name the shard, and change nothing") { mistakes<Kit>(); }
   SUBCASE("versions and staleness are counted for each shard") { staleness_is_counted<Kit>(); }
+  SUBCASE("a push that is more stale than it may be is refused, and counted") { staleness_is_bounded<Kit>(); }
+  SUBCASE("the bound of the staleness holds while clients push at the same time") {
+    bounded_clients_at_the_same_time<Kit>();
+  }
   SUBCASE("calls go on at the same time, and end where nobody waits") { outstanding_calls<Kit>(); }
   SUBCASE("clients push at the same time, and no snapshot is torn") { clients_at_the_same_time<Kit>(); }
   SUBCASE("a server that is gone, or was started again, is unavailable") { servers_that_are_lost<Kit>(); }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ class CountedServer {
   /// How many messages have come since the last time.
   [[nodiscard]] int pulls() { return pulls_.exchange(0); }
   [[nodiscard]] int pushes() { return pushes_.exchange(0); }
+  [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_; }
   void stop() { server_.stop(); }
 
  private:
@@ -35,8 +37,9 @@ class CountedServer {
                                                                     : nullptr;
       if (count == nullptr) continue;
       auto handler = std::make_shared<decltype(method.handler)>(std::move(method.handler));
-      method.handler = [count, handler](dist::Local::Exchange& exchange) {
+      method.handler = [this, count, handler](dist::Local::Exchange& exchange) {
         ++*count;
+        if (count == &pushes_) bytes_ += dist::rpc::size_of(exchange.pieces());
         (*handler)(exchange);
       };
     }
@@ -44,6 +47,7 @@ class CountedServer {
   }
 
   std::atomic<int> pulls_{0}, pushes_{0};
+  std::atomic<std::uint64_t> bytes_{0};
   dist::server::Store store_;
   dist::Local::Server server_;
 };

@@ -128,16 +128,21 @@ TEST_CASE("of a push that is older than what is remembered nobody says that it w
   CHECK_NOTHROW(held.push(9, 3));
 }
 
-TEST_CASE("the client that was silent for longest is forgotten, and no other") {
+TEST_CASE("a push that was refused as too stale is refused again, whatever has come since") {
   Held held;
-  for (std::uint64_t client = 100; client < 100 + Store::most_clients; ++client) {
-    held.push(client, 1);
-    if (client % 1000 == 0) held.push(100, 1);
-  }
-  const auto version = held.push(100, 1).version;
-  CHECK(version == Store::most_clients);
-  CHECK(held.push(9, 1).version == version + 1);  // the client that created the shard
-  CHECK(held.push(100, 1).version == version + 1);
+  const auto push = [&](std::uint64_t ordinal, std::uint64_t version, std::uint64_t most) {
+    const std::vector<std::byte> bytes =
+        push_of(held.as(9, ordinal),
+                server::PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = version, .max_staleness = most}));
+    ArchiveReader reader{bytes};
+    return said<std::vector<Pushed>>(held.store, held.store.push(reader)).at(0);
+  };
+  CHECK(push(2, 0, 0) == Pushed{1, 0, true});
+  CHECK(push(3, 0, 0) == Pushed{1, 1, false});
+  CHECK(push(4, 1, 0) == Pushed{2, 0, true});
+  CHECK(push(4, 1, 0) == Pushed{2, 0, true});  // which came again, and would be too stale now
+  CHECK(push(3, 0, 0) == Pushed{1, 1, false});
+  CHECK(held.elements() == std::vector<float>(4, 2));
 }
 
 TEST_CASE("requests for another store, without a number, or of another program are refused") {

@@ -23,6 +23,9 @@ namespace dist::server {
 /// The version of a shard from which a gradient was computed, or that somebody has, where nobody knows.
 inline constexpr std::uint64_t unknown_version = ~std::uint64_t{0};
 
+/// A push is applied however stale it is.
+inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
+
 /// What is said about a pull besides where its values go.
 struct PullOptions {
   std::uint64_t known =
@@ -31,15 +34,22 @@ struct PullOptions {
 };
 
 /// What is said about a push besides its values.
+///
+/// The staleness of a push is how many pushes the shard has taken since `version`. One of more than `max_staleness` is refused:
+/// the shard stays as it is, and `Pushed::applied` tells who pushes, who pulls again then (ServerVariable::refresh), computes
+/// from what has come, and pushes that. Each shard decides for itself, so of a gradient for several shards some may take their
+/// part while others refuse it. The bound holds exactly: it is compared under the lock under which the push is applied.
 struct PushOptions {
-  std::uint64_t version = unknown_version;  ///< of the shard when what the values come from was pulled
-  std::uint32_t first_slot = 0;             ///< of those that the update uses
+  std::uint64_t version = unknown_version;      ///< of the shard when what the values come from was pulled
+  std::uint32_t first_slot = 0;                 ///< of those that the update uses
+  std::uint64_t max_staleness = any_staleness;  ///< 0: nobody else may have pushed since
 };
 
 /// What a push of one shard comes to.
 struct Pushed {
   std::uint64_t version = 0;    ///< of the shard after it
   std::uint64_t staleness = 0;  ///< pushes of others in between, if the push has said from which version it comes
+  bool applied = true;          ///< false where it was more stale than it may be
   friend bool operator==(const Pushed&, const Pushed&) = default;
 };
 
@@ -158,7 +168,8 @@ class PushRequest {
     }
     return *this;
   }
-  /// Those of some rows, with one row of values for each index. Throws ShapeMismatch where the values are no whole rows.
+  /// Those of some rows, with one row of values for each index. Throws ShapeMismatch where the values are no whole rows, and, as
+  /// all do, InvalidArgument for a bound on the staleness without a version.
   template <class E, std::size_t extent, class F>
   PushRequest& rows(ShardId shard, const F& update, std::span<const std::int64_t> indices, std::span<E, extent> values,
                     Repeats repeats, const PushOptions& options = {}) {
@@ -178,6 +189,10 @@ class PushRequest {
   template <class T, class F>
   void put(const detail::PushHead& head, const F& update, std::span<const std::int64_t> indices,
            std::span<const T> values) {
+    if (head.options.version == unknown_version && head.options.max_staleness != any_staleness)
+      throw InvalidArgument(text("A push to shard ", head.shard, " cannot be refused for its staleness"),
+                            "it does not say from which version it comes",
+                            "Give the version that was pulled, or no bound");
     message_.archive().put(head);
     detail::put_update<T>(message_.archive(), update);
     message_.lend(std::as_bytes(indices));

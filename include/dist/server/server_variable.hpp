@@ -31,10 +31,12 @@ struct Pulled {
   std::vector<std::uint64_t> versions;
 };
 
-/// What is said about a push besides its values.
+/// What is said about a push besides its values: server::PushOptions for all shards.
 struct ApplyOptions {
   std::vector<std::uint64_t> versions = {};  ///< of the shards when the values' origin was pulled; none: nobody knows
   std::uint32_t first_slot = 0;              ///< of those that the update uses
+  std::uint64_t max_staleness =
+      server::any_staleness;  ///< a shard that others have pushed to more often refuses its part
 };
 
 /// A variable on parameter servers, made by `ParameterServer::variable`. Its shards are on one server each, one shard where the
@@ -112,7 +114,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   }
 
   /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
-  /// slots)`, whose slots are there (see server::ServerUpdate). Throws ShapeMismatch for values of another shape.
+  /// slots)`, whose slots are there (see server::ServerUpdate). Says what became of each shard's part: with a bound on the
+  /// staleness it may not be applied (server::PushOptions), which is no error. Throws ShapeMismatch for values of another shape.
   template <ServerContext<Via> Context, class Update>
   std::vector<server::Pushed> apply(const Context& context, const Update& update, TensorView<const T> values,
                                     const ApplyOptions& options = {}) {
@@ -178,7 +181,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     auto works = detail::start_on_shards<ServerShard<T, Via>>(context, shards, [&](const auto& in, std::size_t shard) {
       return start(in, shard,
                    server::PushOptions{options.versions.empty() ? server::unknown_version : options.versions[shard],
-                                       options.first_slot});
+                                       options.first_slot, options.max_staleness});
     });
     works.wait([&](std::size_t shard, const auto& work) { all[shard] = work.pushed(); });
     return all;

@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/replay_window.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/buffer_pool.hpp>
+#include <dist/server/callers.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
@@ -37,9 +37,6 @@ namespace dist::server {
 /// lost is answered and not done again, as long as the client lives.
 class Store {
  public:
-  /// Clients whose numbers are remembered at the same time; then the one that was silent for longest is forgotten.
-  static constexpr std::size_t most_clients = 4096;
-
   Store() : incarnation_(net::random_number()), pool_(std::make_shared<BufferPool>()) {}
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -69,7 +66,7 @@ class Store {
     const auto envelope = envelope_of(request);
     const auto head = request.get<detail::CreateHead>();
     require_type(head.type);
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       if (find(head.spec.id) != nullptr) refuse_second(head.spec);
       auto shard = std::make_shared<Shard>(head.spec, head.type);
       fill(*shard, head, request);
@@ -86,7 +83,7 @@ class Store {
     const auto first = request.get<std::uint64_t>();
     const auto values = request.get<std::vector<double>>();
     request.expect_end();
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       const std::shared_ptr<Shard> shard = require(id);
       io::with_element_type(shard->type(), [&]<class T>() {
         for (const double value : values) require_value<T>(*shard, value);
@@ -103,7 +100,7 @@ class Store {
     const auto envelope = envelope_of(request);
     const auto ids = request.get<std::vector<ShardId>>();
     request.expect_end();
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       for (const ShardId id : ids) static_cast<void>(require(id));
       const std::unique_lock lock{mutex_};
       for (const ShardId id : ids) shards_.erase(id);
@@ -138,13 +135,20 @@ class Store {
     std::vector<PushPart> parts(counted<detail::PushHead>(request));
     for (PushPart& part : parts) part = push_part(request);
     request.expect_end();
-    std::vector<Pushed> pushed(parts.size());
-    const bool done = once(envelope, [&] {
-      for (const PushPart& part : parts) check(part);
-      for (std::size_t i = 0; i < parts.size(); ++i) pushed[i] = apply(parts[i]);
-    });
-    if (!done)
-      for (std::size_t i = 0; i < parts.size(); ++i) pushed[i] = {parts[i].shard->version(), 0};
+    const auto of_each = [&](const auto& push_to) {
+      std::vector<Pushed> pushed;
+      for (const PushPart& part : parts) pushed.push_back(push_to(part));
+      return pushed;
+    };
+    const std::vector<Pushed> pushed = callers_.once(
+        envelope,
+        [&] {
+          for (const PushPart& part : parts) check(part);
+          return of_each([](const PushPart& part) { return apply(part); });
+        },
+        [&] { return of_each([](const PushPart& part) {
+                return Pushed{part.shard->version(), 0};
+              }); });
     return reply().put(pushed).take();
   }
 
@@ -184,13 +188,6 @@ class Store {
     bool is_known = false;  ///< the caller has the elements of this version
     std::size_t bytes = 0;  ///< that are copied
   };
-  /// What is known of a client.
-  struct Caller {
-    std::mutex mutex;
-    rpc::ReplayWindow seen;
-    std::uint64_t last = 0;  ///< of `calls_`
-  };
-
   /// The beginning of every reply: there is no problem, and which store it is.
   [[nodiscard]] ArchiveWriter reply() const {
     ArchiveWriter writer;
@@ -234,36 +231,6 @@ class Store {
                        "none was created, or it was dropped",
                        "Create the variable before it is used, and use it no longer than it exists");
     return shard;
-  }
-
-  /// Calls `change` unless this request of the client came before, and says whether it did.
-  template <class Change>
-  bool once(const detail::Envelope& envelope, Change&& change) {
-    if (envelope.client == 0 || envelope.ordinal == 0)
-      throw ArchiveError("A request that changes variables has no number", "its client must count them",
-                         "Start all processes of the job from one build of the program");
-    const std::shared_ptr<Caller> caller = this->caller(envelope.client);
-    const std::lock_guard lock{caller->mutex};
-    if (!caller->seen.remembers(envelope.ordinal))
-      throw StoreError(Problem::old_push, "A request is too old",
-                       text("it is number ", envelope.ordinal, " of its client, of which ", rpc::ReplayWindow::width,
-                            " later ones have come"),
-                       "Wait for the replies of earlier pushes");
-    if (caller->seen.has(envelope.ordinal)) return false;
-    change();
-    return caller->seen.take(envelope.ordinal);
-  }
-  [[nodiscard]] std::shared_ptr<Caller> caller(std::uint64_t client) {
-    const std::lock_guard lock{callers_mutex_};
-    std::shared_ptr<Caller>& caller = callers_[client];
-    if (!caller) caller = std::make_shared<Caller>();
-    caller->last = ++calls_;
-    std::shared_ptr<Caller> found = caller;
-    if (callers_.size() > most_clients) {
-      const auto earlier = [](const auto& a, const auto& b) { return a.second->last < b.second->last; };
-      callers_.erase(std::min_element(callers_.begin(), callers_.end(), earlier));
-    }
-    return found;
   }
 
   static void fill(Shard& shard, const detail::CreateHead& head, ArchiveReader& request) {
@@ -383,7 +350,14 @@ class Store {
   }
   [[nodiscard]] static Pushed apply(const PushPart& part) {
     Shard::Locked locked = part.shard->lock();
-    const ShardMemory memory = locked.memory(part.head.options.first_slot, part.update->slots());
+    const PushOptions& options = part.head.options;
+    const bool known = options.version != unknown_version;
+    const std::uint64_t behind = known ? locked.version() - options.version : 0;
+    if (behind > options.max_staleness) {
+      locked.count_refusal();
+      return {locked.version(), behind, false};
+    }
+    const ShardMemory memory = locked.memory(options.first_slot, part.update->slots());
     if (part.head.form == detail::Form::dense)
       part.update->apply(memory, part.values);
     else if (part.head.form == detail::Form::uniform)
@@ -391,8 +365,7 @@ class Store {
     else
       part.update->apply_rows(memory, part.rows, part.values,
                               part.head.form == detail::Form::rows_summed ? Repeats::summed : Repeats::in_order);
-    const std::uint64_t from = part.head.options.version;
-    const std::uint64_t behind = locked.count_push(from, from != unknown_version);
+    locked.count_push(behind, known);
     return {locked.version(), behind};
   }
 
@@ -432,9 +405,7 @@ class Store {
   const std::shared_ptr<BufferPool> pool_;
   mutable std::shared_mutex mutex_;  ///< of the list, not of what the shards hold
   std::unordered_map<ShardId, std::shared_ptr<Shard>> shards_;
-  std::mutex callers_mutex_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Caller>> callers_;
-  std::uint64_t calls_ = 0;
+  Callers callers_;
 };
 
 namespace detail {
