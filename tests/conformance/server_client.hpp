@@ -505,7 +505,8 @@ void servers_that_are_lost() {
   const std::string gone = what_throws<dist::Unavailable>([&] { client.push(1, dist::sum, given(ones)); });
   CHECK(gone.starts_with("Parameter server 3 at " + to_string(pair.endpoint) + " is unavailable ("));
   CHECK(gone.ends_with(", 3 times). Restart the job from its last checkpoint."));
-  CHECK_THROWS_AS(client.pull(1, std::span{to}), dist::ServerUnavailable);
+  // Whoever looks for it often does not find it later when it is there.
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS(client.pull(1, std::span{to}), dist::ServerUnavailable);
 
   pair.peer.reset();
   pair.peer.emplace(pair.endpoint);
@@ -515,14 +516,7 @@ void servers_that_are_lost() {
       "Parameter server 3 at " + to_string(pair.endpoint) +
       " has lost its variables: restore a checkpoint (it was started again since they were created). "
       "Create the variables again and restore the last checkpoint.";
-  const auto pull = [&] { return what_throws<dist::ServerUnavailable>([&] { client.pull(1, std::span{to}); }); };
-  std::string said = pull();
-  // A channel that has found nobody waits before it connects again.
-  for (int i = 0; i < 100 && said != restarted; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    said = pull();
-  }
-  CHECK(said == restarted);
+  CHECK(what_throws<dist::ServerUnavailable>([&] { client.pull(1, std::span{to}); }) == restarted);
   CHECK(what_throws<dist::ServerUnavailable>([&] { client.push(1, dist::sum, given(ones)); }) == restarted);
   CHECK(what_throws<dist::ServerUnavailable>([&] { client.greet(); }) == restarted);
   CHECK(to == std::vector<float>(2, 0.0f));

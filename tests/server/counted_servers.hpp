@@ -61,8 +61,8 @@ class CountedServers {
       endpoints.push_back({"counted", std::to_string(i + 1)});
       servers_.emplace_back(endpoints.back());
     }
-    clients_ =
-        std::make_unique<dist::server::Clients<dist::Local>>(std::move(endpoints), dist::server::ClientOptions{});
+    clients_ = std::make_unique<dist::server::Clients<dist::Local>>(
+        std::move(endpoints), dist::server::ClientOptions{.channel = {.reconnect = dist::net::Milliseconds{1}}});
   }
 
   template <class T>

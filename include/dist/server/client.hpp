@@ -32,8 +32,7 @@ namespace dist::server {
 struct ClientOptions {
   rpc::ChannelOptions channel = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of one call
-  std::size_t attempts = 3;                     ///< of a call, before the server counts as gone (spec L15)
-  net::Milliseconds pause{50};                  ///< before the next attempt
+  std::size_t attempts = 3;  ///< of a call, `channel.reconnect` apart, before the server counts as gone (spec L15)
   std::chrono::nanoseconds wait_for_server{0};  ///< for the greeting, until the server listens
   std::uint64_t incarnation = 0;                ///< of the server that has the variables; 0: of whichever answers first
 };
@@ -267,7 +266,7 @@ class Client<T>::Call {
         call_.reset();
         if (!rpc::is_lost(error)) throw;
         if (attempt >= client_->options_.attempts) throw client_->unavailable(error);
-        std::this_thread::sleep_for(client_->options_.pause);
+        std::this_thread::sleep_for(client_->options_.channel.reconnect);  // then the channel has looked again
       }
   }
   [[nodiscard]] bool is_done() const { return result_ || !call_ || call_->is_done(); }
