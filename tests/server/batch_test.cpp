@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include <coordinator/flaky_transport.hpp>
 #include <dist/comm/local_transport.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/server/server_context.hpp>
+#include <dist/server/store.hpp>
 #include <server/counted_servers.hpp>
 #include <support/what_throws.hpp>
 
@@ -123,6 +125,34 @@ TEST_CASE("a mistake in one part of a message leaves the others undone, too") {
   pull.wait();
   CHECK(values == Floats{1, 1});
   CHECK_THROWS_AS((void)four.batch.pull(ShardPlace{2, 0, 1, "nowhere"}, std::span{values}), dist::InvalidArgument);
+}
+
+TEST_CASE("a message whose answer was lost is applied once, part by part, and told as it was") {
+  using dist_test::Flaky;
+  dist::server::Store store;
+  const dist::net::Endpoint place{"flaky", "1"};
+  const Local::Server server{place, {}, dist::server::store_methods<Local::Exchange>(store)};
+  dist::server::Clients<Flaky> clients{{place}, {.channel = {.reconnect = dist::net::Milliseconds{1}}}};
+  const auto client = clients.of(0, store.incarnation());
+  for (const dist::server::ShardId id : {1U, 2U}) client->create<float>({id, "w", 2, 1, 0}, 0);
+  const Floats ones{1, 1};
+  client->push(2, dist::sum, std::span{ones});
+
+  const dist::server::Batch<Flaky> batch{clients};
+  auto taken = batch.push({0, store.incarnation(), 1}, dist::sum, std::span{ones});
+  auto refused =
+      batch.push({0, store.incarnation(), 2}, dist::sum, std::span{ones}, {.version = 0, .max_staleness = 0});
+  Flaky::fail(place, "store.push", {.calls = 2});
+  batch.send();
+  taken.wait();
+  refused.wait();
+  CHECK(taken.result() == Pushed{1, 0, true});
+  CHECK(refused.result() == Pushed{1, 1, false});
+  Floats first(2), second(2);
+  client->pull(1, std::span{first});
+  client->pull(2, std::span{second});
+  CHECK(first == ones);
+  CHECK(second == ones);
 }
 
 TEST_CASE("what was not sent is not waited for, and not sent when it goes") {
