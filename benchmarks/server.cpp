@@ -1,5 +1,6 @@
-// A variable on a parameter server, in another process by gRPC and within the process, in turns: a push of 64 bytes that is
-// waited for, pushes of 11 MB that are applied, and a pull of 11 MB.
+// Variables on a parameter server, in another process by gRPC and within the process, in turns: a push of 64 bytes that is
+// waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
+// in one message.
 //
 //   bench_server [ROUNDS]
 #include <signal.h>
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,7 +33,8 @@ namespace server = dist::server;
 using dist::net::Endpoint;
 
 constexpr std::size_t small = 16, large = 2'770'634;  // 64 bytes, and the parameters of the guide's CNN
-constexpr server::ShardId small_shard = 1, large_shard = 2;
+constexpr server::ShardId small_shard = 1, large_shard = 2, first_of_many = 3;
+constexpr std::size_t many = 100;
 
 /// The other process. It ends with its parent.
 [[noreturn]] void serve(const Endpoint& own) {
@@ -42,7 +45,7 @@ constexpr server::ShardId small_shard = 1, large_shard = 2;
   for (;;) pause();
 }
 
-/// A client with a small variable, and a large one with Adam's slots.
+/// A client with a small variable, a large one with Adam's slots, and many small ones.
 template <class Transport>
 class Variables {
  public:
@@ -52,19 +55,41 @@ class Variables {
     client_.create({small_shard, "small", small, 1, 0}, 0.0f);
     client_.create({large_shard, "large", large, 1, 0}, 0.0f);
     client_.ensure_slots(large_shard, 0, {0, 0});
+    for (std::size_t i = 0; i < many; ++i) client_.create({first_of_many + i, "one of many", small, 1, 0}, 0.0f);
   }
 
   void push_small() { client_.push(small_shard, sgd, std::span<const float>{values_}.first(small)); }
   void push_sgd() { client_.push(large_shard, sgd, std::span<const float>{values_}); }
   void push_adam() { client_.push(large_shard, adam, std::span<const float>{values_}); }
-  void pull() { client_.pull(large_shard, std::span<float>{values_}); }
+  void pull() { client_.pull(large_shard, std::span{values_}); }
+
+  void push_many_alone() {
+    for (std::size_t i = 0; i < many; ++i) client_.push(first_of_many + i, sgd, part(i));
+  }
+  void push_many() {
+    server::PushRequest request;
+    for (std::size_t i = 0; i < many; ++i) request.dense(first_of_many + i, sgd, part(i));
+    client_.push(request);
+  }
+  void pull_many_alone() {
+    for (std::size_t i = 0; i < many; ++i) client_.pull(first_of_many + i, part(i));
+  }
+  void pull_many(std::uint64_t known = server::unknown_version) {
+    server::PullRequest request;
+    for (std::size_t i = 0; i < many; ++i) request.dense(first_of_many + i, part(i), {.known = known});
+    version_ = client_.pull(request).front();
+  }
+  void pull_many_unchanged() { pull_many(version_); }
 
  private:
   static constexpr dist::nn::SGD::Plain<float> sgd{1e-4f};
   static constexpr dist::nn::Adam::Update<float, false> adam{1e-4f, 0.1f, 0.001f, 1e-7f};
 
+  [[nodiscard]] std::span<float> part(std::size_t i) { return std::span{values_}.subspan(i * small, small); }
+
   server::Client<Transport> client_;
   std::vector<float> values_;
+  std::uint64_t version_ = server::unknown_version;  ///< of the many, which are pushed to together
 };
 
 }  // namespace
@@ -91,7 +116,17 @@ int main(int argc, char** argv) {
                                  {"push of 11 MB, Adam, Grpc", 5, [&] { grpc.push_adam(); }},
                                  {"push of 11 MB, Adam, Local", 5, [&] { local.push_adam(); }},
                                  {"pull of 11 MB, Grpc", 5, [&] { grpc.pull(); }},
-                                 {"pull of 11 MB, Local", 5, [&] { local.pull(); }}};
+                                 {"pull of 11 MB, Local", 5, [&] { local.pull(); }},
+                                 {"push to 100 shards one by one, Grpc", 5, [&] { grpc.push_many_alone(); }},
+                                 {"push to 100 shards together, Grpc", 50, [&] { grpc.push_many(); }},
+                                 {"push to 100 shards one by one, Local", 50, [&] { local.push_many_alone(); }},
+                                 {"push to 100 shards together, Local", 50, [&] { local.push_many(); }},
+                                 {"pull of 100 shards one by one, Grpc", 5, [&] { grpc.pull_many_alone(); }},
+                                 {"pull of 100 shards together, Grpc", 50, [&] { grpc.pull_many(); }},
+                                 {"pull of what changed of them, Grpc", 50, [&] { grpc.pull_many_unchanged(); }},
+                                 {"pull of 100 shards one by one, Local", 50, [&] { local.pull_many_alone(); }},
+                                 {"pull of 100 shards together, Local", 50, [&] { local.pull_many(); }},
+                                 {"pull of what changed of them, Local", 50, [&] { local.pull_many_unchanged(); }}};
     bench::run_in_turns(rows, rounds);
     bench::print_table(rows, rounds, "a call");
   }

@@ -436,6 +436,32 @@ void restarted_peers() {
   }
 }
 
+/// A peer that was away for long is found within the attempts that clients make, as far apart as they make them.
+template <class Kit>
+void peers_that_were_away() {
+  const rpc::ChannelOptions options{.reconnect = 50ms};
+  RpcPair<Kit> pair{"", options};
+  pair.peer->kill();
+  for (int i = 0; i < 12; ++i) {
+    CHECK(rpc::is_lost(rpc_error([&] { pair.call("echo", "", {}); })));
+    std::this_thread::sleep_for(options.reconnect);
+  }
+  pair.peer.reset();
+  pair.peer.emplace(pair.endpoint, pair.secret);
+  typename Kit::Transport::Channel other{pair.endpoint, {}};
+  other.call("echo", {}, pair.patient());
+  bool found = false;
+  for (int attempt = 0; attempt < 3 && !found; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(options.reconnect);
+    try {
+      found = pair.call("echo", "there", {}) == "there";
+    } catch (const dist::RpcError& error) {
+      CHECK(rpc::is_lost(error));
+    }
+  }
+  CHECK(found);
+}
+
 template <class Kit>
 void stopped_peers() {
   RpcPair<Kit> pair{"", {.silence = 1500ms}};
@@ -640,6 +666,7 @@ TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
   SUBCASE("any bytes are a request") { any_bytes<Kit>(); }
   SUBCASE("calls to a peer that dies are lost") { dead_peers<Kit>(); }
   SUBCASE("a peer that is started again answers, under another number") { restarted_peers<Kit>(); }
+  SUBCASE("a peer that was away is found as soon as clients look for it") { peers_that_were_away<Kit>(); }
   if constexpr (Kit::pauses) SUBCASE("calls to a peer that stops are lost, and it may go on") {
       stopped_peers<Kit>();
     }

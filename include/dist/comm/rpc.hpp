@@ -182,6 +182,9 @@ struct ChannelOptions {
   std::string secret = {};                         ///< of the job; empty: none
   std::uint64_t longest = std::uint64_t{1} << 40;  ///< bytes of a reply; a longer one is refused
   net::Milliseconds silence{3'000};                ///< a server that is silent for so long is lost
+  /// A channel that did not find its server looks again after so long at most; until then calls are lost at once. Who tries
+  /// again pauses for as long.
+  net::Milliseconds reconnect{200};
 };
 
 struct CallOptions {

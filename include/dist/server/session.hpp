@@ -122,7 +122,7 @@ class Session {
     std::string why = "nobody has answered there";
   };
 
-  static constexpr net::Milliseconds between_looks{20}, before_next_greeting{50};
+  static constexpr net::Milliseconds between_looks{20};
   /// For a process that is not there is waited so long at a time; for one that was there, not at all.
   static constexpr net::Milliseconds greeting_timeout{1000}, second_greeting_timeout{250};
   static constexpr std::chrono::seconds longest_farewell{1};
@@ -162,7 +162,7 @@ class Session {
         lost = take(link, *reply);
       } else if (!link.ended) {
         ++link.failures;
-        link.not_before = Clock::now() + before_next_greeting;
+        link.not_before = Clock::now() + options_.channel.reconnect;
         if (link.is_server() && link.incarnation != 0 && link.failures >= options_.attempts)
           lost = lose(link, "is unavailable", text(link.why, ", ", link.failures, " times"),
                       "Restart the job from its last checkpoint");
@@ -212,7 +212,7 @@ class Session {
         break;
       case detail::Verdict::busy:
         link.why = "it serves another coordinator";
-        link.not_before = Clock::now() + before_next_greeting;
+        link.not_before = Clock::now() + options_.channel.reconnect;
         break;
       case detail::Verdict::other_program:
         refuse(

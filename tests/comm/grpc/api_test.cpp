@@ -106,6 +106,23 @@ TEST_CASE("what was received begins after what was dropped, however it is divide
   CHECK(text_of(received.pieces()) == all.substr(100));
 }
 
+TEST_CASE("a channel looks for its server again within the time that callers pause") {
+  const auto value = [](const std::vector<grpc_arg>& list, std::string_view key) {
+    for (const grpc_arg& argument : list)
+      if (argument.key == key) return argument.value.integer;
+    FAIL("no such option");
+    return 0;
+  };
+  for (const std::int64_t pause : {1, 20, 200, 3000}) {
+    const std::vector<grpc_arg> list = arguments(rpc::ChannelOptions{.reconnect = std::chrono::milliseconds{pause}});
+    const int longest = value(list, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS);
+    CHECK(longest >= 1);
+    if (pause > 1) CHECK(longest * 6 / 5 <= pause);  // with what the core adds by chance
+    CHECK(value(list, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS) <= longest);
+    CHECK(value(list, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS) == 3000);
+  }
+}
+
 TEST_CASE("a call without a timeout has no deadline, and another one has it after its time") {
   CHECK(gpr_time_cmp(deadline_in(std::chrono::nanoseconds{0}), gpr_inf_future(GPR_CLOCK_MONOTONIC)) == 0);
   const gpr_timespec left = gpr_time_sub(deadline_in(std::chrono::milliseconds{1500}), gpr_now(GPR_CLOCK_MONOTONIC));

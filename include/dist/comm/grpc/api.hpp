@@ -310,28 +310,38 @@ class Batch {
   std::size_t count_ = 0;
 };
 
+/// An option of the core.
+[[nodiscard]] inline grpc_arg argument(const char* key, std::int64_t value) {
+  grpc_arg argument{};
+  argument.type = GRPC_ARG_INTEGER;
+  argument.key = const_cast<char*>(key);
+  argument.value.integer = static_cast<int>(std::min<std::int64_t>(value, 1 << 30));
+  return argument;
+}
 /// Options of the core for channels and servers. `silence`: of a peer, until it counts as lost.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(net::Milliseconds silence) {
-  const auto number = [](const char* key, std::int64_t value) {
-    grpc_arg argument{};
-    argument.type = GRPC_ARG_INTEGER;
-    argument.key = const_cast<char*>(key);
-    argument.value.integer = static_cast<int>(std::min<std::int64_t>(value, 1 << 30));
-    return argument;
-  };
   const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 3);
   constexpr std::int64_t longest = longest_message + rpc::longest_head;
-  return {number(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, longest), number(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, longest),
-          // Large messages would be many frames of 16 KiB, the default.
-          number(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (1 << 24) - 1), number(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20),
-          number(GRPC_ARG_KEEPALIVE_TIME_MS, ping), number(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence.count() - ping),
-          number(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1), number(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
-          number(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1), number(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0),
-          // The second is the time for a connection and its handshake, whatever its name says.
-          number(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50), number(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, silence.count()),
-          number(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500), number(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
-          number(GRPC_ARG_ENABLE_RETRIES, 0), number(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
-          number(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1), number(GRPC_ARG_ALLOW_REUSEPORT, 0)};
+  return {
+      argument(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, longest), argument(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, longest),
+      // Large messages would be many frames of 16 KiB, the default.
+      argument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (1 << 24) - 1), argument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 20),
+      argument(GRPC_ARG_KEEPALIVE_TIME_MS, ping), argument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence.count() - ping),
+      argument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1), argument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+      argument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1), argument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0),
+      argument(GRPC_ARG_ENABLE_RETRIES, 0), argument(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
+      argument(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1), argument(GRPC_ARG_ALLOW_REUSEPORT, 0)};
+}
+/// Those of a channel. The core pauses for up to a fifth longer than it is told, by chance.
+[[nodiscard]] inline std::vector<grpc_arg> arguments(const rpc::ChannelOptions& options) {
+  std::vector<grpc_arg> list = arguments(options.silence);
+  const std::int64_t longest = std::max<std::int64_t>(1, options.reconnect.count() * 5 / 6);
+  list.push_back(argument(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, std::min<std::int64_t>(50, longest)));
+  list.push_back(argument(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, longest));
+  // The time for a connection and its handshake, whatever its name says.
+  list.push_back(argument(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, options.silence.count()));
+  list.push_back(argument(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1));
+  return list;
 }
 
 [[nodiscard]] inline gpr_timespec deadline_in(std::chrono::nanoseconds timeout) {

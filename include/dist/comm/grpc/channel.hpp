@@ -139,7 +139,7 @@ class ClientThread {
 class ClientLink {
  public:
   ClientLink(std::string server, rpc::ChannelOptions its) : address(std::move(server)), options(std::move(its)) {
-    std::vector<grpc_arg> list = arguments(options.silence);
+    std::vector<grpc_arg> list = arguments(options);
     const grpc_channel_args arguments{list.size(), list.data()};
     grpc_channel_credentials* const credentials = grpc_insecure_credentials_create();
     channel.reset(grpc_channel_create(address.c_str(), credentials, &arguments));
