@@ -83,6 +83,12 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     return this->joined([&](const auto& shard) { return shard.start_read_slot(context, slot + 1); });
   }
 
+  /// Writes a slot, which there is. Throws ShapeMismatch for values of another shape.
+  template <ServerContext<Via> Context>
+  void assign_slot(const Context& context, std::uint32_t slot, TensorView<const T> values) {
+    apply(context, server::AssignSlot{}, values, {.first_slot = slot});
+  }
+
   /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
   /// slots)`, whose slots are there (see server::ServerUpdate). Throws ShapeMismatch for values of another shape.
   template <ServerContext<Via> Context, class Update>
