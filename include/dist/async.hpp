@@ -4,6 +4,7 @@
 
 #include <dist/core/config.hpp>  // first: says what a compiler must be
 
+#include <dist/async/server_metric.hpp>
 #include <dist/async/server_network.hpp>
 #include <dist/async/server_optimizer.hpp>
 #include <dist/async/worker_network.hpp>
