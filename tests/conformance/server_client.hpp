@@ -65,7 +65,7 @@ struct ServerPair {
 template <class T, class Client>
 std::vector<T> pulled(Client& client, server::ShardId shard, std::size_t size, std::uint32_t array = 0) {
   std::vector<T> values(size);
-  client.pull(shard, std::span{values}, array);
+  client.pull(shard, std::span{values}, {.array = array});
   return values;
 }
 template <class T>
@@ -152,6 +152,98 @@ void pushes_and_pulls() {
   CHECK(client.pull(PullRequest{}).empty());
 }
 
+/// A pull that says which version the caller has gets the shards that have changed since, with their slots and rows.
+template <class Kit>
+void pulls_of_what_changed() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  client.create({1, "w", 2, 2}, 1.0f);
+  client.create({2, "v", 3, 1}, 2.0);
+  client.ensure_slots(1, 0, {5});
+  std::array<float, 4> w{}, slot{};
+  std::array<double, 3> v{};
+  CHECK(client.pull(1, std::span{w}) == 0);
+  CHECK(client.pull(2, std::span{v}) == 0);
+  client.push(2, dist::sum, std::span{v});
+  w.fill(-1);
+  const std::vector<std::int64_t> last{1};
+  std::array<float, 2> row{-1, -1};
+  const auto pull = [&](std::uint64_t known) {
+    return client.pull(PullRequest{}
+                           .dense(1, std::span{w}, {.known = known})
+                           .dense(2, std::span{v}, {.known = 0})
+                           .dense(1, std::span{slot}, {.known = known, .array = 1})
+                           .rows(1, last, std::span{row}, {.known = known}));
+  };
+  CHECK(pull(0) == std::vector<std::uint64_t>{0, 1, 0, 0});
+  CHECK(w == std::array<float, 4>{-1, -1, -1, -1});
+  CHECK(v == std::array<double, 3>{4, 4, 4});
+  CHECK(slot == std::array<float, 4>{});
+  CHECK(row == std::array<float, 2>{-1, -1});
+  CHECK(pull(server::unknown_version) == std::vector<std::uint64_t>{0, 1, 0, 0});
+  CHECK(w == std::array<float, 4>{1, 1, 1, 1});
+  CHECK(slot == std::array<float, 4>{5, 5, 5, 5});
+  CHECK(row == std::array<float, 2>{1, 1});
+  CHECK(problem_of([&] { pull(1); }) == Problem::malformed);
+}
+
+/// One value for all elements travels alone.
+template <class Kit>
+void uniform_pushes() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  constexpr std::size_t count = 3 * 4096 + 1;
+  client.create({1, "w", count, 1}, 1.0f);
+  client.create({2, "b", 3, 1}, false);
+  client.create({3, "n", 2, 1}, 6);
+  client.ensure_slots(1, 0, {1});
+  const PushRequest request = std::move(PushRequest{}
+                                            .uniform(1, dist::sum, 2.0f)
+                                            .uniform(1, dist::nn::SGD::Momentum<float, false>{0.5f, 0.5f}, 4.0f)
+                                            .uniform(2, dist::detail::Assign{}, true));
+  std::size_t bytes = 0;
+  for (const auto piece : request.pieces()) bytes += piece.size();
+  CHECK(bytes < 500);
+  CHECK(client.push(request) == std::vector<Pushed>{{1, 0}, {2, 0}, {1, 0}});
+  // The velocity is 0.5 * 1 - 0.5 * 4.
+  CHECK(pulled<float>(client, 1, count) == std::vector<float>(count, 1.5f));
+  CHECK(pulled<float>(client, 1, count, 1) == std::vector<float>(count, -1.5f));
+  std::array<bool, 3> b{};
+  client.pull(2, std::span{b});
+  CHECK(b == std::array<bool, 3>{true, true, true});
+  CHECK(problem_of([&] { client.push(PushRequest{}.uniform(3, dist::detail::Divide{}, 0)); }) == Problem::wrong_value);
+  CHECK(problem_of([&] { client.push(PushRequest{}.uniform(3, dist::sum, 1.0f)); }) == Problem::wrong_type);
+}
+
+/// A message that the transport cuts, in the middle of elements and shards.
+template <class Kit>
+void large_messages() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  constexpr std::size_t shards = 3, count = (7 << 20) / sizeof(std::int32_t) + 1;  // 21 MiB
+  std::vector<std::vector<std::int32_t>> values, to;
+  PushRequest push;
+  PullRequest pull;
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    client.create({shard, "large", count, 1}, 1);
+    client.create({10 + shard, "between", 1, 1}, false);
+    std::iota(values.emplace_back(count).begin(), values.back().end(), static_cast<std::int32_t>(shard));
+    to.emplace_back(count);
+  }
+  bool between[shards] = {};
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    push.dense(shard, dist::sum, std::span{values[shard]}).uniform(10 + shard, dist::detail::Assign{}, true);
+    pull.dense(shard, std::span{to[shard]}).dense(10 + shard, std::span{between}.subspan(shard, 1));
+  }
+  CHECK(client.push(push) == std::vector<Pushed>(2 * shards, Pushed{1, 0}));
+  CHECK(client.pull(pull) == std::vector<std::uint64_t>(2 * shards, 1));
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    CHECK(between[shard]);
+    for (std::int32_t& value : values[shard]) ++value;
+    CHECK((to[shard] == values[shard]));
+  }
+}
+
 template <class Kit>
 void optimizers_have_slots() {
   ServerPair<Kit> pair;
@@ -214,8 +306,7 @@ void mistakes() {
   CHECK(problem_of([&] { static_cast<void>(client.staleness({1, 9})); }) == Problem::unknown_shard);
   CHECK(message([&] { client.push(1, dist::sum, given(five)); }) ==
         "Shard 'w' (number 1) does not fit the values of a push (it takes 1 times 24 bytes, and 20 were given). Give "
-        "one value "
-        "for each element, or one row for each index.");
+        "one value for each element, one for all, or one row for each index.");
   CHECK(message([&] { client.push(1, dist::sum, given(doubles)); }) ==
         "Shard 'w' (number 1) has elements of another type (they are f32, those given are f64). Use the variable's "
         "element "
@@ -241,7 +332,7 @@ void mistakes() {
   CHECK(message([&] { client.push(1, dist::nn::Adam::Update<float, false>{}, given(six)); }) ==
         "Shard 'w' (number 1) lacks slots for an update (it has 0, and the update uses 2 from number 0 on). Create the "
         "optimizer's slots before it is applied.");
-  CHECK(problem_of([&] { client.pull(1, std::span{to}, 1); }) == Problem::wrong_slot);
+  CHECK(problem_of([&] { client.pull(1, std::span{to}, {.array = 1}); }) == Problem::wrong_slot);
   CHECK(problem_of([&] { client.ensure_slots(1, 1, {0}); }) == Problem::wrong_slot);
   CHECK(
       message([&] {
@@ -283,6 +374,65 @@ void staleness_is_counted() {
   CHECK(all[0] == server::Staleness{3, 4, 3});
   CHECK(all[0].mean() == doctest::Approx(4.0 / 3));
   CHECK(all[1] == server::Staleness{});
+}
+
+/// A shard refuses what comes from an older version than it may, and others take their parts.
+template <class Kit>
+void staleness_is_bounded() {
+  ServerPair<Kit> pair;
+  auto& client = pair.client;
+  client.create({1, "w", 2, 1}, 0.0f);
+  client.create({2, "v", 2, 1}, 0.0f);
+  const auto push = [&](std::uint64_t w, std::uint64_t v, std::uint64_t most) {
+    return client.push(PushRequest{}
+                           .uniform(1, dist::sum, 1.0f, {.version = w, .max_staleness = most})
+                           .uniform(2, dist::sum, 1.0f, {.version = v, .max_staleness = most}));
+  };
+  const std::vector<std::int64_t> row{1};
+  const std::array<float, 1> one{1};
+  for (int i = 0; i < 3; ++i) client.push_rows(1, dist::sum, row, std::span{one}, Repeats::in_order);
+  CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 2, true}, {1, 0, true}});
+  CHECK(push(1, 0, 2) == std::vector<Pushed>{{4, 3, false}, {2, 1, true}});
+  CHECK(push(4, 0, 0) == std::vector<Pushed>{{5, 0, true}, {2, 2, false}});
+  CHECK(push(0, 0, server::any_staleness) == std::vector<Pushed>{{6, 5, true}, {3, 2, true}});
+  CHECK(pulled<float>(client, 1, 2) == std::vector<float>{3, 6});
+  CHECK(pulled<float>(client, 2, 2) == std::vector<float>{3, 3});
+  const std::vector<server::Staleness> all = client.staleness({1, 2});
+  CHECK(all[0] == server::Staleness{3, 7, 5, 1});
+  CHECK(all[1] == server::Staleness{3, 3, 2, 1});
+  CHECK(what_throws<dist::InvalidArgument>(
+            [&] { client.push(1, dist::sum, given(std::vector<float>(2)), {.max_staleness = 3}); }) ==
+        "A push to shard 1 cannot be refused for its staleness (it does not say from which version it comes). Give the "
+        "version that was pulled, or no bound.");
+}
+
+/// Clients that may be no more than two pushes behind, and compute again where they are: none is lost, none is more stale.
+template <class Kit>
+void bounded_clients_at_the_same_time() {
+  ServerPair<Kit> pair;
+  constexpr int steps = 40;
+  constexpr std::uint64_t most = 2;
+  pair.client.create({1, "w", 3, 1}, 0.0f);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread)
+    threads.emplace_back([&] {
+      typename ServerPair<Kit>::Client client{3, pair.endpoint, ServerPair<Kit>::options()};
+      std::array<float, 3> w{};
+      for (int step = 0; step < steps;) {
+        const std::uint64_t version = client.pull(1, std::span{w});
+        const Pushed pushed =
+            client.push(PushRequest{}.uniform(1, dist::sum, 1.0f, {.version = version, .max_staleness = most})).front();
+        if (pushed.applied != (pushed.staleness <= most)) ++wrong;
+        if (pushed.applied) ++step;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(pulled<float>(pair.client, 1, 3) == std::vector<float>(3, 3 * steps));
+  const server::Staleness staleness = pair.client.staleness({1}).front();
+  CHECK(staleness.pushes == 3 * steps);
+  CHECK(staleness.max <= most);
 }
 
 template <class Kit>
@@ -389,9 +539,16 @@ TEST_CASE_TEMPLATE_DEFINE("a parameter server serves its clients", Kit, server_c
     shards_are_created_and_pulled<Kit>();
   }
   SUBCASE("several shards are pushed to and pulled from in one message, dense or by rows") { pushes_and_pulls<Kit>(); }
+  SUBCASE("of shards that have not changed nothing comes") { pulls_of_what_changed<Kit>(); }
+  SUBCASE("one value is pushed to all elements") { uniform_pushes<Kit>(); }
+  SUBCASE("messages of several shards are longer than what a transport sends at once") { large_messages<Kit>(); }
   SUBCASE("optimizers run on the server, with slots beside the weights") { optimizers_have_slots<Kit>(); }
   SUBCASE("mistakes are typed, name the shard, and change nothing") { mistakes<Kit>(); }
   SUBCASE("versions and staleness are counted for each shard") { staleness_is_counted<Kit>(); }
+  SUBCASE("a push that is more stale than it may be is refused, and counted") { staleness_is_bounded<Kit>(); }
+  SUBCASE("the bound of the staleness holds while clients push at the same time") {
+    bounded_clients_at_the_same_time<Kit>();
+  }
   SUBCASE("calls go on at the same time, and end where nobody waits") { outstanding_calls<Kit>(); }
   SUBCASE("clients push at the same time, and no snapshot is torn") { clients_at_the_same_time<Kit>(); }
   SUBCASE("a server that is gone, or was started again, is unavailable") { servers_that_are_lost<Kit>(); }

@@ -81,7 +81,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const auto rows = taken<std::uint8_t>(input);
         const auto bytes = taken<std::uint16_t>(input);
         request.put(server::detail::PushHead{
-            shard, form, rows, bytes, {taken<std::uint8_t>(input), taken<std::uint8_t>(input)}});
+            shard,
+            form,
+            rows,
+            bytes,
+            {taken<std::uint8_t>(input), taken<std::uint8_t>(input), taken<std::uint8_t>(input)}});
         switch (method / 8 % 4) {
           case 0:
             server::detail::put_update<float>(request, Adam{});
@@ -107,10 +111,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       rest();
       fuzzed.call(&server::Store::push, request);
       break;
-    case 2:
+    case 2: {  // pulls of shards that there are, or any bytes
+      request.put(std::uint32_t{method / 64u});
+      for (int part = 0; part < method / 64; ++part) {
+        const auto shard = taken<std::uint8_t>(input);
+        const auto type = static_cast<dist::io::ElementType>(taken<std::uint8_t>(input));
+        const auto rows = taken<std::uint8_t>(input);
+        request.put(server::detail::PullHead{
+            shard, type, rows == 0, rows, {std::uint64_t{taken<std::uint8_t>(input)} - 1, taken<std::uint8_t>(input)}});
+        const std::size_t its = std::min<std::size_t>(input.size(), rows * 8u);
+        request.put_bytes(input.data(), its);
+        input = input.subspan(its);
+      }
       rest();
       fuzzed.call(&server::Store::pull, request);
       break;
+    }
     case 3:
       rest();
       fuzzed.call(&server::Store::staleness, request);

@@ -49,14 +49,14 @@ TEST_CASE("what is pulled goes where the request says") {
   std::vector<double> rows_to(4);
   const std::vector<std::int64_t> rows{1, 0};
   server::PullRequest pull;
-  pull.dense(1, std::span{to}, 3).rows(2, rows, std::span{rows_to});
+  pull.dense(1, std::span{to}, {.array = 3}).rows(2, rows, std::span{rows_to});
   CHECK(pull.size() == 2);
   CHECK(pull.pieces().size() == 2);
   const std::vector<float> sent{1, 2};
   dist::ArchiveReader reader{std::as_bytes(std::span{sent})};
-  pull.take(0, 8, reader);
+  pull.take(0, {7, 8}, reader);
   CHECK(to == sent);
-  CHECK_THROWS_AS(pull.take(1, 8, reader), dist::StoreError);
+  CHECK_THROWS_AS(pull.take(1, {7, 8}, reader), dist::StoreError);
 }
 
 TEST_CASE("rows that are not whole are refused before they are sent") {

@@ -8,14 +8,17 @@
 #include <vector>
 
 #include <dist/comm/local_transport.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/server/archive.hpp>
+#include <server/counted_servers.hpp>
 
 using dist::Local;
 using dist::Shape;
+using dist::Tensor;
 using Shard = dist::ServerShard<float, Local>;
 using Variable = dist::ServerVariable<float, Local>;
 
-// What its operations do is shown in tests/strategy/parameter_server_test.cpp.
+// What its operations do is shown in tests/strategy/parameter_server_test.cpp, too.
 
 namespace {
 
@@ -31,6 +34,93 @@ Variable sent(const std::vector<std::byte>& bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("an operation sends one message to each server, however many shards are there") {
+  dist_test::CountedServers servers{2};
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < 6; ++i) shards.emplace_back(servers.create(i % 2, i, 1, 0), Shape{1});
+  Variable variable{std::move(shards), "six"};
+  const auto messages = [&](auto&& operation) {
+    operation();
+    std::vector<int> counted;
+    for (std::size_t server = 0; server < 2; ++server) {
+      counted.push_back(servers[server].pulls());
+      counted.push_back(servers[server].pushes());
+    }
+    return counted;
+  };
+  const std::vector<int> pulls{1, 0, 1, 0}, pushes{0, 1, 0, 1};
+  const Tensor<float> values{{6}, {0, 1, 2, 3, 4, 5}};
+  const dist::IndexedSlices<float> slices{{5, 2, 5, 4}, {{4}, {1, 2, 3, 4}}, {6}};
+  CHECK(messages([&] { variable.assign(servers, 7); }) == pushes);
+  CHECK(messages([&] { variable.assign(servers, dist::same(7.0F)); }) == pushes);
+  CHECK(messages([&] { variable.assign_add(servers, values); }) == pushes);
+  CHECK(messages([&] { variable.scatter_sub(servers, slices); }) == pushes);
+  CHECK(messages([&] { variable.apply(servers, dist::sum, values.view()); }) == pushes);
+  CHECK(messages([&] { variable.apply(servers, dist::max, slices.view()); }) == pushes);
+  CHECK(messages([&] { CHECK(variable.read(servers) == Tensor<float>{{6}, {7, 9, 9, 13, 11, 13}}); }) == pulls);
+  CHECK(messages([&] {
+          CHECK(variable.gather(servers, std::vector<std::int64_t>{5, 0}) == Tensor<float>{{2}, {13, 7}});
+        }) == pulls);
+  CHECK(messages([&] { (void)variable.pull(servers); }) == pulls);
+}
+
+TEST_CASE("a number for all elements travels alone") {
+  dist_test::CountedServers servers{1};
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(0, i, 1000, 0), Shape{1000});
+  Variable variable{std::move(shards), "large"};
+  const auto bytes = [&](auto&& write) {
+    const std::uint64_t before = servers[0].bytes_pushed();
+    write();
+    return servers[0].bytes_pushed() - before;
+  };
+  CHECK(bytes([&] { variable.assign(servers, 2); }) < 500);
+  CHECK(bytes([&] { variable.assign_add(servers, dist::same(3)); }) < 500);
+  CHECK(variable.read(servers)[1999] == 5);
+  CHECK(bytes([&] { variable.assign(servers, Tensor<float>{Shape{2000}}); }) > 8000);
+}
+
+TEST_CASE("what was pulled is refreshed by the shards that have changed") {
+  dist_test::CountedServers servers{2};
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < 3; ++i) shards.emplace_back(servers.create(i % 2, i, 2, 1), Shape{2});
+  Variable variable{std::move(shards), "table"};
+  dist::Pulled<float> pulled = variable.pull(servers);
+  CHECK(pulled.values == Tensor<float>{{6}, {1, 1, 1, 1, 1, 1}});
+  CHECK(pulled.versions == std::vector<std::uint64_t>{0, 0, 0});
+  CHECK(variable.refresh(servers, pulled) == 0);
+  variable.scatter_add(servers, dist::IndexedSlices<float>{{3}, {{1}, {4}}, {6}});
+  pulled.values[0] = 9;  // stays, as its shard has not changed
+  CHECK(variable.refresh(servers, pulled) == 1);
+  CHECK(pulled.values == Tensor<float>{{6}, {9, 1, 1, 5, 1, 1}});
+  CHECK(pulled.versions == std::vector<std::uint64_t>{0, 1, 0});
+  pulled.versions.pop_back();
+  CHECK_THROWS_AS(variable.refresh(servers, pulled), dist::InvalidArgument);
+  dist::Pulled<float> other{Tensor<float>{Shape{2}}, {0, 0, 0}};
+  CHECK_THROWS_AS(variable.refresh(servers, other), dist::ShapeMismatch);
+}
+
+TEST_CASE("a worker that is too far behind pulls again") {
+  dist_test::CountedServers servers{2};
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(i, i, 1, 0), Shape{1});
+  Variable variable{std::move(shards), "pair"};
+  dist::Pulled<float> pulled = variable.pull(servers);
+  variable.scatter_add(servers, dist::IndexedSlices<float>{{1}, {{1}, {5}}, {2}});
+  const auto push = [&] {
+    return variable.apply(servers, dist::sum, Tensor<float>{{2}, {1, 1}}.view(),
+                          {.versions = pulled.versions, .max_staleness = 0});
+  };
+  using dist::server::Pushed;
+  CHECK(push() == std::vector<Pushed>{{1, 0, true}, {1, 1, false}});
+  CHECK(variable.refresh(servers, pulled) == 2);
+  CHECK(push() == std::vector<Pushed>{{2, 0, true}, {2, 0, true}});
+  CHECK(variable.read(servers) == Tensor<float>{{2}, {2, 6}});
+  CHECK(variable.staleness(servers) == dist::server::Staleness{.pushes = 3, .refused = 1});
+  CHECK_THROWS_AS(variable.apply(servers, dist::sum, pulled.values.view(), {.max_staleness = 1}),
+                  dist::InvalidArgument);
+}
 
 TEST_CASE("a variable travels to other processes as the places of its shards") {
   const Variable variable = sent(dist::to_bytes(Variable{two_shards({2, 2}), "table"}));

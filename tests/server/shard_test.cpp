@@ -70,14 +70,18 @@ TEST_CASE("slots are made once, and lie beside the weights") {
 
 TEST_CASE("versions count pushes, and staleness how far they were behind") {
   Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
-  CHECK(shard.lock().count_push(0, true) == 0);
-  CHECK(shard.lock().count_push(0, false) == 0);
-  CHECK(shard.lock().count_push(0, true) == 2);
-  CHECK(shard.lock().count_push(2, true) == 1);
+  shard.lock().count_push(0, true);
+  shard.lock().count_push(0, false);
+  shard.lock().count_push(2, true);
+  shard.lock().count_refusal();
+  shard.lock().count_push(1, true);
   CHECK(shard.lock().version() == 4);
-  CHECK(shard.lock().staleness() == Staleness{3, 3, 2});
+  CHECK(shard.lock().staleness() == Staleness{3, 3, 2, 1});
   CHECK(shard.lock().staleness().mean() == 1.0);
   CHECK(Staleness{}.mean() == 0.0);
+  Staleness all{1, 4, 4, 2};
+  all.add(shard.lock().staleness());
+  CHECK(all == Staleness{4, 7, 4, 3});
 }
 
 TEST_CASE("more memory than can be counted is refused by the shard's name") {

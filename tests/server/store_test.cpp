@@ -68,13 +68,15 @@ struct Held {
     ArchiveReader reader{bytes};
     return said<std::vector<Pushed>>(store, store.push(reader)).at(0);
   }
-  [[nodiscard]] std::vector<float> elements() const {
-    std::vector<float> values(4);
-    const server::PullRequest wanted = std::move(server::PullRequest{}.dense(1, std::span{values}));
-    std::vector<std::byte> bytes = request(as(0, 0), std::uint32_t{1});
+  [[nodiscard]] Store::Snapshot pull(const server::PullRequest& wanted) const {
+    std::vector<std::byte> bytes = request(as(0, 0), static_cast<std::uint32_t>(wanted.size()));
     for (const rpc::Piece piece : wanted.pieces()) bytes.insert(bytes.end(), piece.begin(), piece.end());
     ArchiveReader reader{bytes};
-    const Store::Snapshot snapshot = store.pull(reader);
+    return store.pull(reader);
+  }
+  [[nodiscard]] std::vector<float> elements() const {
+    std::vector<float> values(4);
+    const Store::Snapshot snapshot = pull(server::PullRequest{}.dense(1, std::span{values}));
     std::memcpy(values.data(), snapshot.buffer.data(), snapshot.size);
     return values;
   }
@@ -126,16 +128,21 @@ TEST_CASE("of a push that is older than what is remembered nobody says that it w
   CHECK_NOTHROW(held.push(9, 3));
 }
 
-TEST_CASE("the client that was silent for longest is forgotten, and no other") {
+TEST_CASE("a push that was refused as too stale is refused again, whatever has come since") {
   Held held;
-  for (std::uint64_t client = 100; client < 100 + Store::most_clients; ++client) {
-    held.push(client, 1);
-    if (client % 1000 == 0) held.push(100, 1);
-  }
-  const auto version = held.push(100, 1).version;
-  CHECK(version == Store::most_clients);
-  CHECK(held.push(9, 1).version == version + 1);  // the client that created the shard
-  CHECK(held.push(100, 1).version == version + 1);
+  const auto push = [&](std::uint64_t ordinal, std::uint64_t version, std::uint64_t most) {
+    const std::vector<std::byte> bytes =
+        push_of(held.as(9, ordinal),
+                server::PushRequest{}.uniform(1, dist::sum, 1.0F, {.version = version, .max_staleness = most}));
+    ArchiveReader reader{bytes};
+    return said<std::vector<Pushed>>(held.store, held.store.push(reader)).at(0);
+  };
+  CHECK(push(2, 0, 0) == Pushed{1, 0, true});
+  CHECK(push(3, 0, 0) == Pushed{1, 1, false});
+  CHECK(push(4, 1, 0) == Pushed{2, 0, true});
+  CHECK(push(4, 1, 0) == Pushed{2, 0, true});  // which came again, and would be too stale now
+  CHECK(push(3, 0, 0) == Pushed{1, 1, false});
+  CHECK(held.elements() == std::vector<float>(4, 2));
 }
 
 TEST_CASE("requests for another store, without a number, or of another program are refused") {
@@ -165,6 +172,7 @@ TEST_CASE("requests that are cut or have other bytes in them are refused, and wh
   const std::vector<std::byte> valid =
       push_of(held.as(7, 1), server::PushRequest{}
                                  .dense(1, dist::sum, std::span<const float>{held.ones})
+                                 .uniform(1, dist::min, 5.0F)
                                  .rows(1, dist::max, rows, std::span<const float>{held.ones}, server::Repeats::summed));
   const auto push = [&](std::span<const std::byte> bytes) {
     ArchiveReader reader{bytes};
@@ -187,6 +195,57 @@ TEST_CASE("requests that are cut or have other bytes in them are refused, and wh
       push(changed);
     }
   CHECK(push(valid));
+}
+
+TEST_CASE("a pull that knows the version of a shard gets nothing but that, until the shard changes") {
+  Held held;
+  std::vector<float> to(4);
+  const auto pull = [&](std::uint64_t known) {
+    return held.pull(server::PullRequest{}.dense(1, std::span{to}, {.known = known}).dense(1, std::span{to}));
+  };
+  CHECK(pull(0).size == 16);
+  held.push(9, 2);
+  const Store::Snapshot both = pull(0);
+  CHECK(both.size == 32);
+  using Seen = std::vector<server::detail::PullSeen>;
+  const auto seen = said<Seen>(held.store, pull(1).head);
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[0].version == 1);
+  CHECK(seen[0].bytes == 0);
+  CHECK(seen[1].version == 1);
+  CHECK(seen[1].bytes == 16);
+  CHECK(support::what_throws<ArchiveError>([&] { (void)pull(2); }) ==
+        "A pull knows a version that there was not (number 2 of Shard 'w' (number 1), which is at 1). Give the version "
+        "that a pull or a push of this shard returned.");
+}
+
+TEST_CASE("pulls that are cut or have other bytes in them are refused, or answered with as much as they name") {
+  Held held;
+  std::vector<float> to(4);
+  const std::vector<std::int64_t> rows{1, 0};
+  const server::PullRequest wanted =
+      std::move(server::PullRequest{}.dense(1, std::span{to}, {.known = 0}).rows(1, rows, std::span{to}));
+  std::vector<std::byte> valid = request(held.as(0, 0), std::uint32_t{2});
+  for (const rpc::Piece piece : wanted.pieces()) valid.insert(valid.end(), piece.begin(), piece.end());
+  const auto pull = [&](std::span<const std::byte> bytes) {
+    ArchiveReader reader{bytes};
+    try {
+      const std::size_t answered = held.store.pull(reader).size;
+      CHECK(answered <= 2 * 16);
+      return true;
+    } catch (const StoreError&) {
+    } catch (const ArchiveError&) {
+    }
+    return false;
+  };
+  for (std::size_t size = 0; size < valid.size(); ++size) CHECK_FALSE(pull(std::span{valid}.first(size)));
+  for (std::size_t at = sizeof(Envelope); at < valid.size(); ++at)
+    for (const int bit : {0, 3, 7}) {
+      std::vector<std::byte> changed = valid;
+      changed[at] ^= std::byte{1} << bit;
+      pull(changed);
+    }
+  CHECK(pull(valid));
 }
 
 TEST_CASE("shards are created once, however often the request comes") {

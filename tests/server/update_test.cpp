@@ -98,6 +98,17 @@ TEST_CASE_TEMPLATE("values are applied however their bytes are cut and wherever 
     }
 }
 
+TEST_CASE_TEMPLATE("one value is applied to all elements, with their slots, however its bytes are cut", T, std::int32_t,
+                   dist::BFloat16, double) {
+  for (const std::size_t count : {0u, 1u, 5000u}) {
+    const Cut<T> cut{{T(3)}, 1, 1};
+    Elements<T> elements{std::vector<T>(count, T(10)), std::vector<T>(count, T(1))};
+    sent<T>(Counting<T>{T(2)})->apply_uniform(elements.memory(), cut.pieces);
+    CHECK(elements.weights == std::vector<T>(count, T(4)));
+    CHECK(elements.slot == std::vector<T>(count, T(2)));
+  }
+}
+
 TEST_CASE("a functor has its members and the slots of the shard, as an optimizer's") {
   const dist::nn::Adam::Update<float, false> adam{0.1f, 0.1f, 0.001f, 1e-7f};
   const auto update = sent<float>(adam);

@@ -34,6 +34,30 @@ struct Archetype {
   Nothing start_write(const Scope&, const auto&, auto) { return {}; }
   Nothing start_scatter(const Scope&, const Slices&, auto) { return {}; }
 };
+/// The least whose operations travel together.
+struct Together : Archetype {
+  struct Context {
+    std::vector<std::string>* log;
+    void send() const { log->push_back("send"); }
+  };
+  using Archetype::start_gather;
+  using Archetype::start_read;
+  [[nodiscard]] Values start_read(const Context& in) const { return in.log->push_back("read"), Values{}; }
+  [[nodiscard]] Values start_gather(const Context&, Rows) const { return {}; }
+  Nothing start_write(const auto&, const auto&, auto) { return {}; }
+  Nothing start_scatter(const auto&, const Slices&, auto) { return {}; }
+  [[nodiscard]] static Context together(const Scope&) { return {log()}; }
+  [[nodiscard]] static std::vector<std::string>* log() {
+    static std::vector<std::string> log;
+    return &log;
+  }
+};
+struct SendsNothing : Together {
+  [[nodiscard]] static Scope together(const Scope& scope) { return scope; }
+};
+struct StartsNothingTogether : Archetype {
+  [[nodiscard]] static Together::Context together(const Scope&) { return {nullptr}; }
+};
 struct WithoutShape {
   using Element = float;
   [[nodiscard]] std::string name() const { return ""; }
@@ -61,6 +85,9 @@ static_assert(!dist::Shard<WithoutShape> && !dist::Shard<OfText> && !dist::Shard
 static_assert(dist::Shard<ReadsNothing> && !dist::StartsOperations<ReadsNothing, Scope>);
 static_assert(!dist::StartsOperations<GathersNothing, Scope> && !dist::StartsOperations<WritesAtOnce, Scope>);
 static_assert(!dist::StartsOperations<ScattersAtOnce, Scope>);
+
+static_assert(dist::StartsTogether<Together, Scope> && !dist::StartsTogether<Archetype, Scope>);
+static_assert(!dist::StartsTogether<SendsNothing, Scope> && !dist::StartsTogether<StartsNothingTogether, Scope>);
 
 /// A work that writes down when it is waited for, and then fails if it is to.
 struct Logged {
@@ -108,4 +135,11 @@ TEST_CASE("works are done before they go, and before a later one that cannot beg
   };
   CHECK_THROWS_WITH_AS(dist::detail::StartedOnShards(2, start), "cannot", std::logic_error);
   CHECK(waited == std::vector<std::size_t>{0, 1, 0});
+}
+
+TEST_CASE("what can travel together is begun on all shards, and then sent") {
+  dist::Default strategy;
+  const auto start = [](const auto& in, std::size_t) { return Together{}.start_read(in); };
+  dist::detail::start_on_shards<Together>(strategy.scope(), 2, start).wait();
+  CHECK(*Together::log() == std::vector<std::string>{"read", "read", "send"});
 }

@@ -93,9 +93,9 @@ class Client {
     create<Element>(spec, detail::Initial::value, std::as_bytes(std::span{&value, 1}));
   }
   /// Creates a shard with these elements.
-  template <class Element>
-  void create(const ShardSpec& spec, std::span<const Element> elements) {
-    create<Element>(spec, detail::Initial::elements, std::as_bytes(elements));
+  template <class Element, std::size_t extent>
+  void create(const ShardSpec& spec, std::span<Element, extent> elements) {
+    create<std::remove_const_t<Element>>(spec, detail::Initial::elements, std::as_bytes(elements));
   }
   /// Creates a shard whose elements the server makes itself, by `fill(first, elements)` with the number of the first in the
   /// variable and a std::span, or by `fill(i)` for each (spec J07). `fill` is Schedulable.
@@ -134,7 +134,7 @@ class Client {
     return call("store.staleness", std::move(message), value<std::vector<Staleness>>).result();
   }
 
-  /// Pushes to several shards, each as a whole, and says what became of each. The request is lent.
+  /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
     detail::Message message = changing();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
@@ -142,19 +142,20 @@ class Client {
   }
   std::vector<Pushed> push(const PushRequest& request) { return start(request).result(); }
 
-  /// Pulls from several shards and says which version each had. The request and what it names are lent.
+  /// Pulls from several shards in one message, each as a whole, and says which version each had. The request and what it names
+  /// are lent.
   [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
     detail::Message message = asking();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
     const auto take = [&request](ArchiveReader& reply, std::uint64_t) {
-      const auto seen = reply.get<std::vector<std::pair<std::uint64_t, std::uint64_t>>>();
+      const auto seen = reply.get<std::vector<detail::PullSeen>>();
       if (seen.size() != request.size())
         throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", request.size()),
                            "Start all tasks of the job from one build");
       std::vector<std::uint64_t> versions;
       for (std::size_t part = 0; part < seen.size(); ++part) {
-        request.take(part, seen[part].second, reply);
-        versions.push_back(seen[part].first);
+        request.take(part, seen[part], reply);
+        versions.push_back(seen[part].version);
       }
       return versions;
     };
@@ -163,22 +164,22 @@ class Client {
   std::vector<std::uint64_t> pull(const PullRequest& request) { return start(request).result(); }
 
   /// The same for one shard.
-  template <class Element>
-  std::uint64_t pull(ShardId shard, std::span<Element> to, std::uint32_t array = 0) {
-    return pull(PullRequest{}.dense(shard, to, array)).front();
+  template <class Element, std::size_t extent>
+  std::uint64_t pull(ShardId shard, std::span<Element, extent> to, const PullOptions& options = {}) {
+    return pull(PullRequest{}.dense(shard, to, options)).front();
   }
-  template <class Element>
-  std::uint64_t pull_rows(ShardId shard, std::span<const std::int64_t> rows, std::span<Element> to,
-                          std::uint32_t array = 0) {
-    return pull(PullRequest{}.rows(shard, rows, to, array)).front();
+  template <class Element, std::size_t extent>
+  std::uint64_t pull_rows(ShardId shard, std::span<const std::int64_t> rows, std::span<Element, extent> to,
+                          const PullOptions& options = {}) {
+    return pull(PullRequest{}.rows(shard, rows, to, options)).front();
   }
-  template <class Element, class F>
-  Pushed push(ShardId shard, const F& update, std::span<const Element> values, const PushOptions& options = {}) {
+  template <class Element, std::size_t extent, class F>
+  Pushed push(ShardId shard, const F& update, std::span<Element, extent> values, const PushOptions& options = {}) {
     return push(PushRequest{}.dense(shard, update, values, options)).front();
   }
-  template <class Element, class F>
-  Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows, std::span<const Element> values,
-                   Repeats repeats, const PushOptions& options = {}) {
+  template <class Element, std::size_t extent, class F>
+  Pushed push_rows(ShardId shard, const F& update, std::span<const std::int64_t> rows,
+                   std::span<Element, extent> values, Repeats repeats, const PushOptions& options = {}) {
     return push(PushRequest{}.rows(shard, update, rows, values, repeats, options)).front();
   }
 

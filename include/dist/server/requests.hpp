@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,19 +20,36 @@
 
 namespace dist::server {
 
-/// The version of a shard from which a gradient was computed, where nobody knows.
+/// The version of a shard from which a gradient was computed, or that somebody has, where nobody knows.
 inline constexpr std::uint64_t unknown_version = ~std::uint64_t{0};
 
+/// A push is applied however stale it is.
+inline constexpr std::uint64_t any_staleness = ~std::uint64_t{0};
+
+/// What is said about a pull besides where its values go.
+struct PullOptions {
+  std::uint64_t known =
+      unknown_version;      ///< of the shard, whose values are there already: they come if it has changed since
+  std::uint32_t array = 0;  ///< 0 are the weights, then come the slots
+};
+
 /// What is said about a push besides its values.
+///
+/// The staleness of a push is how many pushes the shard has taken since `version`. One of more than `max_staleness` is refused:
+/// the shard stays as it is, and `Pushed::applied` tells who pushes, who pulls again then (ServerVariable::refresh), computes
+/// from what has come, and pushes that. Each shard decides for itself, so of a gradient for several shards some may take their
+/// part while others refuse it. The bound holds exactly: it is compared under the lock under which the push is applied.
 struct PushOptions {
-  std::uint64_t version = unknown_version;  ///< of the shard when what the values come from was pulled
-  std::uint32_t first_slot = 0;             ///< of those that the update uses
+  std::uint64_t version = unknown_version;      ///< of the shard when what the values come from was pulled
+  std::uint32_t first_slot = 0;                 ///< of those that the update uses
+  std::uint64_t max_staleness = any_staleness;  ///< 0: nobody else may have pushed since
 };
 
 /// What a push of one shard comes to.
 struct Pushed {
   std::uint64_t version = 0;    ///< of the shard after it
   std::uint64_t staleness = 0;  ///< pushes of others in between, if the push has said from which version it comes
+  bool applied = true;          ///< false where it was more stale than it may be
   friend bool operator==(const Pushed&, const Pushed&) = default;
 };
 
@@ -52,13 +70,14 @@ struct Envelope {
   std::uint64_t ordinal = 0;  ///< of what it changes, from 1; 0 where it changes nothing
 };
 
-enum class Form : std::uint8_t { dense, rows_in_order, rows_summed };
+/// One value for each element, one for all of them, or a row of values for each index.
+enum class Form : std::uint8_t { dense, uniform, rows_in_order, rows_summed };
 
 /// Before what is pushed to one shard: then the update, the indices of the rows and the values.
 struct PushHead {
   ShardId shard = 0;
   Form form = Form::dense;
-  std::uint64_t rows = 0;   ///< 0 in dense form
+  std::uint64_t rows = 0;   ///< 0 in dense and uniform form
   std::uint64_t bytes = 0;  ///< of the values
   PushOptions options;
 };
@@ -66,10 +85,16 @@ struct PushHead {
 /// Before what is pulled of one shard: then the indices of the rows.
 struct PullHead {
   ShardId shard = 0;
-  std::uint32_t array = 0;  ///< 0 are the weights, then come the slots
   io::ElementType type = io::ElementType::f32;
   bool all = true;
   std::uint64_t rows = 0;  ///< 0 for all
+  PullOptions options;
+};
+
+/// What is said before the elements of a pull, of each shard.
+struct PullSeen {
+  std::uint64_t version = 0;  ///< of the shard when it was copied
+  std::uint64_t bytes = 0;    ///< of its elements; none where the version is the one that was known
 };
 
 enum class Initial : std::uint8_t { value, elements, function };
@@ -119,20 +144,36 @@ inline void require_whole_rows(ShardId shard, std::size_t rows, std::size_t valu
 }  // namespace detail
 
 /// What one step sends to one server, for several of its shards: one message, so one journey. What it is given is lent: it
-/// stays, unchanged, until the push is done.
+/// stays, unchanged, until the push is done. The message is of any size up to what `rpc::ServerOptions::longest` allows, which
+/// is 1 TiB: the transport cuts it where it must, and nothing is applied before all of it is there.
 class PushRequest {
  public:
+  /// What becomes of each shard.
+  using Result = Pushed;
+
   /// All elements of a shard become `update(element, value)`, or an optimizer's functor is applied to them (ServerUpdate).
-  template <class T, class F>
-  PushRequest& dense(ShardId shard, const F& update, std::span<const T> values, const PushOptions& options = {}) {
+  template <class E, std::size_t extent, class F>
+  PushRequest& dense(ShardId shard, const F& update, std::span<E, extent> values, const PushOptions& options = {}) {
+    using T = std::remove_const_t<E>;
     if constexpr (detail::require_server_update<F, T>())
       put<T>({shard, detail::Form::dense, 0, values.size_bytes(), options}, update, {}, values);
     return *this;
   }
-  /// Those of some rows, with one row of values for each index. Throws ShapeMismatch where the values are no whole rows.
+  /// The same with one value for all elements, which is all that is sent, and is copied.
   template <class T, class F>
-  PushRequest& rows(ShardId shard, const F& update, std::span<const std::int64_t> indices, std::span<const T> values,
+  PushRequest& uniform(ShardId shard, const F& update, T value, const PushOptions& options = {}) {
+    if constexpr (detail::require_server_update<F, T>()) {
+      put<T>({shard, detail::Form::uniform, 0, sizeof value, options}, update, {}, {});
+      message_.archive().put_bytes(&value, sizeof value);
+    }
+    return *this;
+  }
+  /// Those of some rows, with one row of values for each index. Throws ShapeMismatch where the values are no whole rows, and, as
+  /// all do, InvalidArgument for a bound on the staleness without a version.
+  template <class E, std::size_t extent, class F>
+  PushRequest& rows(ShardId shard, const F& update, std::span<const std::int64_t> indices, std::span<E, extent> values,
                     Repeats repeats, const PushOptions& options = {}) {
+    using T = std::remove_const_t<E>;
     detail::require_whole_rows(shard, indices.size(), values.size());
     if constexpr (detail::require_server_update<F, T>())
       put<T>({shard, repeats == Repeats::summed ? detail::Form::rows_summed : detail::Form::rows_in_order,
@@ -148,6 +189,10 @@ class PushRequest {
   template <class T, class F>
   void put(const detail::PushHead& head, const F& update, std::span<const std::int64_t> indices,
            std::span<const T> values) {
+    if (head.options.version == unknown_version && head.options.max_staleness != any_staleness)
+      throw InvalidArgument(text("A push to shard ", head.shard, " cannot be refused for its staleness"),
+                            "it does not say from which version it comes",
+                            "Give the version that was pulled, or no bound");
     message_.archive().put(head);
     detail::put_update<T>(message_.archive(), update);
     message_.lend(std::as_bytes(indices));
@@ -159,46 +204,58 @@ class PushRequest {
   std::size_t size_ = 0;
 };
 
-/// What one step wants of one server, of several of its shards, and where it goes. The indices are lent, too.
+/// What one step wants of one server, of several of its shards, and where it goes. The indices are lent, too. Replies are of any
+/// size up to what `rpc::ChannelOptions::longest` allows, which is 1 TiB: the transport cuts them where it must.
+///
+/// Of a shard that has the version that the caller knows nothing is sent but that, and what `to` holds stays.
 class PullRequest {
  public:
-  /// The elements of a shard, or of its slot number `array - 1`.
-  template <class T>
-  PullRequest& dense(ShardId shard, std::span<T> to, std::uint32_t array = 0) {
-    return put<T>({shard, array, io::element_type<T>, true, 0}, {}, to);
+  /// The version of each shard.
+  using Result = std::uint64_t;
+
+  /// The elements of a shard, or of one of its slots.
+  template <class T, std::size_t extent>
+  PullRequest& dense(ShardId shard, std::span<T, extent> to, const PullOptions& options = {}) {
+    return put<T>({shard, io::element_type<T>, true, 0, options}, {}, to);
   }
   /// Those of some rows, in the order of the indices. Throws ShapeMismatch where there is no room for whole rows.
-  template <class T>
-  PullRequest& rows(ShardId shard, std::span<const std::int64_t> indices, std::span<T> to, std::uint32_t array = 0) {
+  template <class T, std::size_t extent>
+  PullRequest& rows(ShardId shard, std::span<const std::int64_t> indices, std::span<T, extent> to,
+                    const PullOptions& options = {}) {
     detail::require_whole_rows(shard, indices.size(), to.size());
-    return put<T>({shard, array, io::element_type<T>, false, indices.size()}, indices, to);
+    return put<T>({shard, io::element_type<T>, false, indices.size(), options}, indices, to);
   }
-  [[nodiscard]] std::size_t size() const noexcept { return to_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return parts_.size(); }
   [[nodiscard]] std::vector<rpc::Piece> pieces() const { return message_.pieces(); }
 
-  /// The part of the reply that is for shard `part` of the request, which says how many bytes it has. Throws StoreError
-  /// where these do not fit.
-  void take(std::size_t part, std::uint64_t bytes, ArchiveReader& reply) const {
-    if (bytes != to_[part].size())
-      throw StoreError(Problem::wrong_size, text("A pull of shard ", shards_[part], " has no room for its elements"),
-                       text("they are ", bytes, " bytes, there is room for ", to_[part].size()),
+  /// The part of the reply that is for shard `number` of the request. Throws StoreError where it does not fit.
+  void take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const {
+    const Part& part = parts_[number];
+    if (seen.version == part.known && seen.bytes == 0) return;
+    if (seen.bytes != part.to.size())
+      throw StoreError(Problem::wrong_size, text("A pull of shard ", part.shard, " has no room for its elements"),
+                       text("they are ", seen.bytes, " bytes, there is room for ", part.to.size()),
                        "Give memory of the size of the shard");
-    reply.get_bytes(to_[part]);
+    reply.get_bytes(part.to);
   }
 
  private:
+  struct Part {
+    ShardId shard = 0;
+    std::uint64_t known = unknown_version;
+    std::span<std::byte> to;
+  };
+
   template <class T>
   PullRequest& put(const detail::PullHead& head, std::span<const std::int64_t> indices, std::span<T> to) {
     message_.archive().put(head);
     message_.lend(std::as_bytes(indices));
-    shards_.push_back(head.shard);
-    to_.push_back(std::as_writable_bytes(to));
+    parts_.push_back({head.shard, head.options.known, std::as_writable_bytes(to)});
     return *this;
   }
 
   detail::Message message_;
-  std::vector<ShardId> shards_;
-  std::vector<std::span<std::byte>> to_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace dist::server

@@ -7,126 +7,68 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <dist/comm/rpc.hpp>
-#include <dist/context/cross_replica_context.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/server/archive.hpp>
+#include <dist/server/batch.hpp>
 #include <dist/server/client.hpp>
-#include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
+#include <dist/server/server_context.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/update.hpp>
 #include <dist/variable/given_value.hpp>
 
 namespace dist {
 
-namespace detail {
-
-template <class C, class T>
-concept ScopeOfServers = InCrossReplica<C> && requires(const C& context) {
-  { context.strategy().clients() } -> std::same_as<server::Clients<T>&>;
-};
-template <class C, class T>
-concept WorkerOfServers = requires(const C& context) {
-  { context.template clients<T>() } -> std::same_as<server::Clients<T>&>;
-};
-
-}  // namespace detail
-
-/// Where variables on parameter servers are used, whose calls travel by `T`: the scope of a ParameterServer on the
-/// coordinator, or the context of a scheduled function on a worker.
-template <class C, class T>
-concept ServerContext = detail::ScopeOfServers<C, T> || detail::WorkerOfServers<C, T>;
-
 namespace server {
-
-/// The clients that a context has.
-template <class T, ServerContext<T> Context>
-[[nodiscard]] Clients<T>& clients_of(const Context& context) {
-  if constexpr (dist::detail::ScopeOfServers<Context, T>)
-    return context.strategy().clients();
-  else
-    return context.template clients<T>();
-}
 
 /// Elements on their way from a server: a Work. `values()` are there when it is done, and `version()` says which values of
 /// the shard they are, for a push that comes from them.
 template <class Element, class T>
 class ServerRead {
  public:
-  /// `add(request, elements)` says what is wanted; nothing is asked for where there is room for nothing.
-  template <class Add>
-  ServerRead(std::shared_ptr<Client<T>> client, const Shape& shape, const Add& add)
-      : state_(std::make_unique<State>(std::move(client), shape)) {
-    if (state_->values.size() == 0) return;
-    add(state_->request, state_->values.elements());
-    state_->call.emplace(state_->client->start(state_->request));
+  /// `pull(elements)` adds what is wanted to a batch; nothing is asked for where there is room for nothing.
+  template <class Pull>
+  ServerRead(const Shape& shape, const Pull& pull) : values_(std::make_shared<Tensor<Element>>(shape)) {
+    if (values_->size() == 0) return;
+    part_.emplace(pull(values_->elements()));
+    part_->keep(values_);
   }
 
-  /// Throws what Client::Call does.
+  /// Throws what a part of a batch does.
   void wait() {
-    if (!state_->call) return;
-    state_->version = state_->call->result().front();
-    state_->call.reset();
+    if (part_) part_->wait();
   }
-  [[nodiscard]] bool is_done() const { return !state_->call || state_->call->is_done(); }
-  [[nodiscard]] TensorView<const Element> values() const noexcept { return std::as_const(state_->values).view(); }
-  [[nodiscard]] std::uint64_t version() const noexcept { return state_->version; }
+  [[nodiscard]] bool is_done() const { return !part_ || part_->is_done(); }
+  [[nodiscard]] TensorView<const Element> values() const noexcept { return std::as_const(*values_).view(); }
+  [[nodiscard]] std::uint64_t version() const { return part_ ? part_->result() : unknown_version; }
 
  private:
-  struct State {
-    State(std::shared_ptr<Client<T>> client_of_shard, const Shape& shape)
-        : client(std::move(client_of_shard)), values(shape) {}
-    std::shared_ptr<Client<T>> client;
-    Tensor<Element> values;
-    PullRequest request;
-    std::uint64_t version = unknown_version;
-    std::optional<typename Client<T>::template Call<std::vector<std::uint64_t>>> call;
-  };
-
-  std::unique_ptr<State> state_;
+  std::shared_ptr<Tensor<Element>> values_;
+  std::optional<typename Batch<T>::Pull> part_;
 };
 
 /// Values on their way to a server: a Work. `pushed()` says what became of them when it is done.
-template <class Element, class T>
+template <class T>
 class ServerWrite {
  public:
-  /// `add(request, element)` says what is pushed; `element` is room for a number of each element, `numbers` of them, that is
-  /// kept as long as it takes.
-  template <class Add>
-  ServerWrite(std::shared_ptr<Client<T>> client, std::size_t numbers, const Add& add)
-      : state_(std::make_unique<State>(std::move(client), numbers)) {
-    add(state_->request, std::span<Element>{state_->numbers});
-    if (state_->request.size() != 0) state_->call.emplace(state_->client->start(state_->request));
-  }
+  /// Of nothing.
+  ServerWrite() = default;
+  explicit ServerWrite(typename Batch<T>::Push part) : part_(std::move(part)) {}
 
-  /// Throws what Client::Call does.
+  /// Throws what a part of a batch does.
   void wait() {
-    if (!state_->call) return;
-    state_->pushed = state_->call->result().front();
-    state_->call.reset();
+    if (part_) part_->wait();
   }
-  [[nodiscard]] bool is_done() const { return !state_->call || state_->call->is_done(); }
-  [[nodiscard]] const Pushed& pushed() const noexcept { return state_->pushed; }
+  [[nodiscard]] bool is_done() const { return !part_ || part_->is_done(); }
+  [[nodiscard]] Pushed pushed() const { return part_ ? part_->result() : Pushed{}; }
 
  private:
-  struct State {
-    State(std::shared_ptr<Client<T>> client_of_shard, std::size_t count)
-        : client(std::move(client_of_shard)), numbers(count) {}
-    std::shared_ptr<Client<T>> client;
-    std::vector<Element> numbers;
-    PushRequest request;
-    Pushed pushed;
-    std::optional<typename Client<T>::template Call<std::vector<Pushed>>> call;
-  };
-
-  std::unique_ptr<State> state_;
+  std::optional<typename Batch<T>::Push> part_;
 };
 
 }  // namespace server
@@ -141,18 +83,19 @@ class ServerShard {
   using Transport = T;
 
   /// Where it is: an archive has this, and the shape.
-  struct Place {
-    std::uint64_t server = 0;       ///< its number among the parameter servers
-    std::uint64_t incarnation = 0;  ///< of that server, see server::Client
-    server::ShardId id = 0;
-    std::string name = {};
-  };
+  using Place = server::ShardPlace;
 
   ServerShard(Place place, Shape shape) : place_(std::move(place)), shape_(std::move(shape)) {}
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
   [[nodiscard]] const std::string& name() const noexcept { return place_.name; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+
+  /// In which operations are begun on several shards that are sent together, see StartsTogether.
+  template <ServerContext<T> Context>
+  [[nodiscard]] static server::Batch<T> together(const Context& context) {
+    return server::Batch<T>{server::clients_of<T>(context)};
+  }
 
   template <ServerContext<T> Context>
   [[nodiscard]] server::ServerRead<Element, T> start_read(const Context& context) const {
@@ -161,60 +104,54 @@ class ServerShard {
   /// Array 0 are the values, then come the slots that optimizers keep beside them.
   template <ServerContext<T> Context>
   [[nodiscard]] server::ServerRead<Element, T> start_read_slot(const Context& context, std::uint32_t array) const {
-    return {client(context), shape_, [&](server::PullRequest& request, std::span<Element> elements) {
-              request.dense(place_.id, elements, array);
-            }};
+    return begin(context, [&](const server::Batch<T>& batch) {
+      return server::ServerRead<Element, T>{
+          shape_, [&](std::span<Element> elements) { return batch.pull(place_, elements, {.array = array}); }};
+    });
   }
   template <ServerContext<T> Context>
   [[nodiscard]] server::ServerRead<Element, T> start_gather(const Context& context,
                                                             std::span<const std::int64_t> rows) const {
-    return {
-        client(context), shape_.with_rows(rows.size()),
-        [&](server::PullRequest& request, std::span<Element> elements) { request.rows(place_.id, rows, elements); }};
+    return begin(context, [&](const server::Batch<T>& batch) {
+      return server::ServerRead<Element, T>{shape_.with_rows(rows.size()), [&](std::span<Element> elements) {
+                                              return batch.pull_rows(place_, rows, elements);
+                                            }};
+    });
   }
   template <ServerContext<T> Context, class Value, class Update>
-  [[nodiscard]] server::ServerWrite<Element, T> start_write(const Context& context, const Value& value, Update update) {
+  [[nodiscard]] server::ServerWrite<T> start_write(const Context& context, const Value& value, Update update) {
     if constexpr (detail::is_same_value<Value>) {
       return start_write(context, value.value, update);
+    } else if constexpr (std::same_as<Value, Element>) {
+      return write_unless(shape_.elements() == 0, context,
+                          [&](const server::Batch<T>& batch) { return batch.push_uniform(place_, update, value); });
     } else {
-      constexpr bool is_number = std::same_as<Value, Element>;
-      const std::size_t size = shape_.elements();
-      return {client(context), is_number ? size : 0, [&](server::PushRequest& request, std::span<Element> numbers) {
-                if (size == 0) return;
-                if constexpr (is_number) {
-                  std::fill(numbers.begin(), numbers.end(), value);
-                  request.dense(place_.id, update, std::span<const Element>{numbers});
-                } else {
-                  request.dense(place_.id, update, std::span<const Element>{value.data(), size});
-                }
-              }};
+      return start_push(context, update, value, {});
     }
   }
   template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<Element, T> start_scatter(const Context& context, IndexedSlicesView<Element> slices,
-                                                              Update update) {
+  [[nodiscard]] server::ServerWrite<T> start_scatter(const Context& context, IndexedSlicesView<Element> slices,
+                                                     Update update) {
     return start_push_rows(context, update, slices, server::Repeats::in_order, {});
   }
 
   /// Applies an optimizer's functor, or another update, to all elements with what `values` has for each.
   template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<Element, T> start_push(const Context& context, const Update& update,
-                                                           TensorView<const Element> values,
-                                                           const server::PushOptions& options) {
-    return {client(context), 0, [&](server::PushRequest& request, std::span<Element>) {
-              if (values.size() != 0) request.dense(place_.id, update, values.elements(), options);
-            }};
+  [[nodiscard]] server::ServerWrite<T> start_push(const Context& context, const Update& update,
+                                                  TensorView<const Element> values,
+                                                  const server::PushOptions& options) {
+    return write_unless(values.size() == 0, context, [&](const server::Batch<T>& batch) {
+      return batch.push(place_, update, values.elements(), options);
+    });
   }
   /// The same to the rows that `slices` names.
   template <ServerContext<T> Context, class Update>
-  [[nodiscard]] server::ServerWrite<Element, T> start_push_rows(const Context& context, const Update& update,
-                                                                IndexedSlicesView<Element> slices,
-                                                                server::Repeats repeats,
-                                                                const server::PushOptions& options) {
-    return {client(context), 0, [&](server::PushRequest& request, std::span<Element>) {
-              if (slices.rows() != 0)
-                request.rows(place_.id, update, slices.indices(), slices.values().elements(), repeats, options);
-            }};
+  [[nodiscard]] server::ServerWrite<T> start_push_rows(const Context& context, const Update& update,
+                                                       IndexedSlicesView<Element> slices, server::Repeats repeats,
+                                                       const server::PushOptions& options) {
+    return write_unless(slices.rows() == 0, context, [&](const server::Batch<T>& batch) {
+      return batch.push_rows(place_, update, slices.indices(), slices.values().elements(), repeats, options);
+    });
   }
 
   /// The client of its server. Throws InvalidArgument in a context without such a server.
@@ -230,6 +167,24 @@ class ServerShard {
   }
 
  private:
+  /// What `add(batch)` adds to a batch: to the one that the context is, or to one of its own, which is sent at once.
+  template <class Context, class Add>
+  [[nodiscard]] static auto begin(const Context& context, const Add& add) {
+    if constexpr (std::same_as<Context, server::Batch<T>>) {
+      return add(context);
+    } else {
+      const server::Batch<T> alone = together(context);
+      auto begun = add(alone);
+      alone.send();
+      return begun;
+    }
+  }
+  template <class Context, class Push>
+  [[nodiscard]] static server::ServerWrite<T> write_unless(bool of_nothing, const Context& context, const Push& push) {
+    if (of_nothing) return {};
+    return begin(context, [&](const server::Batch<T>& batch) { return server::ServerWrite<T>{push(batch)}; });
+  }
+
   Place place_;
   Shape shape_;
 };

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/server/archive.hpp>
+#include <dist/server/batch.hpp>
 #include <dist/server/requests.hpp>
+#include <dist/server/server_context.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/server/shard.hpp>
 #include <dist/server/update.hpp>
@@ -28,15 +31,18 @@ struct Pulled {
   std::vector<std::uint64_t> versions;
 };
 
-/// What is said about a push besides its values.
+/// What is said about a push besides its values: server::PushOptions for all shards.
 struct ApplyOptions {
   std::vector<std::uint64_t> versions = {};  ///< of the shards when the values' origin was pulled; none: nobody knows
   std::uint32_t first_slot = 0;              ///< of those that the update uses
+  std::uint64_t max_staleness =
+      server::any_staleness;  ///< a shard that others have pushed to more often refuses its part
 };
 
 /// A variable on parameter servers, made by `ParameterServer::variable`. Its shards are on one server each, one shard where the
 /// strategy does not divide it, and operations on all of them go on at the same time. Operations take the strategy's scope on
-/// the coordinator, and on a worker the context of the scheduled function, whose argument the variable may be:
+/// the coordinator, and on a worker the context of the scheduled function, whose argument the variable may be. Each sends one
+/// message to each server, however many shards are there; what concerns several variables travels together in a server::Batch.
 ///
 ///     auto weights = strategy.template variable<float>({1'000}, 0.0F, "weights");
 ///     coordinator.schedule([](dist::WorkerContext& worker, auto& weights) {
@@ -64,10 +70,33 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   /// All elements, and their versions.
   template <ServerContext<Via> Context>
   [[nodiscard]] Pulled<T> pull(const Context& context) const {
-    Pulled<T> pulled{{}, std::vector<std::uint64_t>(this->shards().size())};
-    pulled.values = this->joined([&](const auto& shard) { return shard.start_read(context); },
-                                 [&](std::size_t shard, const auto& read) { pulled.versions[shard] = read.version(); });
+    Pulled<T> pulled{Tensor<T>{this->shape()},
+                     std::vector<std::uint64_t>(this->shards().size(), server::unknown_version)};
+    refresh(context, pulled);
     return pulled;
+  }
+  /// Pulls again what has changed since, by others or by whoever has pulled it: shards that have not, do not travel. Returns how
+  /// many have. Throws ShapeMismatch and InvalidArgument for what was not pulled from this variable.
+  template <ServerContext<Via> Context>
+  std::size_t refresh(const Context& context, Pulled<T>& pulled) const {
+    detail::require_shape(*this, pulled.values.shape());
+    require_versions(pulled.versions);
+    const std::size_t width = pulled.values.view().row_size();
+    const server::Batch<Via> batch{server::clients_of<Via>(context)};
+    std::vector<typename server::Batch<Via>::Pull> pulls;
+    for (std::size_t shard = 0; shard < this->shards().size(); ++shard) {
+      const IndexRange rows = this->layout().rows_of(shard);
+      pulls.push_back(batch.pull(this->shards()[shard].place(),
+                                 pulled.values.elements().subspan(rows.begin * width, rows.size() * width),
+                                 {.known = pulled.versions[shard]}));
+    }
+    batch.send();
+    std::size_t changed = 0;
+    for (std::size_t shard = 0; shard < pulls.size(); ++shard) {
+      pulls[shard].wait();
+      if (pulls[shard].result() != std::exchange(pulled.versions[shard], pulls[shard].result())) ++changed;
+    }
+    return changed;
   }
 
   /// Sees to slots `first`, `first + 1` and so on beside the elements, as many as there are values: all elements of a slot have
@@ -80,7 +109,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   /// What a slot holds.
   template <ServerContext<Via> Context>
   [[nodiscard]] Tensor<T> read_slot(const Context& context, std::uint32_t slot) const {
-    return this->joined([&](const auto& shard) { return shard.start_read_slot(context, slot + 1); });
+    return this->joined(context,
+                        [&](const auto& in, const auto& shard) { return shard.start_read_slot(in, slot + 1); });
   }
 
   /// Writes a slot, which there is. Throws ShapeMismatch for values of another shape.
@@ -90,13 +120,14 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   }
 
   /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
-  /// slots)`, whose slots are there (see server::ServerUpdate). Throws ShapeMismatch for values of another shape.
+  /// slots)`, whose slots are there (see server::ServerUpdate). Says what became of each shard's part: with a bound on the
+  /// staleness it may not be applied (server::PushOptions), which is no error. Throws ShapeMismatch for values of another shape.
   template <ServerContext<Via> Context, class Update>
   std::vector<server::Pushed> apply(const Context& context, const Update& update, TensorView<const T> values,
                                     const ApplyOptions& options = {}) {
     detail::require_shape(*this, values.shape());
-    return pushed(options, [&](std::size_t shard, const server::PushOptions& of_shard) {
-      return this->shards()[shard].start_push(context, update, this->part_of(values, shard), of_shard);
+    return pushed(context, options, [&](const auto& in, std::size_t shard, const server::PushOptions& of_shard) {
+      return this->shards()[shard].start_push(in, update, this->part_of(values, shard), of_shard);
     });
   }
   /// The same to the rows that `slices` names, of which those of the same index are added up first (spec P14).
@@ -108,9 +139,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     std::vector<IndexedSlices<T>> parts;
     for (std::size_t shard = 0; shard < this->shards().size(); ++shard)
       parts.push_back(split.slices(shard, slices.values(), this->shards()[shard].shape()));
-    return pushed(options, [&](std::size_t shard, const server::PushOptions& of_shard) {
-      return this->shards()[shard].start_push_rows(context, update, parts[shard].view(), server::Repeats::summed,
-                                                   of_shard);
+    return pushed(context, options, [&](const auto& in, std::size_t shard, const server::PushOptions& of_shard) {
+      return this->shards()[shard].start_push_rows(in, update, parts[shard].view(), server::Repeats::summed, of_shard);
     });
   }
 
@@ -141,19 +171,23 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   }
 
  private:
-  /// What became of the pushes of all shards, which `start(shard, options)` begins.
-  template <class Start>
-  [[nodiscard]] std::vector<server::Pushed> pushed(const ApplyOptions& options, const Start& start) {
-    const std::size_t shards = this->shards().size();
-    if (!options.versions.empty() && options.versions.size() != shards)
+  void require_versions(const std::vector<std::uint64_t>& versions) const {
+    if (versions.size() != this->shards().size())
       throw InvalidArgument(text("Versions do not fit variable ", quoted(this->name())),
-                            text(options.versions.size(), " were given, it has ", shards, " shards"),
+                            text(versions.size(), " were given, it has ", this->shards().size(), " shards"),
                             "Give those that pull has returned");
+  }
+  /// What became of the pushes of all shards, which `start(context, shard, options)` begins.
+  template <class Context, class Start>
+  [[nodiscard]] std::vector<server::Pushed> pushed(const Context& context, const ApplyOptions& options,
+                                                   const Start& start) {
+    const std::size_t shards = this->shards().size();
+    if (!options.versions.empty()) require_versions(options.versions);
     std::vector<server::Pushed> all(shards);
-    detail::StartedOnShards works(shards, [&](std::size_t shard) {
-      return start(shard,
+    auto works = detail::start_on_shards<ServerShard<T, Via>>(context, shards, [&](const auto& in, std::size_t shard) {
+      return start(in, shard,
                    server::PushOptions{options.versions.empty() ? server::unknown_version : options.versions[shard],
-                                       options.first_slot});
+                                       options.first_slot, options.max_staleness});
     });
     works.wait([&](std::size_t shard, const auto& work) { all[shard] = work.pushed(); });
     return all;

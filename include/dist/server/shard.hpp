@@ -22,7 +22,8 @@
 /// Variables that lie on parameter servers, and what their clients ask of them.
 namespace dist::server {
 
-/// The number of a shard, which whoever creates it chooses, among those of one server.
+/// The number of a shard, which whoever creates it chooses, among those of one server. Where another shard had it before, versions
+/// that were said of that one mean nothing, so random numbers are best.
 using ShardId = std::uint64_t;
 
 /// The contiguous rows of a variable that one server holds.
@@ -34,17 +35,26 @@ struct ShardSpec {
   std::uint64_t offset = 0;    ///< elements of the variable that come before the shard's first
 };
 
+/// Where a shard is.
+struct ShardPlace {
+  std::uint64_t server = 0;       ///< its number among the parameter servers
+  std::uint64_t incarnation = 0;  ///< of that server, see Client
+  ShardId id = 0;
+  std::string name = {};  ///< as in ShardSpec
+};
+
 /// "Shard 'embedding/part_1' (number 7)"
 [[nodiscard]] inline std::string to_string(const ShardSpec& spec) {
   return text("Shard ", quoted(spec.name), " (number ", spec.id, ")");
 }
 
 /// How many pushes a shard lay ahead of the values from which a gradient was computed, over all pushes that have said
-/// from which.
+/// from which, and were applied.
 struct Staleness {
   std::uint64_t pushes = 0;
   std::uint64_t sum = 0;
   std::uint64_t max = 0;
+  std::uint64_t refused = 0;  ///< pushes that were more stale than their PushOptions::max_staleness
 
   [[nodiscard]] double mean() const noexcept {
     return pushes == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(pushes);
@@ -53,6 +63,7 @@ struct Staleness {
     pushes += others.pushes;
     sum += others.sum;
     max = std::max(max, others.max);
+    refused += others.refused;
   }
   void count(std::uint64_t of_push) noexcept {
     ++pushes;
@@ -120,13 +131,13 @@ class Shard {
     }
     [[nodiscard]] std::uint64_t version() const noexcept { return shard_.version(); }
     [[nodiscard]] const Staleness& staleness() const noexcept { return shard_.staleness_; }
-    /// Counts a push whose gradient was computed from what version `from` was, if that is known. Its staleness.
-    std::uint64_t count_push(std::uint64_t from, bool known) noexcept {
-      const std::uint64_t behind = known ? version() - from : 0;
+    /// Counts a push that was applied, and its staleness, if that is known.
+    void count_push(std::uint64_t behind, bool known) noexcept {
       if (known) shard_.staleness_.count(behind);
       shard_.version_.fetch_add(1, std::memory_order_acq_rel);
-      return behind;
     }
+    /// Counts one that was too stale.
+    void count_refusal() noexcept { ++shard_.staleness_.refused; }
     /// Sees to slots `first`, `first + 1` and so on, each filled by `fill(slot, memory)` where there was none. Throws
     /// StoreError where slots before the first are missing, or memory is.
     template <class Fill>

@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include <dist/comm/replay_window.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/buffer_pool.hpp>
+#include <dist/server/callers.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
@@ -37,9 +37,6 @@ namespace dist::server {
 /// lost is answered and not done again, as long as the client lives.
 class Store {
  public:
-  /// Clients whose numbers are remembered at the same time; then the one that was silent for longest is forgotten.
-  static constexpr std::size_t most_clients = 4096;
-
   Store() : incarnation_(net::random_number()), pool_(std::make_shared<BufferPool>()) {}
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -69,7 +66,7 @@ class Store {
     const auto envelope = envelope_of(request);
     const auto head = request.get<detail::CreateHead>();
     require_type(head.type);
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       if (find(head.spec.id) != nullptr) refuse_second(head.spec);
       auto shard = std::make_shared<Shard>(head.spec, head.type);
       fill(*shard, head, request);
@@ -86,7 +83,7 @@ class Store {
     const auto first = request.get<std::uint64_t>();
     const auto values = request.get<std::vector<double>>();
     request.expect_end();
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       const std::shared_ptr<Shard> shard = require(id);
       io::with_element_type(shard->type(), [&]<class T>() {
         for (const double value : values) require_value<T>(*shard, value);
@@ -103,7 +100,7 @@ class Store {
     const auto envelope = envelope_of(request);
     const auto ids = request.get<std::vector<ShardId>>();
     request.expect_end();
-    once(envelope, [&] {
+    callers_.once(envelope, [&] {
       for (const ShardId id : ids) static_cast<void>(require(id));
       const std::unique_lock lock{mutex_};
       for (const ShardId id : ids) shards_.erase(id);
@@ -138,13 +135,20 @@ class Store {
     std::vector<PushPart> parts(counted<detail::PushHead>(request));
     for (PushPart& part : parts) part = push_part(request);
     request.expect_end();
-    std::vector<Pushed> pushed(parts.size());
-    const bool done = once(envelope, [&] {
-      for (const PushPart& part : parts) check(part);
-      for (std::size_t i = 0; i < parts.size(); ++i) pushed[i] = apply(parts[i]);
-    });
-    if (!done)
-      for (std::size_t i = 0; i < parts.size(); ++i) pushed[i] = {parts[i].shard->version(), 0};
+    const auto of_each = [&](const auto& push_to) {
+      std::vector<Pushed> pushed;
+      for (const PushPart& part : parts) pushed.push_back(push_to(part));
+      return pushed;
+    };
+    const std::vector<Pushed> pushed = callers_.once(
+        envelope,
+        [&] {
+          for (const PushPart& part : parts) check(part);
+          return of_each([](const PushPart& part) { return apply(part); });
+        },
+        [&] { return of_each([](const PushPart& part) {
+                return Pushed{part.shard->version(), 0};
+              }); });
     return reply().put(pushed).take();
   }
 
@@ -158,10 +162,11 @@ class Store {
     }
     request.expect_end();
     Snapshot snapshot{{}, pool_->take(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), pool_};
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;  // version, bytes
+    std::vector<detail::PullSeen> seen;
+    seen.reserve(parts.size());
     std::byte* to = snapshot.buffer.data();
     for (const PullPart& part : parts) {
-      seen.emplace_back(copy(part, to), part.bytes);
+      seen.push_back({part.is_known ? part.head.options.known : copy(part, to), part.bytes});
       to += part.bytes;
     }
     snapshot.head = reply().put(seen).take();
@@ -180,15 +185,9 @@ class Store {
     std::shared_ptr<Shard> shard;
     detail::PullHead head;
     std::vector<std::int64_t> rows;
-    std::size_t bytes = 0;
+    bool is_known = false;  ///< the caller has the elements of this version
+    std::size_t bytes = 0;  ///< that are copied
   };
-  /// What is known of a client.
-  struct Caller {
-    std::mutex mutex;
-    rpc::ReplayWindow seen;
-    std::uint64_t last = 0;  ///< of `calls_`
-  };
-
   /// The beginning of every reply: there is no problem, and which store it is.
   [[nodiscard]] ArchiveWriter reply() const {
     ArchiveWriter writer;
@@ -232,36 +231,6 @@ class Store {
                        "none was created, or it was dropped",
                        "Create the variable before it is used, and use it no longer than it exists");
     return shard;
-  }
-
-  /// Calls `change` unless this request of the client came before, and says whether it did.
-  template <class Change>
-  bool once(const detail::Envelope& envelope, Change&& change) {
-    if (envelope.client == 0 || envelope.ordinal == 0)
-      throw ArchiveError("A request that changes variables has no number", "its client must count them",
-                         "Start all processes of the job from one build of the program");
-    const std::shared_ptr<Caller> caller = this->caller(envelope.client);
-    const std::lock_guard lock{caller->mutex};
-    if (!caller->seen.remembers(envelope.ordinal))
-      throw StoreError(Problem::old_push, "A request is too old",
-                       text("it is number ", envelope.ordinal, " of its client, of which ", rpc::ReplayWindow::width,
-                            " later ones have come"),
-                       "Wait for the replies of earlier pushes");
-    if (caller->seen.has(envelope.ordinal)) return false;
-    change();
-    return caller->seen.take(envelope.ordinal);
-  }
-  [[nodiscard]] std::shared_ptr<Caller> caller(std::uint64_t client) {
-    const std::lock_guard lock{callers_mutex_};
-    std::shared_ptr<Caller>& caller = callers_[client];
-    if (!caller) caller = std::make_shared<Caller>();
-    caller->last = ++calls_;
-    std::shared_ptr<Caller> found = caller;
-    if (callers_.size() > most_clients) {
-      const auto earlier = [](const auto& a, const auto& b) { return a.second->last < b.second->last; };
-      callers_.erase(std::min_element(callers_.begin(), callers_.end(), earlier));
-    }
-    return found;
   }
 
   static void fill(Shard& shard, const detail::CreateHead& head, ArchiveReader& request) {
@@ -311,6 +280,13 @@ class Store {
         throw StoreError(Problem::wrong_row, text(to_string(shard.spec()), " has no row ", row),
                          text("it has ", shard.spec().rows), "Give indices from 0 to the number of rows - 1");
   }
+  /// `what` names a version of the shard, as in "A push comes from".
+  static void require_version(const Shard& shard, std::uint64_t version, std::string_view what) {
+    if (version != unknown_version && version > shard.version())
+      throw ArchiveError(text(what, " a version that there was not"),
+                         text("number ", version, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
+                         "Give the version that a pull or a push of this shard returned");
+  }
   static void require_type(const Shard& shard, io::ElementType given) {
     if (shard.type() != given)
       throw StoreError(Problem::wrong_type, text(to_string(shard.spec()), " has elements of another type"),
@@ -351,40 +327,45 @@ class Store {
   static void check(const PushPart& part) {
     const Shard& shard = *part.shard;
     const bool dense = part.head.form == detail::Form::dense;
-    if (part.head.form > detail::Form::rows_summed || (dense && !part.rows.empty()))
+    const bool uniform = part.head.form == detail::Form::uniform;
+    if (part.head.form > detail::Form::rows_summed || ((dense || uniform) && !part.rows.empty()))
       throw ArchiveError("A push is in no known form", text("number ", static_cast<unsigned>(part.head.form)),
                          "Start all processes of the job from one build of the program");
     require_type(shard, part.update->type());
-    const std::uint64_t unit = dense ? shard.bytes() : shard.row_bytes();
-    const std::uint64_t units = dense ? 1 : part.rows.size();
+    const std::uint64_t unit = dense ? shard.bytes() : uniform ? io::bytes_of(shard.type()) : shard.row_bytes();
+    const std::uint64_t units = dense || uniform ? 1 : part.rows.size();
     if (unit == 0 ? part.head.bytes != 0 : part.head.bytes % unit != 0 || part.head.bytes / unit != units)
       throw StoreError(Problem::wrong_size, text(to_string(shard.spec()), " does not fit the values of a push"),
                        text("it takes ", units, " times ", unit, " bytes, and ", part.head.bytes, " were given"),
-                       "Give one value for each element, or one row for each index");
+                       "Give one value for each element, one for all, or one row for each index");
     require_rows(shard, part.rows);
     if (part.head.options.first_slot + part.update->slots() > shard.slots())
       throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " lacks slots for an update"),
                        text("it has ", shard.slots(), ", and the update uses ", part.update->slots(), " from number ",
                             part.head.options.first_slot, " on"),
                        "Create the optimizer's slots before it is applied");
-    const std::uint64_t from = part.head.options.version;
-    if (from != unknown_version && from > shard.version())
-      throw ArchiveError("A push comes from a version that there was not",
-                         text("number ", from, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
-                         "Give the version that a pull or a push of this shard returned");
+    require_version(shard, part.head.options.version, "A push comes from");
     for (const rpc::Piece piece : part.values) require_values(shard, piece);
     part.update->check(part.values);
   }
   [[nodiscard]] static Pushed apply(const PushPart& part) {
     Shard::Locked locked = part.shard->lock();
-    const ShardMemory memory = locked.memory(part.head.options.first_slot, part.update->slots());
+    const PushOptions& options = part.head.options;
+    const bool known = options.version != unknown_version;
+    const std::uint64_t behind = known ? locked.version() - options.version : 0;
+    if (behind > options.max_staleness) {
+      locked.count_refusal();
+      return {locked.version(), behind, false};
+    }
+    const ShardMemory memory = locked.memory(options.first_slot, part.update->slots());
     if (part.head.form == detail::Form::dense)
       part.update->apply(memory, part.values);
+    else if (part.head.form == detail::Form::uniform)
+      part.update->apply_uniform(memory, part.values);
     else
       part.update->apply_rows(memory, part.rows, part.values,
                               part.head.form == detail::Form::rows_summed ? Repeats::summed : Repeats::in_order);
-    const std::uint64_t from = part.head.options.version;
-    const std::uint64_t behind = locked.count_push(from, from != unknown_version);
+    locked.count_push(behind, known);
     return {locked.version(), behind};
   }
 
@@ -397,16 +378,19 @@ class Store {
     const Shard& shard = *part.shard;
     require_type(shard, part.head.type);
     require_rows(shard, part.rows);
-    if (part.head.array > shard.slots())
-      throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " has no slot ", part.head.array - 1),
+    const PullOptions& options = part.head.options;
+    if (options.array > shard.slots())
+      throw StoreError(Problem::wrong_slot, text(to_string(shard.spec()), " has no slot ", options.array - 1),
                        text("it has ", shard.slots()), "Create the optimizer's slots before they are read");
-    part.bytes = part.head.all ? shard.bytes() : part.rows.size() * shard.row_bytes();
+    require_version(shard, options.known, "A pull knows");
+    part.is_known = options.known == shard.version();
+    if (!part.is_known) part.bytes = part.head.all ? shard.bytes() : part.rows.size() * shard.row_bytes();
     return part;
   }
   /// The version of what was copied.
   [[nodiscard]] static std::uint64_t copy(const PullPart& part, std::byte* to) {
     const Shard::Locked locked = part.shard->lock();
-    const std::span<const std::byte> from = locked.array(part.head.array);
+    const std::span<const std::byte> from = locked.array(part.head.options.array);
     if (part.head.all) {
       if (!from.empty()) std::memcpy(to, from.data(), from.size());
     } else {
@@ -421,9 +405,7 @@ class Store {
   const std::shared_ptr<BufferPool> pool_;
   mutable std::shared_mutex mutex_;  ///< of the list, not of what the shards hold
   std::unordered_map<ShardId, std::shared_ptr<Shard>> shards_;
-  std::mutex callers_mutex_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Caller>> callers_;
-  std::uint64_t calls_ = 0;
+  Callers callers_;
 };
 
 namespace detail {

@@ -77,6 +77,8 @@ class AnyUpdate {
   virtual void check(rpc::GatherList values) const = 0;
   /// Updates all elements, each with one of the values.
   virtual void apply(const ShardMemory& shard, rpc::GatherList values) const = 0;
+  /// Updates all elements, each with the one value that there is.
+  virtual void apply_uniform(const ShardMemory& shard, rpc::GatherList value) const = 0;
   /// Updates rows with those of the values. There are such rows.
   virtual void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, rpc::GatherList values,
                           Repeats repeats) const = 0;
@@ -91,12 +93,15 @@ using FillShard = void(ArchiveReader&, std::uint64_t first, const ShardMemory&);
 
 namespace detail {
 
+/// So many are used at once where they cannot be used where they lie.
+template <class T>
+inline constexpr std::size_t elements_of_block = 4096 / sizeof(T);
+
 /// Calls `use(first, elements)` for all elements whose bytes lie in the pieces one behind another, block by block. Those
 /// that are aligned are used where they lie, the others from a copy of a block.
 template <class T, class Use>
 void for_each_block(rpc::GatherList pieces, Use&& use) {
-  constexpr std::size_t block = 4096 / sizeof(T);
-  alignas(cache_line) T copy[block];
+  alignas(cache_line) T copy[elements_of_block<T>];
   auto* const copied_bytes = reinterpret_cast<std::byte*>(copy);
   std::size_t held = 0;  // bytes of the copy
   std::size_t first = 0;
@@ -151,6 +156,19 @@ class UpdateOf final : public AnyUpdate {
     for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
       dist::detail::update_range(update, first, weights.subspan(first, block.size()), block);
     });
+  }
+
+  void apply_uniform(const ShardMemory& shard, rpc::GatherList value) const override {
+    T given{};
+    rpc::copy(value, std::as_writable_bytes(std::span{&given, 1}));
+    std::array<T, elements_of_block<T>> block;
+    block.fill(given);
+    const std::span<T> weights = shard.weights_as<T>();
+    const auto update = on(shard);
+    for (std::size_t first = 0; first < weights.size(); first += block.size()) {
+      const std::size_t count = std::min(block.size(), weights.size() - first);
+      dist::detail::update_range(update, first, weights.subspan(first, count), std::span<const T>{block}.first(count));
+    }
   }
 
   void apply_rows(const ShardMemory& shard, std::span<const std::int64_t> rows, rpc::GatherList values,

@@ -45,7 +45,7 @@ concept Shard = std::movable<V> && requires(const V& shard) {
 /// | `start_scatter(context, slices, update)` | the same of the rows that an `IndexedSlicesView<T>` names, in its order |
 ///
 /// `update` is one of Sum, Prod, Min, Max, detail::Assign, detail::Subtract and detail::Divide (variable/element_update.hpp).
-/// Lists of rows and slices may be empty.
+/// Lists of rows and slices may be empty. Where shards of one place can be spoken to together, see StartsTogether.
 template <class V, class Context>
 concept StartsOperations = Shard<V> &&
     requires(V& shard, const V& seen, const Context& context, std::span<const std::int64_t> rows,
@@ -57,6 +57,14 @@ concept StartsOperations = Shard<V> &&
   { shard.start_write(context, values, detail::Assign{}) } -> Work;
   { shard.start_write(context, typename V::Element{}, detail::Assign{}) } -> Work;
   { shard.start_scatter(context, slices, Sum{}) } -> Work;
+};
+
+/// Shards whose operations can travel together: `V::together(context)` is a context in which they are begun on several shards,
+/// and whose `send()` lets them go. They are waited for after that.
+template <class V, class Context>
+concept StartsTogether = StartsOperations<V, Context> && requires(const Context& context) {
+  V::together(context).send();
+  requires StartsOperations<V, std::remove_cvref_t<decltype(V::together(context))>>;
 };
 
 namespace detail {
@@ -151,14 +159,14 @@ auto start_scatter(V& shard, const Context& context, const IndexedSlicesView<T>&
   }
 }
 /// What a checkpoint keeps of a shard.
-template <class V, InCrossReplica Context>
+template <class V, class Context>
 [[nodiscard]] auto start_whole(const V& shard, const Context& context) {
   if constexpr (StartsOperations<V, Context>)
     return shard.start_read(context);
   else
     return HasRead<decltype(shard.whole(context))>{shard.whole(context)};
 }
-template <class V, InCrossReplica Context, class T>
+template <class V, class Context, class T>
 auto start_restore(V& shard, const Context& context, TensorView<const T> values) {
   if constexpr (StartsOperations<V, Context>) {
     return shard.start_write(context, values, Assign{});
@@ -174,10 +182,14 @@ class StartedOnShards {
  public:
   /// Calls `start(shard)` for the numbers of all shards. Where one of them throws, waits for those before, and throws.
   template <class Start>
-  StartedOnShards(std::size_t shards, const Start& start) {
+  StartedOnShards(std::size_t shards, const Start& start) : StartedOnShards(shards, start, [] {}) {}
+  /// Calls `send()` after that.
+  template <class Start, class Send>
+  StartedOnShards(std::size_t shards, const Start& start, const Send& send) {
     works_.reserve(shards);
     try {
       for (std::size_t shard = 0; shard < shards; ++shard) works_.push_back(start(shard));
+      send();
     } catch (...) {
       settle();
       throw;
@@ -221,8 +233,21 @@ class StartedOnShards {
 
   std::vector<W> works_;
 };
-template <class Start>
-StartedOnShards(std::size_t, const Start&) -> StartedOnShards<std::invoke_result_t<const Start&, std::size_t>>;
+template <class Start, class... Send>
+StartedOnShards(std::size_t, const Start&, const Send&...)
+    -> StartedOnShards<std::invoke_result_t<const Start&, std::size_t>>;
+
+/// Begins an operation on so many shards of a variable, by `start(context, shard)` for each. They travel together if they can.
+template <class V, class Context, class Start>
+[[nodiscard]] auto start_on_shards(const Context& context, std::size_t shards, const Start& start) {
+  if constexpr (StartsTogether<V, Context>) {
+    const auto together = V::together(context);
+    return StartedOnShards(
+        shards, [&](std::size_t shard) { return start(together, shard); }, [&] { together.send(); });
+  } else {
+    return StartedOnShards(shards, [&](std::size_t shard) { return start(context, shard); });
+  }
+}
 
 }  // namespace detail
 

@@ -34,10 +34,10 @@ namespace dist {
 template <class W, class T>
 class GatheredRows {
  public:
-  /// Calls `start(shard, rows)` for each shard, to begin to read these rows of it. `shape` is that of all rows together.
-  template <class Start>
-  GatheredRows(SplitRows split, const Shape& shape, const Start& start)
-      : state_(std::make_shared<State>(std::move(split), shape, start)) {}
+  /// Calls `begin(split)`, which begins to read the rows of each shard, and lends it these. `shape` is that of all rows together.
+  template <class Begin>
+  GatheredRows(SplitRows split, const Shape& shape, const Begin& begin)
+      : state_(std::make_shared<State>(std::move(split), shape, begin)) {}
 
   /// Throws the first error of a shard, once all are done.
   void wait() {
@@ -56,11 +56,9 @@ class GatheredRows {
 
  private:
   struct State {
-    template <class Start>
-    State(SplitRows split_rows, const Shape& shape, const Start& start)
-        : split(std::move(split_rows)),
-          rows(shape),
-          started(split.shards(), [&](std::size_t shard) { return start(shard, split.rows(shard)); }) {}
+    template <class Begin>
+    State(SplitRows split_rows, const Shape& shape, const Begin& begin)
+        : split(std::move(split_rows)), rows(shape), started(begin(split)) {}
     SplitRows split;  // what the shards were lent
     Tensor<T> rows;
     detail::StartedOnShards<W> started;
@@ -87,10 +85,12 @@ template <class V, class Context, class ShardAt>
                                      const Context& context, std::span<const std::int64_t> ids,
                                      const ShardAt& shard_at) {
   using W = decltype(start_gather(std::declval<const V&>(), context, ids));
-  return GatheredRows<W, typename V::Element>{layout.split(name, ids), shape.with_rows(ids.size()),
-                                              [&](std::size_t shard, std::span<const std::int64_t> rows) {
-                                                return start_gather(shard_at(shard), context, rows);
-                                              }};
+  const auto begin = [&](const SplitRows& split) {
+    return start_on_shards<V>(context, split.shards(), [&](const auto& in, std::size_t shard) {
+      return start_gather(shard_at(shard), in, split.rows(shard));
+    });
+  };
+  return GatheredRows<W, typename V::Element>{layout.split(name, ids), shape.with_rows(ids.size()), begin};
 }
 
 }  // namespace detail
@@ -105,8 +105,8 @@ template <class V, class Context, class ShardAt>
 ///
 /// Operations are those of a DistributedVariable, take its contexts, and follow its rules for them, shard by shard. Each makes
 /// one operation of every shard, also of those that have nothing to do, because it may be a collective call; where shards are
-/// elsewhere (StartsOperations), it begins on all of them before it waits for any. Where several shards fail, the first error is
-/// thrown, once all are done. Nothing is atomic over shards.
+/// elsewhere (StartsOperations), it begins on all of them before it waits for any, and those of one place travel together
+/// (StartsTogether). Where several shards fail, the first error is thrown, once all are done. Nothing is atomic over shards.
 ///
 /// A checkpoint keeps it as one tensor of its name, whatever the number of shards, as it keeps a variable that is not divided
 /// (spec K11).
@@ -145,7 +145,7 @@ class ShardedVariable {
   template <class Context = detail::NoContext<V>>
   [[nodiscard]] Tensor<Element> read(const Context& context = {}) const {
     if constexpr (detail::require_context_of<V, Context>())
-      return joined([&](const V& shard) { return detail::start_read(shard, context); });
+      return joined(context, [](const auto& in, const V& shard) { return detail::start_read(shard, in); });
     else
       return {};
   }
@@ -271,13 +271,13 @@ class ShardedVariable {
 
   /// What a checkpoint keeps; see DistributedVariable::whole.
   [[nodiscard]] Tensor<Element> whole(const InCrossReplica auto& context) const {
-    return joined([&](const V& shard) { return detail::start_whole(shard, context); });
+    return joined(context, [](const auto& in, const V& shard) { return detail::start_whole(shard, in); });
   }
   /// Its inverse. Throws ShapeMismatch for values of another shape.
   void restore(const InCrossReplica auto& context, View values) {
     detail::require_shape(*this, values.shape());
-    detail::StartedOnShards(shards_.size(), [&](std::size_t shard) {
-      return detail::start_restore(shards_[shard], context, part_of(values, shard));
+    detail::start_on_shards<V>(context, shards_.size(), [&](const auto& in, std::size_t shard) {
+      return detail::start_restore(shards_[shard], in, part_of(values, shard));
     }).wait();
   }
 
@@ -289,22 +289,18 @@ class ShardedVariable {
     return values.rows(rows.begin, rows.size());
   }
 
-  /// The values of all shards, which `start(shard)` begins to read; `then(shard, work)` is called for each that has been read.
-  template <class Start, class Then>
-  [[nodiscard]] Tensor<Element> joined(const Start& start, const Then& then) const {
+  /// The values of all shards, which `start(context, shard)` begins to read.
+  template <class Context, class Start>
+  [[nodiscard]] Tensor<Element> joined(const Context& context, const Start& start) const {
     Tensor<Element> all{shape_};
     const std::size_t width = all.view().row_size();
-    detail::StartedOnShards works(shards_.size(), [&](std::size_t shard) { return start(shards_[shard]); });
+    auto works = detail::start_on_shards<V>(
+        context, shards_.size(), [&](const auto& in, std::size_t shard) { return start(in, shards_[shard]); });
     works.wait([&](std::size_t shard, const auto& work) {
       const View values = work.values();
       std::copy_n(values.data(), values.size(), all.data() + layout_.rows_of(shard).begin * width);
-      then(shard, work);
     });
     return all;
-  }
-  template <class Start>
-  [[nodiscard]] Tensor<Element> joined(const Start& start) const {
-    return joined(start, [](std::size_t, const auto&) {});
   }
 
  private:
@@ -343,13 +339,13 @@ class ShardedVariable {
         else
           return part_of(View{given.data(), shape_}, shard);
       };
-      const auto start = [&](std::size_t shard) {
+      const auto start = [&](const auto& in, std::size_t shard) {
         if constexpr (detail::is_same_value<Value>)
-          return detail::start_write(shards_[shard], context, same(part(shard)), Update{});
+          return detail::start_write(shards_[shard], in, same(part(shard)), Update{});
         else
-          return detail::start_write(shards_[shard], context, part(shard), Update{});
+          return detail::start_write(shards_[shard], in, part(shard), Update{});
       };
-      detail::StartedOnShards(shards_.size(), start).wait();
+      detail::start_on_shards<V>(context, shards_.size(), start).wait();
     }
   }
 
@@ -367,8 +363,8 @@ class ShardedVariable {
       std::vector<IndexedSlices<Element>> parts;
       for (std::size_t shard = 0; shard < shards_.size(); ++shard)
         parts.push_back(split.slices(shard, given.values(), shards_[shard].shape()));
-      detail::StartedOnShards(shards_.size(), [&](std::size_t shard) {
-        return detail::start_scatter(shards_[shard], context, parts[shard].view(), Update{});
+      detail::start_on_shards<V>(context, shards_.size(), [&](const auto& in, std::size_t shard) {
+        return detail::start_scatter(shards_[shard], in, parts[shard].view(), Update{});
       }).wait();
     }
   }

@@ -1,0 +1,86 @@
+// Parameter servers of this process that count the messages which they get, and a place where functions run that reach them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/comm/local_transport.hpp>
+#include <dist/server/clients.hpp>
+#include <dist/server/shard.hpp>
+#include <dist/server/store.hpp>
+
+namespace dist_test {
+
+class CountedServer {
+ public:
+  explicit CountedServer(const dist::net::Endpoint& own) : server_(own, {}, counted()) {}
+
+  [[nodiscard]] std::uint64_t incarnation() const { return store_.incarnation(); }
+  /// How many messages have come since the last time.
+  [[nodiscard]] int pulls() { return pulls_.exchange(0); }
+  [[nodiscard]] int pushes() { return pushes_.exchange(0); }
+  [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_; }
+  void stop() { server_.stop(); }
+
+ private:
+  [[nodiscard]] std::vector<dist::rpc::Method<dist::Local::Exchange>> counted() {
+    auto methods = dist::server::store_methods<dist::Local::Exchange>(store_);
+    for (auto& method : methods) {
+      std::atomic<int>* const count = method.name == "store.pull"   ? &pulls_
+                                      : method.name == "store.push" ? &pushes_
+                                                                    : nullptr;
+      if (count == nullptr) continue;
+      auto handler = std::make_shared<decltype(method.handler)>(std::move(method.handler));
+      method.handler = [this, count, handler](dist::Local::Exchange& exchange) {
+        ++*count;
+        if (count == &pushes_) bytes_ += dist::rpc::size_of(exchange.pieces());
+        (*handler)(exchange);
+      };
+    }
+    return methods;
+  }
+
+  std::atomic<int> pulls_{0}, pushes_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+  dist::server::Store store_;
+  dist::Local::Server server_;
+};
+
+/// A dist::ServerContext of so many servers.
+class CountedServers {
+ public:
+  explicit CountedServers(std::size_t count) {
+    std::vector<dist::net::Endpoint> endpoints;
+    for (std::size_t i = 0; i < count; ++i) {
+      endpoints.push_back({"counted", std::to_string(i + 1)});
+      servers_.emplace_back(endpoints.back());
+    }
+    clients_ =
+        std::make_unique<dist::server::Clients<dist::Local>>(std::move(endpoints), dist::server::ClientOptions{});
+  }
+
+  template <class T>
+  [[nodiscard]] dist::server::Clients<T>& clients() const {
+    return *clients_;
+  }
+  [[nodiscard]] CountedServer& operator[](std::size_t server) { return servers_[server]; }
+  /// A new shard of floats.
+  [[nodiscard]] dist::server::ShardPlace create(std::size_t server, dist::server::ShardId id, std::size_t rows,
+                                                float value) {
+    const dist::server::ShardPlace place{server, servers_[server].incarnation(), id, "shard_" + std::to_string(id)};
+    clients_->of(server, place.incarnation)->create<float>({id, place.name, rows, 1, 0}, value);
+    return place;
+  }
+
+ private:
+  std::deque<CountedServer> servers_;
+  std::unique_ptr<dist::server::Clients<dist::Local>> clients_;
+};
+
+}  // namespace dist_test
