@@ -42,6 +42,21 @@ TEST_CASE("a replica computes with the values that the servers have when it pull
   CHECK(replica.strategy().run(output) == 4);
 }
 
+TEST_CASE("what has not changed on the servers is not pulled again") {
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  Small net{job.strategy(), 3};
+  nn::NetworkReplica<Small> replica{sent(net)};
+  replica.pull(job.scope());
+  const auto scope = replica.strategy().scope();
+  replica.parameters().assign(scope, 9.0F);  // here alone, to see what comes
+  replica.pull(job.scope());
+  CHECK(replica.parameter(scope, "dense/bias")[0] == 9);
+  net.assign_parameter(job.scope(), "dense/bias", 2.0F);
+  replica.pull(job.scope());
+  CHECK(replica.parameter(scope, "dense/bias")[0] == 2);
+  CHECK(replica.parameter(scope, "dense/kernel")[0] == 9);
+}
+
 TEST_CASE("parts of another network are refused") {
   ServedJob<Local> job(1, 1);
   Small net{job.strategy()};

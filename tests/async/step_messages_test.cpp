@@ -37,11 +37,21 @@ TEST_CASE("each server gets one message of a step, whatever the number of its sh
   std::vector<std::uint64_t> versions(6);
   for (std::size_t i = 0; i < 6; ++i)
     pull.add(variables[i / 2].shards()[i % 2], std::span{values}.subspan(2 * i, 2), versions[i]);
-  pull.start();
+  pull.send();
   pull.wait();
   CHECK(Counted::take("store.pull") == 2);
   CHECK(values == std::vector<double>{1, 2, 3, 4, 11, 12, 13, 14, 21, 22, 23, 24});
   CHECK(versions == std::vector<std::uint64_t>(6, 1));
+
+  push.add(variables[0].shards()[1], dist::sum, 10.0);
+  push.send();
+  values.assign(12, 0);
+  for (std::size_t i = 0; i < 6; ++i)
+    pull.add(variables[i / 2].shards()[i % 2], std::span{values}.subspan(2 * i, 2), versions[i]);
+  pull.send();
+  pull.wait();
+  CHECK(values == std::vector<double>{0, 0, 13, 14, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(versions == std::vector<std::uint64_t>{1, 2, 1, 1, 1, 1});
 }
 
 TEST_CASE("the first error is thrown once all servers have answered, and nothing is sent again") {

@@ -55,20 +55,23 @@ class NetworkReplica
   explicit NetworkReplica(Parts parts) : Base(this->strategy_, parts.seed), parts_(std::move(parts)) {
     require_layout(Network::layout(), parts_.parameters);
     require_layout(Network::state_layout(), parts_.state);
-    for (const auto& variable : parts_.parameters)
-      versions_.emplace_back(variable.shards().size(), server::unknown_version);
-    for (const auto& variable : parts_.state)
-      state_versions_.emplace_back(variable.shards().size(), server::unknown_version);
+    const auto unknown = [](const auto& variables) {
+      std::vector<std::vector<std::uint64_t>> versions;
+      for (const auto& variable : variables) versions.emplace_back(variable.shards().size(), server::unknown_version);
+      return versions;
+    };
+    versions_ = unknown(parts_.parameters);
+    state_versions_ = unknown(parts_.state);
   }
 
   [[nodiscard]] Strategy& strategy() noexcept { return this->strategy_; }
 
-  /// Gets the values that the servers have now. `context` has the connections. Throws what server::Client::Call does.
+  /// Gets the values that have changed on the servers since it was called last. `context` has the connections. Throws what server::Client::Call does.
   template <ServerContext<Transport> Context>
   void pull(const Context& context) {
     StepPull<Transport> pull{server::clients_of<Transport>(context)};
     add_to(pull);
-    pull.start();
+    pull.send();
     pull.wait();
   }
   /// Pulls, and calls `fn(replica)`, whose result it returns. What the function pushes is sent when it has ended, one message to
@@ -76,10 +79,16 @@ class NetworkReplica
   template <ServerContext<Transport> Context, class Fn>
   auto run(const Context& context, Fn&& fn) {
     pull(context);
-    return this->strategy_.step(context, std::forward<Fn>(fn));
+    return step(context, std::forward<Fn>(fn));
   }
 
  protected:
+  /// Calls `fn(replica)` and sends what it pushes. It may change what layers keep, which is then pulled again.
+  template <ServerContext<Transport> Context, class Fn>
+  auto step(const Context& context, Fn&& fn) {
+    for (auto& versions : state_versions_) std::fill(versions.begin(), versions.end(), server::unknown_version);
+    return this->strategy_.step(context, std::forward<Fn>(fn));
+  }
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   /// Of each parameter's shards, as they were pulled.
   [[nodiscard]] const std::vector<std::uint64_t>& versions_of(std::size_t parameter) const noexcept {

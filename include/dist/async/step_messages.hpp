@@ -1,132 +1,97 @@
 /// What a step on a worker asks of parameter servers and sends to them: one message to each, however many shards it has.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <exception>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/rpc.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/server/client.hpp>
+#include <dist/server/batch.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_shard.hpp>
+#include <dist/variable/shard.hpp>
 
 namespace dist {
 
 namespace detail {
 
-/// A request to each server that has a shard of it, whose reply has a `Result` for each shard.
-template <rpc::Transport T, class Request, class Result>
-class StepMessages {
- public:
-  explicit StepMessages(server::Clients<T>& clients) : clients_(&clients) {}
-
-  /// Sends all of them.
-  void start() {
-    for (Message& message : messages_) message.call.emplace(message.client->start(message.request));
-  }
-  /// Waits for all, and calls `then(message, results)` for each in which nothing went wrong. Throws the first error, once all
-  /// are done.
-  template <class Then>
-  void wait(const Then& then) {
-    std::exception_ptr failure;
-    for (Message& message : messages_) try {
-        const std::vector<Result> results = message.call->result();
-        if (!failure) then(message, results);
-      } catch (...) {
-        if (!failure) failure = std::current_exception();
-      }
-    messages_.clear();
-    if (failure) std::rethrow_exception(failure);
-  }
-
- protected:
-  struct Message {
-    std::shared_ptr<server::Client<T>> client;
-    Request request = {};
-    std::vector<std::uint64_t*> versions = {};  ///< of the shards, where somebody wants to know them
-    std::optional<typename server::Client<T>::template Call<std::vector<Result>>> call = {};
-  };
-
-  /// The message to the server of a shard.
-  template <class E>
-  [[nodiscard]] Message& to_server_of(const ServerShard<E, T>& shard) {
-    const auto& place = shard.place();
-    auto client = clients_->of(static_cast<std::size_t>(place.server), place.incarnation);
-    const auto found = std::find_if(messages_.begin(), messages_.end(),
-                                    [&](const Message& message) { return message.client == client; });
-    return found == messages_.end() ? messages_.emplace_back(Message{std::move(client)}) : *found;
-  }
-
- private:
-  server::Clients<T>* clients_;
-  std::deque<Message> messages_;  ///< which stay where they are: calls refer to their requests
-};
+/// Waits for parts of a batch, and calls `then(number, result)` for those that have one. Throws the first error, once all are
+/// done.
+template <class Part, class Then>
+void wait_for_parts(const std::vector<Part>& parts, const Then& then) {
+  StartedOnShards works(parts.size(), [&](std::size_t number) { return parts[number]; });
+  works.wait([&](std::size_t number, const Part& part) { then(number, part.result()); });
+}
 
 }  // namespace detail
 
-/// The elements of shards on their way to a worker: a Work, from `start` on.
+/// The elements of shards on their way to a worker, of those that have changed since the worker got them.
 template <rpc::Transport T>
-class StepPull : public detail::StepMessages<T, server::PullRequest, std::uint64_t> {
-  using Base = detail::StepMessages<T, server::PullRequest, std::uint64_t>;
-
+class StepPull {
  public:
-  using Base::Base;
+  explicit StepPull(server::Clients<T>& clients) : batch_(clients) {}
 
-  /// Asks for all elements of a shard, which go to `to`, and for its version. Both are lent.
+  /// Asks for all elements of a shard, which go to `to` unless they are those of `version`, which becomes theirs. Both are lent.
   template <class E>
   void add(const ServerShard<E, T>& shard, std::span<E> to, std::uint64_t& version) {
     if (to.empty()) return;
-    auto& message = this->to_server_of(shard);
-    message.request.dense(shard.place().id, to);
-    message.versions.push_back(&version);
+    parts_.push_back(batch_.pull(shard.place(), to, {.known = version}));
+    versions_.push_back(&version);
   }
-  /// Throws what server::Client::Call does.
+  void send() { batch_.send(); }
+  /// Throws what server::Client::Call does, once no message is on its way.
   void wait() {
-    Base::wait([](const auto& message, const std::vector<std::uint64_t>& versions) {
-      for (std::size_t shard = 0; shard < versions.size(); ++shard) *message.versions[shard] = versions[shard];
-    });
+    const auto parts = std::exchange(parts_, {});
+    const auto versions = std::exchange(versions_, {});
+    detail::wait_for_parts(parts, [&](std::size_t part, std::uint64_t version) { *versions[part] = version; });
   }
+
+ private:
+  server::Batch<T> batch_;
+  std::vector<typename server::Batch<T>::Pull> parts_;
+  std::vector<std::uint64_t*> versions_;
 };
 
-/// What a step pushes to shards. It leaves with `send`.
+/// What a step pushes to shards.
 template <rpc::Transport T>
-class StepPush : public detail::StepMessages<T, server::PushRequest, server::Pushed> {
-  using Base = detail::StepMessages<T, server::PushRequest, server::Pushed>;
-
+class StepPush {
  public:
-  using Base::Base;
+  explicit StepPush(server::Clients<T>& clients) : batch_(clients) {}
 
   /// Lets the server apply an update to all elements of a shard (server::ServerUpdate), with one of `values` for each. They are
   /// lent until they are sent.
   template <class E, class Update>
   void add(const ServerShard<E, T>& shard, const Update& update, std::span<const E> values,
            const server::PushOptions& options = {}) {
-    if (!values.empty()) this->to_server_of(shard).request.dense(shard.place().id, update, values, options);
+    if (!values.empty()) parts_.push_back(batch_.push(shard.place(), update, values, options));
   }
   /// The same with values that are kept until then.
-  template <class Update>
-  void add(const ServerShard<double, T>& shard, const Update& update, std::vector<double> values) {
-    add(shard, update, std::span<const double>{kept_.emplace_back(std::move(values))});
+  template <class E, class Update>
+  void add(const ServerShard<E, T>& shard, const Update& update, std::vector<E> values) {
+    const auto kept = std::make_shared<std::vector<E>>(std::move(values));
+    add(shard, update, std::span<const E>{*kept});
+    if (!kept->empty()) parts_.back().keep(kept);
+  }
+  /// The same with one value for all elements.
+  template <class E, class Update>
+  void add(const ServerShard<E, T>& shard, const Update& update, E value) {
+    if (shard.shape().elements() != 0) parts_.push_back(batch_.push_uniform(shard.place(), update, value));
   }
 
   /// Sends what was added since the last time, one message to each server, and waits until the servers have it. Throws what
   /// server::Client::Call does, once no message is on its way.
   void send() {
-    this->start();
-    Base::wait([](const auto&, const auto&) {});
-    kept_.clear();
+    batch_.send();
+    detail::wait_for_parts(std::exchange(parts_, {}), [](std::size_t, const server::Pushed&) {});
   }
 
  private:
-  std::deque<std::vector<double>> kept_;
+  server::Batch<T> batch_;
+  std::vector<typename server::Batch<T>::Push> parts_;
 };
 
 }  // namespace dist

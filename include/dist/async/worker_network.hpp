@@ -57,7 +57,7 @@ class WorkerNetwork : public NetworkReplica<Network> {
         options_(this->strategy(), *this, optimizer_.function.function),
         learning_rate_(optimizer_.function.function.learning_rate) {}
 
-  /// Gets the parameters that the servers have now, the number of steps so far and the learning rate. Throws what
+  /// Gets what has changed of the parameters, the number of steps so far and the learning rate. Throws what
   /// server::Client::Call does.
   template <ServerContext<Transport> Context>
   void pull(const Context& context) {
@@ -65,14 +65,15 @@ class WorkerNetwork : public NetworkReplica<Network> {
     this->add_to(pull);
     pull.add(optimizer_.iterations.shards()[0], std::span{&iterations_, 1}, version_of_iterations_);
     pull.add(optimizer_.learning_rate.shards()[0], std::span{&learning_rate_, 1}, version_of_rate_);
-    pull.start();
+    pull.send();
     pull.wait();
+    applied_ = 0;
   }
   /// See NetworkReplica::run.
   template <ServerContext<Transport> Context, class Fn>
   auto run(const Context& context, Fn&& fn) {
     pull(context);
-    return this->strategy().step(context, std::forward<Fn>(fn));
+    return this->step(context, std::forward<Fn>(fn));
   }
 
   /// See nn::Network::backward. Gradients that wait to be sent leave first.
@@ -94,9 +95,9 @@ class WorkerNetwork : public NetworkReplica<Network> {
     const auto clipped = options_.template clipped<true>(replica, function, *gradient);
     const std::span<const Element> gradients = clipped.gradients;
 
-    ++iterations_;
+    const std::int64_t iteration = iterations_ + ++applied_;
     if constexpr (!has_schedule<O>) function.learning_rate = learning_rate_;
-    function.template with_update<Element>(iterations_, [&]<class Functor>(const Functor& functor) {
+    function.template with_update<Element>(iteration, [&]<class Functor>(const Functor& functor) {
       const auto update = options_.applied_to(replica, SlotUpdate<Functor, Element>{functor, {}}, clipped);
       for (std::size_t i = 0; i < Network::layout().size(); ++i) {
         const Parameter& parameter = Network::layout()[i];
@@ -104,11 +105,12 @@ class WorkerNetwork : public NetworkReplica<Network> {
         Base::for_each_shard(
             this->parts().parameters[i], gradients.subspan(parameter.offset, parameter.shape.elements()),
             [&](std::size_t shard, const auto& of_server, std::span<const Element> part) {
-              pushes.add(of_server, of_parameter, part, {this->versions_of(i)[shard], optimizer_.first_slot});
+              pushes.add(of_server, of_parameter, part,
+                         {.version = this->versions_of(i)[shard], .first_slot = optimizer_.first_slot});
             });
       }
     });
-    pushes.add(optimizer_.iterations.shards()[0], Sum{}, std::span<const std::int64_t>{&one, 1});
+    pushes.add(optimizer_.iterations.shards()[0], Sum{}, std::int64_t{1});
   }
 
   /// The number of updates and the learning rate, as they were pulled.
@@ -121,8 +123,6 @@ class WorkerNetwork : public NetworkReplica<Network> {
   }
 
  private:
-  static constexpr std::int64_t one = 1;
-
   /// The functor of the elements of one parameter.
   template <class Update>
   [[nodiscard]] static auto functor_of(const Update& update, std::size_t parameter) {
@@ -147,7 +147,8 @@ class WorkerNetwork : public NetworkReplica<Network> {
 
   const ServerOptimizerParts<O, Transport> optimizer_;
   const OptionState<Strategy, Element, O> options_;
-  std::int64_t iterations_ = 0;
+  std::int64_t iterations_ = 0;  ///< as they were pulled
+  std::int64_t applied_ = 0;     ///< since then
   float learning_rate_;
   std::uint64_t version_of_iterations_ = server::unknown_version;
   std::uint64_t version_of_rate_ = server::unknown_version;
