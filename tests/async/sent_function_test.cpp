@@ -20,22 +20,23 @@ namespace {
 
 /// As another process has it.
 template <class F>
-F sent(const F& function) {
+nn::SentFunction<F> sent(const F& function) {
   const auto bytes = dist::to_bytes(nn::SentFunction<F>{function});
-  return dist::from_bytes<nn::SentFunction<F>>(bytes).function;
+  return dist::from_bytes<nn::SentFunction<F>>(bytes);
 }
 
 }  // namespace
 
 TEST_CASE("optimizers travel with their options and schedules") {
-  const auto adam = sent(nn::Adam{.learning_rate = 0.5F, .beta_1 = 0.25F, .amsgrad = true});
+  const auto adam = sent(nn::Adam{.learning_rate = 0.5F, .beta_1 = 0.25F, .amsgrad = true}).function;
   CHECK(adam.learning_rate == 0.5F);
   CHECK(adam.beta_1 == 0.25F);
   CHECK(adam.amsgrad);
 
   const auto with = sent(nn::With{nn::SGD{.learning_rate = 0.5F, .momentum = 0.75F}, nn::ClipNorm{2},
                                   nn::WeightDecay{0.125F, {"bias"}},
-                                  nn::WarmUp{4, nn::PiecewiseConstant{{10, 20}, {1, 0.5F, 0.25F}}, 0.125F}});
+                                  nn::WarmUp{4, nn::PiecewiseConstant{{10, 20}, {1, 0.5F, 0.25F}}, 0.125F}})
+                        .function;
   CHECK(with.momentum == 0.75F);
   CHECK(with.get<nn::ClipNorm>().norm == 2);
   CHECK(with.get<nn::WeightDecay>().rate == 0.125F);
@@ -44,14 +45,19 @@ TEST_CASE("optimizers travel with their options and schedules") {
   CHECK(with.learning_rate_of(4 + 15) == 0.5F);
 }
 
-TEST_CASE("measures and losses travel without the texts to which they refer") {
-  const auto auc = sent(nn::Auc{.thresholds = 7, .curve = nn::Auc::Curve::pr, .from_logits = true, .name = "area"});
+TEST_CASE("measures and losses travel with the texts to which they refer") {
+  const auto of_auc = sent(nn::Auc{.thresholds = 7, .curve = nn::Auc::Curve::pr, .from_logits = true, .name = "area"});
+  const nn::Auc auc = of_auc.function;
   CHECK(auc.thresholds == 7);
   CHECK(auc.curve == nn::Auc::Curve::pr);
   CHECK(auc.from_logits);
-  CHECK(auc.name.empty());
-  CHECK(sent(nn::MeanOf{nn::Huber{.delta = 3}}).loss.delta == 3);
-  CHECK(sent(nn::SparseCategoricalAccuracy{}).name.empty());
+  CHECK(auc.name == "area");
+  CHECK(sent(nn::MeanOf{nn::Huber{.delta = 3}}).function.loss.delta == 3);
+  std::string name = "a name that is longer than a short text";
+  const auto accuracy = sent(nn::SparseCategoricalAccuracy{.name = name});
+  const auto copy = accuracy;
+  name = "";
+  CHECK(copy.function.name == "a name that is longer than a short text");
 }
 
 TEST_CASE("bytes that are none of the function are refused") {

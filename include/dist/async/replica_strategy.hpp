@@ -8,6 +8,7 @@
 #include <dist/async/step_messages.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/core/error.hpp>
+#include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/server/server_shard.hpp>
 #include <dist/strategy/one_process.hpp>
@@ -29,6 +30,12 @@ class ReplicaStrategy : public StrategyOf<ReplicaStrategy<T>, OneReplica<Cpu>, O
   ReplicaStrategy() : Base(typename ReplicaStrategy::ReplicaOptions{}) {}
 
   [[nodiscard]] static std::string describe() { return "ReplicaStrategy: 1 replica in the calling thread of a worker"; }
+
+  /// The dataset itself.
+  template <class Dataset>
+  [[nodiscard]] static Dataset distribute_dataset(Dataset dataset, const data::InputOptions& = {}) {
+    return dataset;
+  }
 
   /// Calls `fn(replica)`, and then sends what that has put into `pushes`: one message to each server. Where `fn` throws,
   /// nothing is sent. `context` has the connections (ServerContext). Throws what server::Client::Call does.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -8,6 +10,7 @@
 
 #include <dist/context/structure.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
@@ -29,7 +32,7 @@ struct PartsOfWith<With<O, Options...>> {
   using All = std::tuple<Options...>;
 };
 
-/// Whether an archive takes the function, where texts that it refers to, such as its name, are left out.
+/// Whether an archive takes the function, with the texts to which it refers.
 template <class F>
 [[nodiscard]] constexpr bool is_sent() {
   if constexpr (std::is_same_v<F, std::string_view> || Sendable<F>) {
@@ -53,7 +56,7 @@ template <class F>
 template <class F>
 void put_function(ArchiveWriter& archive, const F& function) {
   if constexpr (std::is_same_v<F, std::string_view>) {
-    // A text of this process.
+    archive.put(std::string{function});
   } else if constexpr (Sendable<F>) {
     archive.put(function);
   } else if constexpr (is_with<F>) {
@@ -68,28 +71,29 @@ void put_function(ArchiveWriter& archive, const F& function) {
   }
 }
 
+/// `texts` are those to which it then refers.
 template <class F>
-[[nodiscard]] F get_function(ArchiveReader& archive) {
+[[nodiscard]] F get_function(ArchiveReader& archive, std::deque<std::string>& texts) {
   if constexpr (std::is_same_v<F, std::string_view>) {
-    return {};
+    return texts.emplace_back(archive.get<std::string>());
   } else if constexpr (Sendable<F>) {
     return archive.get<F>();
   } else if constexpr (is_with<F>) {
-    auto optimizer = get_function<typename PartsOfWith<F>::Optimizer>(archive);
-    auto options = get_function<typename PartsOfWith<F>::All>(archive);
+    auto optimizer = get_function<typename PartsOfWith<F>::Optimizer>(archive, texts);
+    auto options = get_function<typename PartsOfWith<F>::All>(archive, texts);
     return std::apply([&](auto&... option) { return F{std::move(optimizer), std::move(option)...}; }, options);
   } else if constexpr (is_warm_up<F>) {
     const auto steps = archive.get<std::int64_t>();
-    auto then = get_function<decltype(F::then)>(archive);
+    auto then = get_function<decltype(F::then)>(archive, texts);
     return F{steps, std::move(then), archive.get<float>()};
   } else if constexpr (dist::detail::is_tuple<F>) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return F{get_function<std::tuple_element_t<I, F>>(archive)...};  // in this order, as in all braces
+      return F{get_function<std::tuple_element_t<I, F>>(archive, texts)...};  // in this order, as in all braces
     }
     (std::make_index_sequence<std::tuple_size_v<F>>{});
   } else {
     return [&]<class... Members>(const std::tuple<Members&...>*) {
-      return F{get_function<std::remove_cv_t<Members>>(archive)...};
+      return F{get_function<std::remove_cv_t<Members>>(archive, texts)...};
     }(static_cast<dist::detail::MembersOf<F>*>(nullptr));
   }
 }
@@ -97,7 +101,7 @@ template <class F>
 }  // namespace detail
 
 /// A function of a network's training on its way to a worker: an optimizer's, with its options and schedules, or what a loss or
-/// a metric measures. Texts to which it refers, such as its name, stay behind, and are empty there.
+/// a metric measures. It refers to `texts`, such as its name, which must outlive copies of it.
 template <class F>
 struct SentFunction {
   static_assert(
@@ -106,6 +110,7 @@ struct SentFunction {
       "plain struct of up to 8 members, each of which is a number, a text, a list of these or such a struct");
 
   F function;
+  std::shared_ptr<const void> texts = {};
 
   void write_to(ArchiveWriter& archive) const {
     archive.put(std::uint8_t{0});  // as every value has a byte
@@ -113,7 +118,9 @@ struct SentFunction {
   }
   [[nodiscard]] static SentFunction read_from(ArchiveReader& archive) {
     static_cast<void>(archive.get<std::uint8_t>());
-    return {detail::get_function<F>(archive)};
+    const auto texts = std::make_shared<std::deque<std::string>>();
+    auto function = detail::get_function<F>(archive, *texts);
+    return {std::move(function), texts};
   }
 };
 

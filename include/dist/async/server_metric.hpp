@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,9 +9,9 @@
 #include <dist/async/replica_strategy.hpp>
 #include <dist/async/sent_function.hpp>
 #include <dist/async/step_messages.hpp>
+#include <dist/async/variable_part.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/context/cross_replica_context.hpp>
-#include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -87,41 +86,20 @@ class ServerMetric {
     if constexpr (counts_cells) {
       visit("counts", sums_);
     } else {
-      visit("total", Sum{&sums_, 0});
-      visit("count", Sum{&sums_, 1});
+      visit("total", VariablePart{sums_, 0, Shape{}});
+      visit("count", VariablePart{sums_, 1, Shape{}});
     }
   }
 
-  void write_to(ArchiveWriter& archive) const { archive.put(measure_).put(std::string{name()}).put(sums_); }
+  void write_to(ArchiveWriter& archive) const { archive.put(measure_).put(sums_); }
   [[nodiscard]] static ServerMetric read_from(ArchiveReader& archive) {
     auto measure = archive.get<SentFunction<M>>();
-    auto name = std::make_unique<const std::string>(archive.get<std::string>());
-    if constexpr (detail::KeepsName<M>) measure.function.name = *name;
-    return ServerMetric{std::move(measure), std::move(name), archive.get<ServerVariable<double, Via>>()};
+    return ServerMetric{std::move(measure), archive.get<ServerVariable<double, Via>>()};
   }
 
  private:
-  /// One of the sums of a mean, as a leaf of a walk.
-  struct Sum {
-    using Element = double;
-    ServerVariable<double, Via>* sums;
-    std::size_t which;
-
-    [[nodiscard]] static Shape shape() { return {}; }
-    [[nodiscard]] Tensor<double> whole(const InCrossReplica auto& scope) const {
-      Tensor<double> one{Shape{}};
-      one[0] = sums->read(scope)[which];
-      return one;
-    }
-    void restore(const InCrossReplica auto& scope, TensorView<const double> value) const {
-      Tensor<double> both = sums->read(scope);
-      both[which] = value[0];
-      sums->assign(scope, both);
-    }
-  };
-
-  ServerMetric(SentFunction<M> measure, std::unique_ptr<const std::string> name, ServerVariable<double, Via> sums)
-      : measure_(std::move(measure)), sent_name_(std::move(name)), sums_(std::move(sums)) {}
+  ServerMetric(SentFunction<M> measure, ServerVariable<double, Via> sums)
+      : measure_(std::move(measure)), sums_(std::move(sums)) {}
 
   [[nodiscard]] static M checked(M measure) {
     if constexpr (counts_cells) measure.check();
@@ -145,7 +123,6 @@ class ServerMetric {
   }
 
   SentFunction<M> measure_;
-  std::unique_ptr<const std::string> sent_name_;  ///< to which the measure of a worker refers
   ServerVariable<double, Via> sums_;
 };
 

@@ -17,6 +17,7 @@
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/nn/network.hpp>
+#include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/option_state.hpp>
 #include <dist/nn/parameter.hpp>
@@ -152,6 +153,20 @@ class WorkerNetwork : public NetworkReplica<Network> {
   float learning_rate_;
   std::uint64_t version_of_iterations_ = server::unknown_version;
   std::uint64_t version_of_rate_ = server::unknown_version;
+};
+
+/// The optimizer of a worker's replica, for code that has one beside its network: the network itself pushes.
+template <class Network, class O>
+class Optimizer<ReplicaStrategy<typename Network::Transport>, WorkerNetwork<Network, O>, O> {
+ public:
+  Optimizer(ReplicaStrategy<typename Network::Transport>&, WorkerNetwork<Network, O>& network, const O&)
+      : network_(&network) {}
+
+  /// See WorkerNetwork.
+  void apply_gradients(const InReplica auto& replica) { network_->apply_gradients(replica); }
+
+ private:
+  WorkerNetwork<Network, O>* network_;
 };
 
 namespace detail {
