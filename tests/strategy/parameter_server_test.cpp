@@ -160,6 +160,14 @@ TEST_CASE("the coordinator reads and writes variables, whole and by rows") {
   auto scalar = strategy.variable<float>({}, 3.0F);
   scalar.assign_add(scope, 4.0F);
   CHECK(scalar.read(scope)[0] == 7);
+  Tensor<float> two{Shape{}};
+  two[0] = 2;
+  scalar.restore(scope, two.view());
+  CHECK(scalar.read(scope)[0] == 2);
+  scalar.ensure_slots(scope, {1.0});
+  scalar.assign_slot(scope, 0, scalar.read(scope).view());
+  CHECK(scalar.read_slot(scope, 0)[0] == 2);
+  CHECK(scalar.read(scope)[0] == 2);
   CHECK_THROWS_AS((void)scalar.gather(scope, std::vector<std::int64_t>{0}), dist::ShapeMismatch);
   CHECK(dist::embedding_lookup(scope, table, std::vector<std::int64_t>{1}).values().shape() == Shape{1, 2});
 }

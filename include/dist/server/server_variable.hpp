@@ -113,6 +113,12 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
                         [&](const auto& in, const auto& shard) { return shard.start_read_slot(in, slot + 1); });
   }
 
+  /// Writes a slot, which there is. Throws ShapeMismatch for values of another shape.
+  template <ServerContext<Via> Context>
+  void assign_slot(const Context& context, std::uint32_t slot, TensorView<const T> values) {
+    apply(context, server::AssignSlot{}, values, {.first_slot = slot});
+  }
+
   /// Lets the servers apply an update to all elements: `update(old, value)`, or an optimizer's functor, `update(weight, gradient,
   /// slots)`, whose slots are there (see server::ServerUpdate). Says what became of each shard's part: with a bound on the
   /// staleness it may not be applied (server::PushOptions), which is no error. Throws ShapeMismatch for values of another shape.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,6 +46,16 @@ concept SlotsUpdate = Schedulable<F> && std::is_trivially_copyable_v<F> &&
 /// What a server does with the elements of a shard and values for them: one of these concepts.
 template <class F, class T>
 concept ServerUpdate = BinaryUpdate<F, T> || SlotsUpdate<F, T>;
+
+/// Writes a slot, and leaves the elements as they are.
+struct AssignSlot {
+  static constexpr std::array<std::string_view, 1> slots{"assigned"};
+  template <class T>
+  T operator()(T weight, T value, T* slot) const {
+    slot[0] = value;
+    return weight;
+  }
+};
 
 /// What becomes of several rows of values for the same row of a shard.
 enum class Repeats : std::uint8_t {

@@ -68,6 +68,10 @@ class ModelSteps {
   void track(auto& visit) {
     visit("network", network_);
     visit("optimizer", optimizer_);
+    track_metrics(visit);
+  }
+  /// The loss and the metrics alone.
+  void track_metrics(auto& visit) {
     const auto metric = [&](auto& one) { visit(text("metrics/", one.name()), one); };
     metric(loss_);
     each_metric(metric);

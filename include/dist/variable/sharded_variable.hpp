@@ -284,6 +284,7 @@ class ShardedVariable {
  protected:
   /// The rows of a shard, in values of all shards.
   [[nodiscard]] View part_of(View values, std::size_t shard) const {
+    if (shards_.size() == 1) return values;  // also of a scalar, which has no rows
     const IndexRange rows = layout_.rows_of(shard);
     return values.rows(rows.begin, rows.size());
   }

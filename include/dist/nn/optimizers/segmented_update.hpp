@@ -42,8 +42,7 @@ struct SegmentedUpdate {
                              [&](std::size_t which, IndexRange part)
                                  DIST_INLINE_LAMBDA { visit(of_segment(which), part); });
   }
-
- private:
+  /// The update of the elements of one parameter.
   DIST_HD DIST_ALWAYS_INLINE Update of_segment(std::size_t which) const {
     Update changed = update;
     if (!segments[which].decays) changed.functor.decay = 0;

@@ -37,8 +37,11 @@ class BackupAndRestore {
       : folder_(std::move(folder)), options_(options), every_(options.save_freq, "BackupAndRestoreOptions.save_freq") {}
 
   /// Throws FileError where another callback or program, whose process it names, has the folder, and where there are backups
-  /// of which none is whole.
+  /// of which none is whole; InvalidArgument for a save_freq and save_before_preemption under a ParameterServer (spec Q24).
   void on_train_begin(auto& model) {
+    detail::require_calls_between_batches(model, static_cast<bool>(every_), "BackupAndRestoreOptions.save_freq");
+    detail::require_calls_between_batches(model, options_.save_before_preemption,
+                                          "BackupAndRestoreOptions.save_before_preemption");
     is_preempted_ = false;
     auto backups = std::make_shared<Backups<std::remove_reference_t<decltype(model)>>>(model, *this);
     if (options_.save_before_preemption) backups->preemption.emplace(backups->manager);

@@ -8,6 +8,29 @@
 
 namespace dist::nn::callbacks::detail {
 
+/// A model that says whether it calls callbacks between training batches; others do.
+template <class Model>
+concept SaysCallsBetweenBatches = requires {
+  Model::calls_between_batches;
+};
+template <class Model>
+inline constexpr bool calls_between_batches = true;
+template <SaysCallsBetweenBatches Model>
+inline constexpr bool calls_between_batches<Model> = Model::calls_between_batches;
+
+/// Throws InvalidArgument where an option makes a callback look between the training batches of a model that calls nobody there
+/// (spec Q24).
+template <class Model>
+void require_calls_between_batches(const Model&, [[maybe_unused]] bool is_given,
+                                   [[maybe_unused]] std::string_view option) {
+  if constexpr (!calls_between_batches<Model>)
+    if (is_given)
+      throw InvalidArgument(text(option, " is for models that call callbacks between training batches"),
+                            "under a ParameterServer workers do not wait for each other, and callbacks are called "
+                            "between epochs",
+                            "Leave it out");
+}
+
 /// Says when so many training batches have been seen since the last time: what `save_freq` means.
 class EveryBatches {
  public:

@@ -43,8 +43,10 @@ class ModelCheckpoint {
         monitor_(options_.monitor, options_.mode, 0, "ModelCheckpoint"),
         every_(options_.save_freq, "ModelCheckpointOptions.save_freq") {}
 
-  /// Throws FileError where the folder cannot be made, or somebody else writes checkpoints there.
+  /// Throws FileError where the folder cannot be made, or somebody else writes checkpoints there, and InvalidArgument for a
+  /// save_freq under a ParameterServer (spec Q24).
   void on_train_begin(auto& model) {
+    detail::require_calls_between_batches(model, static_cast<bool>(every_), "ModelCheckpointOptions.save_freq");
     checkpoint_.reset();
     lock_.reset();  // of a fit that threw
     const std::size_t first = path_.find('{');

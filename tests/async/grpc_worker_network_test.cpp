@@ -1,0 +1,52 @@
+// The same by gRPC.
+#include <dist/async/worker_network.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include <dist/async/server_metric.hpp>
+#include <dist/comm/grpc/transport.hpp>
+#include <dist/nn/metrics/mean_value.hpp>
+#include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/strategy/default.hpp>
+#include <dist/variable/partitioner.hpp>
+
+#include "async/served_job.hpp"
+#include "async/small_network.hpp"
+#include "support/grpc_suppressions.hpp"
+
+namespace nn = dist::nn;
+using dist::Grpc;
+
+TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a metric on the servers") {
+  const nn::Adam function{.learning_rate = 0.05F};
+  dist::Default alone;
+  nn::Network<small::Dense> expected{alone, 7};
+  nn::Optimizer optimizer{alone, expected, function};
+
+  dist_test::ServedJob<Grpc> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  nn::ServerNetwork<small::Dense, nn::Reference, Grpc> net{job.strategy(), 7};
+  const nn::ServerOptimizer on_servers{job.strategy(), net, function};
+  const nn::ServerMetric mean{job.strategy(), nn::MeanValue{}};
+  const auto replicas = nn::create_per_worker_network(job.coordinator(), on_servers);
+  float losses = 0;
+  for (int step = 0; step < 4; ++step) {
+    losses += alone.run([&](auto& replica) { return small::take_step(replica, expected, optimizer, step); });
+    job.coordinator().schedule(
+        [](dist::WorkerContext& worker, auto& its_net, auto& its_mean, int its_step) {
+          its_net.run(worker, [&](auto& replica) {
+            its_mean.update(replica, static_cast<double>(small::take_step(replica, its_net, its_net, its_step)));
+          });
+        },
+        replicas, mean, step);
+  }
+  job.coordinator().join();
+  CHECK(mean.result(job.scope()) == doctest::Approx(static_cast<double>(losses) / 4));
+  for (const nn::Parameter& parameter : net.layout()) {
+    const auto values = net.parameter(job.scope(), parameter.name());
+    const auto expected_values = expected.parameter(alone.scope(), parameter.name());
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == expected_values[i]);
+  }
+}
