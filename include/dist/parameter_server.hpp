@@ -1,5 +1,6 @@
 /// Asynchronous training with parameter servers: ParameterServer, ClusterCoordinator, serve, variables on servers, partitioners and
-/// embeddings, with the transport Local. Processes need <dist/comm/grpc/transport.hpp> as well.
+/// embeddings, with the transport Local. Processes need <dist/comm/grpc/transport.hpp> as well,
+/// or <dist/comm/mpi/rpc.hpp>.
 #pragma once
 
 #include <dist/comm/local_transport.hpp>

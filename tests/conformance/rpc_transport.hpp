@@ -2,7 +2,8 @@
 //   TEST_CASE_TEMPLATE_INSTANTIATE(rpc_transports, TheKit);
 // A kit has
 // - `Transport`;
-// - `endpoint()`: where nobody listens;
+// - `endpoint()`: where nobody listens, and a Peer can; `own_endpoint()`: where a server of this process can;
+// - `calls()`: whether this process makes the calls of the suite; the others have what the kit lets them do;
 // - `Peer{endpoint, secret}`: a server with `conformance::rpc_methods<Transport>()`, of a process of its own where there are
 //   such; `kill()` ends it without a word; where `pauses`, `pause()` and `resume()` stop it and let it go on.
 #pragma once
@@ -525,7 +526,7 @@ void secrets() {
 template <class Kit>
 void limits() {
   using Transport = typename Kit::Transport;
-  const dist::net::Endpoint endpoint = Kit::endpoint();
+  const dist::net::Endpoint endpoint = Kit::own_endpoint();
   typename Transport::Server server{endpoint, {.longest = 100'000}, rpc_methods<Transport>()};
   typename Transport::Channel channel{endpoint, {.longest = 50'000}};
   CHECK(channel.call("matches", repeated_block(100'000), {}).pieces().size() == 1);
@@ -543,7 +544,7 @@ template <class Kit>
 void lent_replies() {
   using Transport = typename Kit::Transport;
   using Exchange = typename Transport::Exchange;
-  const dist::net::Endpoint endpoint = Kit::endpoint();
+  const dist::net::Endpoint endpoint = Kit::own_endpoint();
   std::atomic<int> released{0};
   std::mutex mutex;
   std::vector<Exchange> kept;
@@ -577,7 +578,7 @@ template <class Kit>
 void releases_that_own_their_exchange() {
   using Transport = typename Kit::Transport;
   using Exchange = typename Transport::Exchange;
-  const dist::net::Endpoint endpoint = Kit::endpoint();
+  const dist::net::Endpoint endpoint = Kit::own_endpoint();
   std::atomic<int> released{0};
   const auto lend = [&](Exchange& exchange) {
     const auto own = std::make_shared<Exchange>(exchange.keep());
@@ -601,7 +602,7 @@ template <class Kit>
 void handlers_of_cancelled_calls() {
   using Transport = typename Kit::Transport;
   using Exchange = typename Transport::Exchange;
-  const dist::net::Endpoint endpoint = Kit::endpoint();
+  const dist::net::Endpoint endpoint = Kit::own_endpoint();
   typename Transport::Channel channel{endpoint, {}};
   auto call = channel.start("until cancelled", {}, {60s, true});
   std::atomic<bool> runs{false}, sees{false};
@@ -626,7 +627,7 @@ void handlers_of_cancelled_calls() {
 template <class Kit>
 void stopping_servers() {
   using Transport = typename Kit::Transport;
-  const dist::net::Endpoint endpoint = Kit::endpoint();
+  const dist::net::Endpoint endpoint = Kit::own_endpoint();
   std::optional<typename Transport::Server> server;
   server.emplace(endpoint, rpc::ServerOptions{}, rpc_methods<Transport>());
   CHECK_THROWS_AS(
@@ -645,6 +646,7 @@ void stopping_servers() {
 }
 
 TEST_CASE_TEMPLATE_DEFINE("transports of calls", Kit, rpc_transports) {
+  if (!Kit::calls()) return;
   for (const std::size_t clients : {1U, 2U, 4U})
     SUBCASE(("bytes come back whole, of any number, to each of the clients: " + std::to_string(clients)).c_str()) {
       echoes_of_all_sizes<Kit>(clients);

@@ -25,7 +25,7 @@
 #include <dist/net/endpoint.hpp>
 
 /// Remote procedure calls: what every transport between a server and its clients has in common. The transports are
-/// `dist::Local` and `dist::Grpc`.
+/// `dist::Local`, `dist::Grpc` and `dist::Mpi`.
 namespace dist::rpc {
 
 using Piece = std::span<const std::byte>;
@@ -300,6 +300,13 @@ concept PreparesToServe = requires {
 template <class T>
 concept WithinProcess = requires {
   requires T::within_process;
+};
+
+/// A transport whose processes all start together: one that is lost does not come back, nor does another one in its place,
+/// so its loss ends the job.
+template <class T>
+concept LosesForGood = requires {
+  requires T::loses_for_good;
 };
 
 }  // namespace dist::rpc

@@ -198,6 +198,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       if (is_stopping()) return false;
       if (error.failure() == rpc::Failure::lost || error.failure() == rpc::Failure::deadline) {
         miss(error.why());
+        complain_of_end(error);
         pause(error.failure() == rpc::Failure::lost ? between_greetings : Duration{0});
         return false;
       }
@@ -245,13 +246,13 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   /// Whether the worker is gone, or its session has ended, while nothing was asked of it.
   [[nodiscard]] bool watch_has_ended() {
     if (!watching_->is_done()) return false;
-    std::string why = std::string{anew};
     try {
       watching_->wait();
+      lose(anew);
     } catch (const RpcError& error) {
-      why = error.why();
+      lose(error.why());
+      complain_of_end(error);
     }
-    lose(why);
     pause(between_greetings);
     return true;
   }
@@ -278,8 +279,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     --state_->connected;
     if (detail::warnings_are_wanted())
-      say(text("worker ", index_, " at ", address_, " is lost (", why,
-               "); others run its functions, and it is dialled for ", in_words(state_->options.recovery_timeout)));
+      say(text("worker ", index_, " at ", address_, " is lost (", why, ")",
+               rpc::LosesForGood<Transport> ? std::string{}
+                                            : text("; others run its functions, and it is dialled for ",
+                                                   in_words(state_->options.recovery_timeout))));
   }
   /// A greeting has found no worker.
   void miss(std::string_view why) {
@@ -315,6 +318,18 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     state_->queue.fail(std::move(error));
   }
 
+  /// The worker is lost, and none comes in its place.
+  [[nodiscard]] Unavailable lost_for_good(const RpcError& error) const {
+    return {
+        index_, address_, error.why(),
+        "See what that worker printed last, then start the job again from a checkpoint: with this transport no other "
+        "process takes its place"};
+  }
+  void complain_of_end(const RpcError& error) {
+    if constexpr (rpc::LosesForGood<Transport>)
+      if (rpc::is_lost(error)) complain(std::make_exception_ptr(lost_for_good(error)), error.why());
+  }
+
   // ---- functions ----
 
   /// What the worker does from here to the end of the next call.
@@ -344,6 +359,11 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
           return false;
         }
         ++made_;
+      } catch (const RpcError& error) {
+        if (is_stopping()) return false;
+        lose(error.what());
+        complain_of_end(error);
+        return false;
       } catch (const Error& error) {
         if (!is_stopping()) lose(error.what());
         return false;
@@ -438,6 +458,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     if (error.failure() != rpc::Failure::lost && error.failure() != rpc::Failure::cancelled)
       return state_->queue.fail(closure,
                                 std::make_exception_ptr(error));  // not of this job, or it takes no such request
+    if constexpr (rpc::LosesForGood<Transport>)
+      if (rpc::is_lost(error)) return state_->queue.fail(closure, std::make_exception_ptr(lost_for_good(error)));
     if (may_run_again(closure)) return put_back(std::move(closure));
     state_->queue.fail(
         closure, std::make_exception_ptr(Unavailable(index_, address_,

@@ -35,7 +35,8 @@ namespace dist::server {
 
 struct ServeOptions {
   net::Milliseconds wait_for_coordinator{600'000};  ///< before the process gives up
-  /// For how long a process that has lost its coordinator keeps what it has for another one; 0: it ends at once.
+  /// For how long a process that has lost its coordinator keeps what it has for another one; 0: it ends at once, as it does
+  /// where a transport loses processes for good.
   net::Milliseconds linger{60'000};
   /// For handlers that run, such as functions that a coordinator has scheduled, to end with the process; then it ends
   /// without them, with status 1.
@@ -176,7 +177,9 @@ template <rpc::Transport T, ClusterResolver Resolver>
   its.peers_elsewhere = its.peers_elsewhere || detail::has_other_hosts(cluster, own, source);
   const std::string self = text(to_string(*task), " at ", to_string(own));
   typename T::Server server{own, its, std::move(methods)};
-  detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), options);
+  ServeOptions waits = options;
+  if constexpr (rpc::LosesForGood<T>) waits.linger = net::Milliseconds{0};
+  detail::serve_coordinators(lifeline, self, detail::coordinator_of(cluster), waits);
   std::optional<detail::EndWatch> watch;
   if constexpr (!rpc::WithinProcess<T>) watch.emplace(self, options.end_timeout);
   server.stop();

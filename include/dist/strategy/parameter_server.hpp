@@ -12,6 +12,7 @@
 
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/lone_process.hpp>
 #include <dist/cluster/task.hpp>
 #include <dist/cluster/task_endpoint.hpp>
 #include <dist/cluster/validate.hpp>
@@ -86,7 +87,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   /// process that is not the coordinator (spec J01); and as server::Session does.
   template <ClusterResolver Resolver>
   explicit ParameterServer(const Resolver& resolver, ParameterServerOptions options = {})
-      : Base(typename ParameterServer::ReplicaOptions{}),
+      : Base(replica_options()),
         options_(std::move(options)),
         cluster_(coordinated_by(resolver)),
         workers_(endpoints_of(TaskType::worker, resolver.describe())),
@@ -218,6 +219,11 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
     OnLoss on_loss;
   };
 
+  /// A launcher that has started this process has started its servers and workers, too.
+  [[nodiscard]] static typename ParameterServer::ReplicaOptions replica_options() {
+    if constexpr (!rpc::WithinProcess<T>) detail::has_joined_others.store(true, std::memory_order_relaxed);
+    return {};
+  }
   template <class Resolver>
   [[nodiscard]] static ClusterSpec coordinated_by(const Resolver& resolver) {
     const ClusterSpec cluster = resolver.cluster_spec();

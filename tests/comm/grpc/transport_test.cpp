@@ -22,6 +22,8 @@ struct GrpcKit {
   using Transport = dist::Grpc;
   static constexpr bool pauses = true;
 
+  static bool calls() { return true; }
+  static dist::net::Endpoint own_endpoint() { return endpoint(); }
   static dist::net::Endpoint endpoint() { return dist_test::free_endpoints(1).front(); }
   class Peer {
    public:

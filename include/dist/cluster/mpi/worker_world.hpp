@@ -97,7 +97,6 @@ struct StartedWorld {
   /// Meets the others and finalises MPI, which waits for all of them. Where one does not come the process ends here, with
   /// the reason.
   void part();
-  [[noreturn]] void end(int status, const std::exception& error);
 
   bool lifeline_is_watched_ = false;
   std::size_t unfinished_ = 0;

@@ -1,13 +1,8 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +27,6 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
-#include <dist/core/say.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/device/slow_wait.hpp>
 #include <dist/net/machine.hpp>
@@ -64,29 +58,9 @@ DIST_INLINE_MPI StartedWorld::~StartedWorld() {
 }
 
 DIST_INLINE_MPI void StartedWorld::part() {
-  std::fflush(nullptr);  // an end on the way flushes nothing
-  const std::shared_ptr<PeerHealth> known = peers();
-  try {
-    if (farewell) farewell->meet(timeout, *known);
-  } catch (const DeadlineExceeded& error) {
-    end(Watchdog::exit_late, error);
-  } catch (const std::exception& error) {
-    end(Watchdog::exit_lost, error);
-  }
-  // All have come. A peer that was faster and has ended looks like a lost one: hence the patience.
-  Watchdog watchdog{*known, timeout, std::chrono::seconds{30}, [this] {
-                      if (hosted) hosted->continue_server();
-                    }};
-  const CollectiveCall call{.operation = "MPI_Finalize"};
-  const Watchdog::Guard guard{&watchdog, call};
-  environment.reset();
-}
-
-DIST_INLINE_MPI void StartedWorld::end(int status, const std::exception& error) {
-  say(text("stuck at the end of the process, and ended with status ", status, ": ", error.what()));
-  if (hosted) hosted->continue_server();
-  std::fflush(nullptr);
-  _exit(status);
+  mpi::finalize_together(environment, farewell ? &*farewell : nullptr, *peers(), timeout, [this] {
+    if (hosted) hosted->continue_server();
+  });
 }
 
 }  // namespace detail

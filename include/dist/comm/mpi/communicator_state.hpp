@@ -77,12 +77,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] std::size_t worker(std::size_t rank) const noexcept { return members_[rank].worker; }
   [[nodiscard]] std::string_view host(std::size_t rank) const noexcept { return members_[rank].host.data(); }
 
-  void watch_processes(PeerHealth& health) const {
-    const MemberIdentity& me = members_[rank_];
-    for (std::size_t peer = 0; peer < size(); ++peer)
-      if (peer != rank_ && me.process_space != 0 && members_[peer].process_space == me.process_space)
-        health.watch_process(worker(peer), host(peer), static_cast<pid_t>(members_[peer].pid));
-  }
+  void watch_processes(PeerHealth& health) const { watch_near(members_, rank_, health); }
 
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
 

@@ -1,21 +1,29 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <dist/comm/collective_call.hpp>
 #include <dist/comm/health/longest_wait.hpp>
 #include <dist/comm/health/peer_health.hpp>
+#include <dist/comm/health/watchdog.hpp>
 #include <dist/comm/mpi/api.hpp>
 #include <dist/comm/mpi/comm_ref.hpp>
+#include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/wait.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
 #include <dist/device/slow_wait.hpp>
 
@@ -118,5 +126,32 @@ class Farewell {
   std::vector<MPI_Request> receives_;
   std::vector<MPI_Request> sends_;
 };
+
+/// The end of a process whose MPI this library has started: meets the others, and finalises MPI, which waits for all of
+/// them. Where one does not come within `timeout` (0: as long as it takes), or is lost, the process ends here, with the
+/// reason, after `before_end()`.
+template <class BeforeEnd>
+void finalize_together(std::unique_ptr<Environment>& environment, Farewell* farewell, PeerHealth& health,
+                       std::chrono::nanoseconds timeout, BeforeEnd&& before_end) {
+  const auto end = [&](int status, const std::exception& error) {
+    say(text("stuck at the end of the process, and ended with status ", status, ": ", error.what()));
+    before_end();
+    std::fflush(nullptr);
+    _exit(status);
+  };
+  std::fflush(nullptr);  // an end on the way flushes nothing
+  try {
+    if (farewell != nullptr) farewell->meet(timeout, health);
+  } catch (const DeadlineExceeded& error) {
+    end(Watchdog::exit_late, error);
+  } catch (const std::exception& error) {
+    end(Watchdog::exit_lost, error);
+  }
+  // All have come. A peer that was faster and has ended looks like a lost one: hence the patience.
+  Watchdog watchdog{health, timeout, std::chrono::seconds{30}, [&] { before_end(); }};
+  const CollectiveCall call{.operation = "MPI_Finalize"};
+  const Watchdog::Guard guard{&watchdog, call};
+  environment.reset();
+}
 
 }  // namespace dist::mpi

@@ -29,6 +29,14 @@ struct MemberIdentity {
   std::array<char, 256> host{};
 };
 
+/// Lets `health` watch the processes of those members that run on this process's machine.
+inline void watch_near(const std::vector<MemberIdentity>& members, std::size_t rank, PeerHealth& health) {
+  const MemberIdentity& me = members[rank];
+  for (std::size_t peer = 0; peer < members.size(); ++peer)
+    if (peer != rank && me.process_space != 0 && members[peer].process_space == me.process_space)
+      health.watch_process(members[peer].worker, members[peer].host.data(), static_cast<pid_t>(members[peer].pid));
+}
+
 /// A new group: a communicator of its own, and who its members are, by rank.
 struct Introduction {
   MPI_Comm comm = MPI_COMM_NULL;

@@ -1,0 +1,150 @@
+// What becomes of a job with parameter servers on MPI when one of its processes is killed or stopped: it ends with an error that
+// names that process. The test starts itself under mpirun, so that it sees how that ends.
+#include <dist/cluster/mpi/roles_resolver.hpp>
+#include <dist/comm/mpi/rpc.hpp>
+#include <dist/parameter_server.hpp>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using dist::Mpi;
+
+// A chief, two workers and a parameter server.
+constexpr std::size_t chief = 0, second_worker = 2, parameter_server = 3;
+
+/// What the processes of the job print, where `victim` does `fault` to itself while functions run.
+std::string run_job(std::size_t victim, std::string_view fault) {
+  char self[4096] = {};
+  REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+  const char* const given = std::getenv("DIST_TEST_MPIRUN");
+  const std::string mpirun = given != nullptr ? given : "$(command -v mpirun.openmpi || command -v mpirun)";
+  // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
+  const std::string command = dist::text(
+      "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 DIST_TEST_VICTIM=", victim,
+      " DIST_TEST_FAULT=", fault, " timeout -k 1 30 ", mpirun,
+      " --oversubscribe -n 4 --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle "
+      "1 "
+      "--mca orte_abort_on_non_zero_status 0 '",
+      self, "' --no-skip '--test-case=a process of the job' 2>&1");
+  std::string output;
+  FILE* const pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char part[512];
+  while (std::fgets(part, sizeof(part), pipe) != nullptr) output += part;
+  pclose(pipe);
+  return output;
+}
+
+std::size_t own_rank() { return std::strtoul(std::getenv("OMPI_COMM_WORLD_RANK"), nullptr, 10); }
+
+/// Kills or stops this process a little later, if it is the victim: when all have met.
+void strike() {
+  static_cast<void>(dist::mpi::detail::CallEngine::of_process());
+  if (std::getenv("DIST_TEST_VICTIM") != std::to_string(own_rank())) return;
+  std::thread([] {
+    std::this_thread::sleep_for(700ms);
+    std::printf("rank %zu is struck\n", own_rank());
+    std::fflush(nullptr);
+    raise(std::string_view{std::getenv("DIST_TEST_FAULT")} == "killed" ? SIGKILL : SIGSTOP);
+  }).detach();
+}
+
+/// Prints what this process ended with, and waits a little, because mpirun ends all when the first of them ends: the others
+/// shall speak before.
+[[noreturn]] void end(std::string_view what) {
+  std::printf("rank %zu ended: %s\n", own_rank(), std::string{what}.c_str());
+  std::fflush(nullptr);
+  std::this_thread::sleep_for(1s);
+  if (std::getenv("DIST_TEST_FAULT") == std::string_view{"stopped"} && own_rank() == 0) kill(0, SIGCONT);
+  std::_Exit(0);
+}
+
+/// The milliseconds that the coordinator worked until it ended by an error.
+long time_of(const std::string& output) {
+  const std::size_t at = output.find("after ms: ");
+  return at == std::string::npos ? -1 : std::strtol(output.c_str() + at + 10, nullptr, 10);
+}
+bool has(const std::string& output, std::string_view part) { return output.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a process of the job" * doctest::skip()) {
+  const dist::MpiRolesResolver resolver{{.parameter_servers = 1}};
+  strike();
+  try {
+    dist::server::ServeOptions options;
+    options.server.silence = 2s;
+    if (dist::serve<Mpi>(resolver, options)) end("it has served");
+  } catch (const dist::Error& error) {
+    end(error.what());
+  }
+  const auto start = Clock::now();
+  try {
+    dist::ParameterServer<Mpi> strategy{resolver, {.channel = {.silence = 2s}}};
+    dist::ClusterCoordinator coordinator{strategy};
+    auto weights = strategy.variable<float>({1000}, 0.0F, "weights");
+    for (;;) {
+      for (int i = 0; i < 20; ++i)
+        coordinator.schedule(
+            [](dist::WorkerContext& worker, auto& shared) {
+              static_cast<void>(shared.pull(worker));
+              std::this_thread::sleep_for(5ms);
+            },
+            weights);
+      coordinator.join();
+    }
+  } catch (const dist::Error& error) {
+    std::printf("after ms: %d\n", static_cast<int>((Clock::now() - start) / 1ms));
+    end(error.what());
+  }
+}
+
+TEST_CASE("a killed worker ends the job with an error that names it, in seconds (spec O01)") {
+  const std::string output = run_job(second_worker, "killed");
+  CAPTURE(output);
+  CHECK_FALSE(has(output, "strategy of one process"));
+  CHECK(has(output, "rank 2 is struck"));
+  CHECK(has(output, "rank 0 ended: Worker 1 on host rank-2:1 is gone (rank 2 on host "));
+  CHECK(has(output, ": its process "));
+  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) > 0);
+}
+
+TEST_CASE("a killed parameter server ends the job with an error that names it, in seconds (spec L15)") {
+  const std::string output = run_job(parameter_server, "killed");
+  CAPTURE(output);
+  CHECK(has(output, "rank 0 ended: Parameter server 0 at rank-3:1 is "));
+  CHECK(has(output, "(rank 3 on host "));
+  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) > 0);
+}
+
+TEST_CASE("a killed coordinator ends servers and workers at once (spec L22)") {
+  const std::string output = run_job(chief, "killed");
+  CAPTURE(output);
+  for (const char* const rank : {"1", "2", "3"})
+    CHECK(has(output, std::string{"rank "} + rank + " ended: it has served"));
+  CHECK(has(output, "has lost its coordinator, and ends"));
+}
+
+TEST_CASE("a stopped worker is silent, and ends the job with an error that says so") {
+  const std::string output = run_job(second_worker, "stopped");
+  CAPTURE(output);
+  CHECK(has(output, "rank 0 ended: Worker 1 on host rank-2:1 is gone (rank 2 on host "));
+  CHECK(has(output, ": it has been silent for 2 s"));
+  CHECK(time_of(output) < 10'000);
+}
