@@ -21,11 +21,11 @@
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/mpi/farewell.hpp>
 #include <dist/comm/mpi/introduction.hpp>
+#include <dist/comm/mpi/rpc/call_transfers.hpp>
 #include <dist/comm/mpi/rpc/open_call.hpp>
 #include <dist/comm/mpi/rpc/packet.hpp>
 #include <dist/comm/mpi/rpc/peers.hpp>
 #include <dist/comm/mpi/rpc/postbox.hpp>
-#include <dist/comm/mpi/rpc/transfers.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/kept_function.hpp>
@@ -93,7 +93,7 @@ class CallEngine {
       lose_later(peer, error.what());
     }
   }
-  [[nodiscard]] Transfers& transfers() noexcept { return *transfers_; }
+  [[nodiscard]] CallTransfers& transfers() noexcept { return *transfers_; }
 
   /// Returns the number by which the other side answers.
   std::uint64_t add_client_call(std::shared_ptr<OpenCall> call) {
@@ -390,7 +390,7 @@ class CallEngine {
   std::condition_variable wake_;
   std::vector<dist::detail::KeptFunction<void>> after_;
   std::optional<Postbox> postbox_;
-  std::optional<Transfers> transfers_;
+  std::optional<CallTransfers> transfers_;
   std::vector<std::pair<std::size_t, std::string>> to_lose_;
   std::uint64_t last_call_ = 0;
   std::map<std::uint64_t, std::shared_ptr<OpenCall>> of_clients_;

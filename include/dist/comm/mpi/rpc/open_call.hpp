@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <dist/comm/mpi/rpc/call_transfers.hpp>
 #include <dist/comm/mpi/rpc/packet.hpp>
-#include <dist/comm/mpi/rpc/transfers.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/deadline.hpp>

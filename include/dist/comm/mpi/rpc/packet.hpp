@@ -14,7 +14,7 @@
 #include <dist/net/record.hpp>
 
 /// What the processes of MPI tell each other about calls. Bytes that are too many for a packet travel as a transfer
-/// (comm/mpi/rpc/transfers.hpp).
+/// (comm/mpi/rpc/call_transfers.hpp).
 namespace dist::mpi::detail {
 
 enum class PacketKind : std::uint8_t {

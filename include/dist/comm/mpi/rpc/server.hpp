@@ -13,9 +13,9 @@
 #include <vector>
 
 #include <dist/comm/mpi/rpc/address.hpp>
+#include <dist/comm/mpi/rpc/call_transfers.hpp>
 #include <dist/comm/mpi/rpc/engine.hpp>
 #include <dist/comm/mpi/rpc/packet.hpp>
-#include <dist/comm/mpi/rpc/transfers.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/algorithms.hpp>

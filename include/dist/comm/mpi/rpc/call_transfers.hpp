@@ -56,15 +56,15 @@ class TransferOwner {
 /// The bytes of long messages, on their way from where they lie. A part is sent when its receiver has memory for it, so that
 /// it leaves soon: a sender that gives up has its memory back when the parts that are on their way have arrived.
 /// Nothing waits; one thread at a time.
-class Transfers {
+class CallTransfers {
  public:
   using Tell = dist::detail::KeptFunction<void, std::size_t, const Packet&>;
 
   /// `tell(peer, packet)` sends a packet.
-  Transfers(MPI_Comm comm, Tell tell) : comm_(comm), tell_(std::move(tell)), next_tag_(size_of(comm)) {}
-  Transfers(const Transfers&) = delete;
-  Transfers& operator=(const Transfers&) = delete;
-  ~Transfers() {
+  CallTransfers(MPI_Comm comm, Tell tell) : comm_(comm), tell_(std::move(tell)), next_tag_(size_of(comm)) {}
+  CallTransfers(const CallTransfers&) = delete;
+  CallTransfers& operator=(const CallTransfers&) = delete;
+  ~CallTransfers() {
     for (auto& [key, in] : incoming_) keep(*in);
   }
 

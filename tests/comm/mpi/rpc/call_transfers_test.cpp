@@ -1,5 +1,5 @@
 // ranks: 2
-#include <dist/comm/mpi/rpc/transfers.hpp>
+#include <dist/comm/mpi/rpc/call_transfers.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,6 +17,7 @@
 
 namespace {
 
+using dist::mpi::detail::CallTransfers;
 using dist::mpi::detail::Packet;
 using dist::mpi::detail::PacketKind;
 using dist::mpi::detail::part_size;
@@ -25,7 +26,6 @@ using dist::mpi::detail::Postbox;
 using dist::mpi::detail::ReceivedPart;
 using dist::mpi::detail::TransferKey;
 using dist::mpi::detail::TransferOwner;
-using dist::mpi::detail::Transfers;
 namespace rpc = dist::rpc;
 
 struct Owner : TransferOwner {
@@ -84,7 +84,7 @@ class Rank {
   MPI_Comm comm = MPI_COMM_NULL;
   std::size_t rank = 0;
   std::optional<Postbox> postbox;
-  std::optional<Transfers> transfers;
+  std::optional<CallTransfers> transfers;
 };
 
 std::byte byte_at(std::uint64_t i) { return static_cast<std::byte>(i % 251); }
