@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("the same collectives with another deadline name the late mem
     CHECK(said.find(dist::text("orker ", late, " (host ")) != std::string::npos);
     CHECK(said.find("and waited ") != std::string::npos);
     const auto waited = std::chrono::steady_clock::now() - begin;
-    CHECK(waited >= 200ms);
+    CHECK(waited >= 100ms);  // a worker that came a little later hears of it from one before
     CHECK(waited < 30s);
     group.wait_outside();
   }
