@@ -18,7 +18,7 @@ TEST_CASE("a step sends what it pushes when it ends, and nothing if it throws") 
   dist::ReplicaStrategy<Local> strategy;
   const auto add = [&](auto& replica, double by) {
     CHECK(replica.num_replicas_in_sync() == 1);
-    replica.strategy().pushes().add(sums.shards()[0], dist::sum, std::vector<double>{by, 2 * by});
+    replica.strategy().pushes().add(sums, dist::sum, std::vector<double>{by, 2 * by});
     CHECK(sums.read(job.scope())[0] == 0);
   };
   CHECK_THROWS_AS(strategy.step(job.scope(),

@@ -25,7 +25,7 @@ TEST_CASE("each server gets one message of a step, whatever the number of its sh
   const std::vector<double> lent{1, 2};
   for (const auto& variable : variables) {
     push.add(variable.shards()[0], dist::sum, std::span<const double>{lent});
-    push.add(variable.shards()[1], dist::sum, std::vector<double>{3, 4});
+    push.add(variable, dist::sum, std::vector<double>{0, 0, 3, 4});
   }
   push.send();
   CHECK(Counted::take("store.push") == 2);
@@ -41,7 +41,7 @@ TEST_CASE("each server gets one message of a step, whatever the number of its sh
   pull.wait();
   CHECK(Counted::take("store.pull") == 2);
   CHECK(values == std::vector<double>{1, 2, 3, 4, 11, 12, 13, 14, 21, 22, 23, 24});
-  CHECK(versions == std::vector<std::uint64_t>(6, 1));
+  CHECK(versions == std::vector<std::uint64_t>{2, 1, 2, 1, 2, 1});
 
   push.add(variables[0].shards()[1], dist::sum, 10.0);
   push.send();
@@ -51,7 +51,7 @@ TEST_CASE("each server gets one message of a step, whatever the number of its sh
   pull.send();
   pull.wait();
   CHECK(values == std::vector<double>{0, 0, 13, 14, 0, 0, 0, 0, 0, 0, 0, 0});
-  CHECK(versions == std::vector<std::uint64_t>{1, 2, 1, 1, 1, 1});
+  CHECK(versions == std::vector<std::uint64_t>{2, 2, 2, 1, 2, 1});
 }
 
 TEST_CASE("the first error is thrown once all servers have answered, and nothing is sent again") {
@@ -60,8 +60,9 @@ TEST_CASE("the first error is thrown once all servers have answered, and nothing
   auto first = job.strategy().variable<double>({1}, 0.0);
   auto second = job.strategy().variable<double>({1}, 0.0);
   dist::StepPush<Counted> push{clients};
-  push.add(first.shards()[0], dist::sum, std::vector<double>{1, 2});  // one too many
-  push.add(second.shards()[0], dist::sum, std::vector<double>{3});
+  const std::vector<double> one_too_many{1, 2};
+  push.add(first.shards()[0], dist::sum, std::span{one_too_many});
+  push.add(second, dist::sum, std::vector<double>{3});
   CHECK_THROWS_AS(push.send(), dist::StoreError);
   CHECK(first.read(job.scope())[0] == 0);
   CHECK(second.read(job.scope())[0] == 3);

@@ -19,6 +19,7 @@
 
 #include "async/served_job.hpp"
 #include "async/small_network.hpp"
+#include "support/exception_suppressions.hpp"
 
 namespace nn = dist::nn;
 using dist::Local;

@@ -34,27 +34,28 @@ struct HasReplicaStrategy {
 }  // namespace detail
 
 /// A replica of a network that is on parameter servers, in this process: an nn::Network with the values that it has pulled.
-/// `Network` is a ServerNetwork.
+/// `Served` is a ServerNetwork.
 ///
 /// Its forward and backward, and losses, compute as everywhere, in replica functions that `run` calls with the parameters as they
 /// are then. Others may change these meanwhile. One thread.
-template <class Network>
+// A parameter with the name of the base class, nvcc would take for that.
+template <class Served>
 class NetworkReplica
-    : private detail::HasReplicaStrategy<typename Network::Transport>,
-      public nn::Network<typename Network::Architecture, typename Network::Backend, typename Network::Element> {
-  using Net = typename Network::Architecture;
-  using Base = nn::Network<Net, typename Network::Backend, typename Network::Element>;
+    : private detail::HasReplicaStrategy<typename Served::Transport>,
+      public nn::Network<typename Served::Architecture, typename Served::Backend, typename Served::Element> {
+  using Net = typename Served::Architecture;
+  using Base = nn::Network<Net, typename Served::Backend, typename Served::Element>;
 
  public:
-  using Transport = typename Network::Transport;
-  using Element = typename Network::Element;
+  using Transport = typename Served::Transport;
+  using Element = typename Served::Element;
   using Strategy = ReplicaStrategy<Transport>;
-  using Parts = typename Network::Parts;
+  using Parts = typename Served::Parts;
 
   /// Throws ArchiveError for parts of another network, OutOfMemory.
   explicit NetworkReplica(Parts parts) : Base(this->strategy_, parts.seed), parts_(std::move(parts)) {
-    require_layout(Network::layout(), parts_.parameters);
-    require_layout(Network::state_layout(), parts_.state);
+    require_layout(Served::layout(), parts_.parameters);
+    require_layout(Served::state_layout(), parts_.state);
     const auto unknown = [](const auto& variables) {
       std::vector<std::vector<std::uint64_t>> versions;
       for (const auto& variable : variables) versions.emplace_back(variable.shards().size(), server::unknown_version);
@@ -100,27 +101,16 @@ class NetworkReplica
       for (std::size_t i = 0; i < layout.size(); ++i)
         add_variable(pull, variables[i], values.subspan(layout[i].offset, layout[i].shape.elements()), versions[i]);
     };
-    all(Network::layout(), parts_.parameters, versions_, this->parameters().component(scope, 0));
+    all(Served::layout(), parts_.parameters, versions_, this->parameters().component(scope, 0));
     if constexpr (Net::state_count > 0)
-      all(Network::state_layout(), parts_.state, state_versions_, this->state().component(scope, 0));
+      all(Served::state_layout(), parts_.state, state_versions_, this->state().component(scope, 0));
   }
   template <class T>
   static void add_variable(StepPull<Transport>& pull, const ServerVariable<T, Transport>& variable, std::span<T> values,
                            std::vector<std::uint64_t>& versions) {
-    for_each_shard(variable, values, [&](std::size_t shard, const auto& of_server, std::span<T> part) {
+    dist::detail::for_each_shard(variable, values, [&](std::size_t shard, const auto& of_server, std::span<T> part) {
       pull.add(of_server, part, versions[shard]);
     });
-  }
-  /// Calls `use(number, shard, its part of the values)` for the shards of a variable.
-  template <class T, class Value, class Use>
-  static void for_each_shard(const ServerVariable<T, Transport>& variable, std::span<Value> values, const Use& use) {
-    std::size_t first = 0;
-    for (std::size_t shard = 0; shard < variable.shards().size(); ++shard) {
-      const auto& of_server = variable.shards()[shard];
-      const std::size_t size = of_server.shape().elements();
-      use(shard, of_server, values.subspan(first, size));
-      first += size;
-    }
   }
 
  private:

@@ -55,7 +55,7 @@ class ServerMetric {
     if constexpr (counts_cells) {
       std::vector<double> counts(sums_.size());
       detail::count_cells(replica.queue(), measure, std::span<double>{counts}, given...);
-      push(replica, counts);
+      push(replica, std::move(counts));
     } else if constexpr (MeasuresRows<M>) {
       add(replica, detail::measure_rows(replica.queue(), measure, given...));
     } else {
@@ -113,13 +113,8 @@ class ServerMetric {
   }
   /// Lets the servers add.
   template <class Replica>
-  void push(const Replica& replica, const std::vector<double>& sums) const {
-    auto first = sums.begin();
-    for (const auto& shard : sums_.shards()) {
-      const auto end = first + static_cast<std::ptrdiff_t>(shard.shape().elements());
-      replica.strategy().pushes().add(shard, dist::Sum{}, std::vector<double>(first, end));
-      first = end;
-    }
+  void push(const Replica& replica, std::vector<double> sums) const {
+    replica.strategy().pushes().add(sums_, dist::Sum{}, std::move(sums));
   }
 
   SentFunction<M> measure_;

@@ -75,9 +75,7 @@ class ServerOptimizer {
 
   /// Throws InvalidArgument when the network has ended.
   [[nodiscard]] Network& network() const {
-    if (network_alive_.expired())
-      throw InvalidArgument(text("Optimizer ", O::name, " was used after its network had ended"),
-                            "it refers to the network", "Keep the network as long as the optimizer");
+    detail::require_network(O::name, network_alive_);
     return *network_;
   }
   [[nodiscard]] const O& function() const noexcept { return parts_.function.function; }
@@ -99,16 +97,7 @@ class ServerOptimizer {
   /// Sets the learning rate of the steps for which workers pull from now on. Throws InvalidArgument for a rate out of range, and
   /// where the optimizer has a schedule.
   void set_learning_rate(float rate) {
-    if constexpr (has_schedule<O>) {
-      throw InvalidArgument(text("The learning rate of optimizer ", O::name, " cannot be set"),
-                            text("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
-                            "Leave the schedule out, or let it say the rate of each step");
-    } else {
-      O changed = function();
-      changed.learning_rate = rate;
-      changed.check();
-      parts_.learning_rate.assign(strategy_->scope(), rate);
-    }
+    parts_.learning_rate.assign(strategy_->scope(), detail::with_learning_rate(function(), rate).learning_rate);
   }
 
   /// What a slot keeps for one parameter: `slot(scope, "momentum", "dense/kernel")`. Throws InvalidArgument for a slot or a
@@ -193,13 +182,9 @@ class ServerOptimizer {
     }
   };
 
-  [[nodiscard]] static std::vector<std::string_view> checked_slot_names(const O& function) {
+  [[nodiscard]] static std::span<const std::string_view> checked_slot_names(const O& function) {
     function.check();
-    std::vector<std::string_view> names;
-    function.template with_update<Element>(1, [&](const auto update) {
-      names.assign(std::begin(decltype(update)::slots), std::end(decltype(update)::slots));
-    });
-    return names;
+    return detail::slot_names<Element>(function);
   }
   [[nodiscard]] std::uint32_t slot_named(std::string_view name) const {
     std::string names;
@@ -214,7 +199,7 @@ class ServerOptimizer {
   ParameterServer<Via>* strategy_;
   Network* network_;
   std::weak_ptr<const void> network_alive_;
-  std::vector<std::string_view> names_;  ///< of the slots: literals
+  std::span<const std::string_view> names_;  ///< of the slots
   Parts parts_;
 };
 

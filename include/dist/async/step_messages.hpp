@@ -8,16 +8,31 @@
 #include <vector>
 
 #include <dist/comm/rpc.hpp>
+#include <dist/core/contract.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/server/batch.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_shard.hpp>
+#include <dist/server/server_variable.hpp>
 #include <dist/variable/shard.hpp>
 
 namespace dist {
 
 namespace detail {
+
+/// Calls `use(number, shard, its part of the values)` for the shards of a variable that has a value for each element.
+template <class E, class T, class Value, class Use>
+void for_each_shard(const ServerVariable<E, T>& variable, std::span<Value> values, const Use& use) {
+  DIST_EXPECT(values.size() == variable.size());
+  std::size_t first = 0;
+  for (std::size_t number = 0; number < variable.shards().size(); ++number) {
+    const ServerShard<E, T>& shard = variable.shards()[number];
+    const std::size_t size = shard.shape().elements();
+    use(number, shard, values.subspan(first, size));
+    first += size;
+  }
+}
 
 /// Waits for parts of a batch, and calls `then(number, result)` for those that have one. Throws the first error, once all are
 /// done.
@@ -69,12 +84,15 @@ class StepPush {
            const server::PushOptions& options = {}) {
     if (!values.empty()) parts_.push_back(batch_.push(shard.place(), update, values, options));
   }
-  /// The same with values that are kept until then.
+  /// The same to all elements of a variable, with values that are kept until then.
   template <class E, class Update>
-  void add(const ServerShard<E, T>& shard, const Update& update, std::vector<E> values) {
+  void add(const ServerVariable<E, T>& variable, const Update& update, std::vector<E> values) {
     const auto kept = std::make_shared<std::vector<E>>(std::move(values));
-    add(shard, update, std::span<const E>{*kept});
-    if (!kept->empty()) parts_.back().keep(kept);
+    detail::for_each_shard(variable, std::span<const E>{*kept},
+                           [&](std::size_t, const ServerShard<E, T>& shard, std::span<const E> part) {
+                             add(shard, update, part);
+                             if (!part.empty()) parts_.back().keep(kept);
+                           });
   }
   /// The same with one value for all elements.
   template <class E, class Update>

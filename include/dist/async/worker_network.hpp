@@ -103,7 +103,7 @@ class WorkerNetwork : public NetworkReplica<Network> {
       for (std::size_t i = 0; i < Network::layout().size(); ++i) {
         const Parameter& parameter = Network::layout()[i];
         const Functor of_parameter = functor_of(update, i);
-        Base::for_each_shard(
+        dist::detail::for_each_shard(
             this->parts().parameters[i], gradients.subspan(parameter.offset, parameter.shape.elements()),
             [&](std::size_t shard, const auto& of_server, std::span<const Element> part) {
               pushes.add(of_server, of_parameter, part,
@@ -138,10 +138,10 @@ class WorkerNetwork : public NetworkReplica<Network> {
       const std::span<Kept> state = Base::state().component(replica);
       for (std::size_t i = 0; i < Network::state_layout().size(); ++i) {
         const Parameter& kept = Network::state_layout()[i];
-        Base::for_each_shard(this->parts().state[i], state.subspan(kept.offset, kept.shape.elements()),
-                             [&](std::size_t, const auto& of_server, std::span<Kept> part) {
-                               pushes.add(of_server, dist::detail::Assign{}, part);
-                             });
+        dist::detail::for_each_shard(this->parts().state[i], state.subspan(kept.offset, kept.shape.elements()),
+                                     [&](std::size_t, const auto& of_server, std::span<Kept> part) {
+                                       pushes.add(of_server, dist::detail::Assign{}, part);
+                                     });
       }
     }
   }

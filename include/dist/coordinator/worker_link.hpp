@@ -184,6 +184,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     const std::vector<std::byte> greeting =
         ArchiveWriter{}.put(binary_identity()).put(session_before_).put(place).take();
     const rpc::Piece piece = greeting;
+    std::exception_ptr refusal;
+    std::string why;
     try {
       const Reply reply = call(detail::greet_method, {&piece, 1}, {greeting_timeout(), true});
       const auto answer = from_bytes<detail::Greeting>(reply.pieces(), "The greeting of a worker");
@@ -202,10 +204,13 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
         pause(error.failure() == rpc::Failure::lost ? between_greetings : Duration{0});
         return false;
       }
-      complain(std::current_exception(), error.what());
+      refusal = std::current_exception();
+      why = error.what();
     } catch (const Error& error) {  // another program, or bytes of none
-      complain(std::current_exception(), error.what());
+      refusal = std::current_exception();
+      why = error.what();
     }
+    complain(std::move(refusal), why);
     pause(between_refusals);
     return false;
   }
@@ -381,14 +386,16 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     const std::vector<std::byte> session = to_bytes(session_);
     const rpc::Piece pieces[] = {session, closure.message};
+    std::exception_ptr failure;
     try {
       const Reply reply = call(detail::run_method, pieces, {state_->options.function_timeout, false});
       take_reply(std::move(closure), reply, start);
     } catch (const RpcError& error) {
       take_failure(std::move(closure), error);
     } catch (...) {  // the reply is not a worker's, or does not fit into memory
-      state_->queue.fail(closure, std::current_exception());
+      failure = std::current_exception();
     }
+    if (failure) state_->queue.fail(closure, std::move(failure));
   }
   /// Throws ArchiveError.
   void take_reply(Closure&& closure, const Reply& reply, Clock::time_point start) {

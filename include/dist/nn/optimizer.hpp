@@ -78,7 +78,8 @@ class Optimizer {
         network_(&network),
         iterations_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(
             Shape{}, 0, text(O::name, "/iterations"))),
-        slots_(strategy, O::name, slot_names(), network.parameters().size(), detail::layout_of(network)),
+        slots_(strategy, O::name, detail::slot_names<Element>(function_), network.parameters().size(),
+               detail::layout_of(network)),
         options_(strategy, network, function_) {
     detail::require_trainable(network.parameters());
     if constexpr (HasLifetime<Network>) network_alive_ = network.lifetime();
@@ -160,17 +161,7 @@ class Optimizer {
   }
   /// Sets the learning rate of the steps that follow; outside replica functions only. Throws InvalidArgument for a rate out
   /// of range, and where the optimizer has a schedule.
-  void set_learning_rate(float rate) {
-    if constexpr (has_schedule<O>) {
-      throw InvalidArgument(text("The learning rate of optimizer ", O::name, " cannot be set"),
-                            text("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
-                            "Leave the schedule out, or let it say the rate of each step");
-    } else {
-      O changed = function_;
-      changed.learning_rate = rate;
-      function_ = checked(std::move(changed));
-    }
-  }
+  void set_learning_rate(float rate) { function_ = detail::with_learning_rate(function_, rate); }
 
   [[nodiscard]] const O& function() const noexcept { return function_; }
   /// The state kept for each parameter, one variable as long as the parameters for each name of the functor's `slots`
@@ -213,12 +204,6 @@ class Optimizer {
     return function;
   }
 
-  [[nodiscard]] std::span<const std::string_view> slot_names() const {
-    std::span<const std::string_view> names;
-    function_.template with_update<Element>(1, [&](auto update) { names = decltype(update)::slots; });
-    return names;
-  }
-
   template <bool aggregate, class Replica>
   void apply(const Replica& replica) {
     require_network();
@@ -246,10 +231,7 @@ class Optimizer {
   }
 
   void require_network() const {
-    if constexpr (HasLifetime<Network>)
-      if (network_alive_.expired())
-        throw InvalidArgument(text("Optimizer ", O::name, " was used after its network had ended"),
-                              "it refers to the network", "Keep the network as long as the optimizer");
+    if constexpr (HasLifetime<Network>) detail::require_network(O::name, network_alive_);
   }
 
   S* strategy_;

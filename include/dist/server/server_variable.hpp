@@ -83,19 +83,17 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     require_versions(pulled.versions);
     const std::size_t width = pulled.values.view().row_size();
     const server::Batch<Via> batch{server::clients_of<Via>(context)};
-    std::vector<typename server::Batch<Via>::Pull> pulls;
-    for (std::size_t shard = 0; shard < this->shards().size(); ++shard) {
+    const auto pull = [&](std::size_t shard) {
       const IndexRange rows = this->layout().rows_of(shard);
-      pulls.push_back(batch.pull(this->shards()[shard].place(),
-                                 pulled.values.elements().subspan(rows.begin * width, rows.size() * width),
-                                 {.known = pulled.versions[shard]}));
-    }
-    batch.send();
+      return batch.pull(this->shards()[shard].place(),
+                        pulled.values.elements().subspan(rows.begin * width, rows.size() * width),
+                        {.known = pulled.versions[shard]});
+    };
+    detail::StartedOnShards pulls{this->shards().size(), pull, [&] { batch.send(); }};
     std::size_t changed = 0;
-    for (std::size_t shard = 0; shard < pulls.size(); ++shard) {
-      pulls[shard].wait();
-      if (pulls[shard].result() != std::exchange(pulled.versions[shard], pulls[shard].result())) ++changed;
-    }
+    pulls.wait([&](std::size_t shard, const auto& its) {
+      if (its.result() != std::exchange(pulled.versions[shard], its.result())) ++changed;
+    });
     return changed;
   }
 

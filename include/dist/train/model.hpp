@@ -65,6 +65,23 @@ struct ModelFiles {
   static std::vector<std::string> load_weights(auto&&...) { return {}; }
 };
 
+/// Files of the model `M`, as model_files.hpp says, which a program includes that calls one of these. All are collective calls
+/// of the processes.
+template <class M>
+class HasModelFiles {
+ public:
+  void save(const std::string& path) { ModelFiles<M>::save(model(), path); }
+  void load(const std::string& path) { ModelFiles<M>::load(model(), path); }
+  void save_weights(const std::string& path) { ModelFiles<M>::save_weights(model(), path); }
+  std::vector<std::string> load_weights(const std::string& path) { return ModelFiles<M>::load_weights(model(), path); }
+  std::vector<std::string> load_weights(const std::string& path, const LoadWeightsOptions& options) {
+    return ModelFiles<M>::load_weights(model(), path, options);
+  }
+
+ private:
+  [[nodiscard]] M& model() noexcept { return static_cast<M&>(*this); }
+};
+
 }  // namespace detail
 
 /// A network with what it takes to train it on a strategy (spec Q):
@@ -76,7 +93,7 @@ struct ModelFiles {
 /// Datasets give global batches with members `x` and `y`. Refers to the strategy and the network, which must
 /// outlive it.
 template <class S, class Network, class O, class L, class... Ms>
-class Model {
+class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   static_assert(detail::FitLoss<L>::is_one_number,
                 "Model needs a loss of one number: give it nn::Reduction::SumOverBatchSize or nn::Reduction::Sum");
 
@@ -105,18 +122,6 @@ class Model {
   void track(auto& visit) requires Trackable<Network> {
     steps_.track(visit);
     visit("epochs", epochs_trained_);
-  }
-
-  /// Files of the model, as model_files.hpp says, which a program includes that calls one of these. All are collective calls
-  /// of the processes.
-  void save(const std::string& path) { detail::ModelFiles<Model>::save(*this, path); }
-  void load(const std::string& path) { detail::ModelFiles<Model>::load(*this, path); }
-  void save_weights(const std::string& path) { detail::ModelFiles<Model>::save_weights(*this, path); }
-  std::vector<std::string> load_weights(const std::string& path) {
-    return detail::ModelFiles<Model>::load_weights(*this, path);
-  }
-  std::vector<std::string> load_weights(const std::string& path, const LoadWeightsOptions& options) {
-    return detail::ModelFiles<Model>::load_weights(*this, path, options);
   }
 
   /// Trains until epoch `options.epochs`, and returns the logs of every epoch: the loss, averaged over the examples of the

@@ -84,7 +84,9 @@ inline constexpr bool sees_epochs =
 ///
 /// Refers to the strategy and the network, which must outlive it.
 template <rpc::Transport Via, class Net, Backend BackendType, class Element, class O, class L, class... Ms>
-class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>, O, L, Ms...> {
+class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>, O, L, Ms...>
+    : public detail::HasModelFiles<
+          Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>, O, L, Ms...>> {
   using Network = ServerNetwork<Net, BackendType, Via, Element>;
   using Replica = NetworkReplica<Network>;
   /// What evaluates here. It takes no step, so an optimizer without slots does.
@@ -104,7 +106,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
         optimizer_(strategy, network, std::move(optimizer)),
         loss_{loss},
         metrics_{SentFunction<Ms>{metrics}...},
-        replica_(from_bytes<typename Network::Parts>(to_bytes(network.parts()))),
+        replica_(from_bytes<typename Network::Parts>(to_bytes(network.parts()))),  // as workers get them
         evaluated_(replica_.strategy(), replica_, SGD{}, loss, metrics...),
         logs_(replica_.strategy(), replica_, SGD{}, loss, metrics...),
         sums_(strategy.template variable<double>({detail::sums_of(logs_, replica_.strategy().scope()).size()}, 0.0,
@@ -130,14 +132,6 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
       first += leaf.shape().elements();
     });
     visit("epochs", epochs_trained_);
-  }
-
-  /// Files of the model, as model_files.hpp says, which a program includes that calls one of these.
-  void save(const std::string& path) { detail::ModelFiles<Model>::save(*this, path); }
-  void load(const std::string& path) { detail::ModelFiles<Model>::load(*this, path); }
-  void save_weights(const std::string& path) { detail::ModelFiles<Model>::save_weights(*this, path); }
-  std::vector<std::string> load_weights(const std::string& path) {
-    return detail::ModelFiles<Model>::load_weights(*this, path);
   }
 
   /// Lets the workers train until epoch `options.epochs`, and returns the logs of every epoch: the loss and the metrics over all

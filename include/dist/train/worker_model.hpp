@@ -96,22 +96,14 @@ class WorkerModel {
     steps_.reset();
     network_.run(context, [&](auto& replica) {
       steps_.train(replica, batch);
-      replica.merge_call([&](const auto& scope) { push(sums_of(steps_, scope)); });
+      replica.merge_call(
+          [&](const auto& scope) { network_.strategy().pushes().add(sums_, Sum{}, sums_of(steps_, scope)); });
     });
   }
 
  private:
   using Replica = WorkerNetwork<Network, O>;
   using Steps = ModelSteps<ReplicaStrategy<Via>, Replica, O, L, Ms...>;
-
-  void push(const std::vector<double>& measured) {
-    auto first = measured.begin();
-    for (const auto& shard : sums_.shards()) {
-      const auto end = first + static_cast<std::ptrdiff_t>(shard.shape().elements());
-      network_.strategy().pushes().add(shard, Sum{}, std::vector<double>(first, end));
-      first = end;
-    }
-  }
 
   const Sums sums_;
   const SentFunction<L> loss_;  // as the metrics, kept for the texts to which they refer

@@ -23,6 +23,8 @@
 #include <dist/comm/mpi/environment.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 
+#include "support/own_mpirun.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,28 +41,14 @@ std::size_t count_of(const std::string& output, std::string_view part) {
 std::string run_workers(std::string_view policy, std::string_view fault,
                         std::chrono::milliseconds* last_end = nullptr) {
   const auto start = Clock::now();
-  char self[4096] = {};
-  REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-  const char* const given = std::getenv("DIST_TEST_MPIRUN");
-  const std::string mpirun = given != nullptr ? given : "$(command -v mpirun.openmpi || command -v mpirun)";
-  // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
-  const std::string command = dist::text(
-      "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 DIST_TEST_POLICY=", policy,
-      " DIST_TEST_FAULT=", fault, " timeout -k 1 ", last_end != nullptr ? 8 : 30, " ", mpirun,
-      " --oversubscribe -n 3 --mca btl vader,self --mca mpi_yield_when_idle 1 --mca "
-      "orte_abort_on_non_zero_status 0 '",
-      self, "' --no-skip '--test-case=a worker' 2>&1");
-  std::string output;
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  char part[512];
-  while (std::fgets(part, sizeof(part), pipe) != nullptr) {
-    output += part;
-    if (last_end != nullptr && std::string_view{part}.find("ended with status") != std::string_view::npos)
-      *last_end = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
-  }
-  pclose(pipe);
-  return output;
+  return support::output_of({.processes = 3,
+                             .test_case = "a worker",
+                             .environment = dist::text("DIST_TEST_POLICY=", policy, " DIST_TEST_FAULT=", fault),
+                             .seconds = last_end != nullptr ? 8 : 30},
+                            [&](std::string_view line) {
+                              if (last_end != nullptr && line.find("ended with status") != std::string_view::npos)
+                                *last_end = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+                            });
 }
 
 template <class Ops>

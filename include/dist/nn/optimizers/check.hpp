@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <dist/core/error.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist::nn::detail {
@@ -51,6 +52,13 @@ inline void require_positive_steps(std::string_view schedule, std::string_view f
   if (value < 1)
     throw InvalidArgument(text(schedule, ".", field, " is out of range"), text("it is ", value),
                           "Give a number of steps, 1 or more");
+}
+
+/// Throws InvalidArgument where the network to which an optimizer refers has ended.
+inline void require_network(std::string_view optimizer, const std::weak_ptr<const void>& lifetime) {
+  if (lifetime.expired())
+    throw InvalidArgument(text("Optimizer ", optimizer, " was used after its network had ended"),
+                          "it refers to the network", "Keep the network as long as the optimizer");
 }
 
 /// Throws InvalidArgument for a variable that is not trained.

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace dist::nn {
@@ -29,6 +30,18 @@ concept OptimizerFunction = std::copyable<O> &&
   optimizer.check();
   optimizer.template with_update<float>(iteration, apply);
 };
+
+namespace detail {
+
+/// The names of the slots that the optimizer has beside elements of type T.
+template <class T, OptimizerFunction O>
+[[nodiscard]] std::span<const std::string_view> slot_names(const O& function) {
+  std::span<const std::string_view> names;
+  function.template with_update<T>(1, [&](const auto update) { names = decltype(update)::slots; });
+  return names;
+}
+
+}  // namespace detail
 
 /// An optimizer whose step in each parameter is scaled by norms, such as Lamb: `scales_by_norms` is true. Its functor is
 /// called in two passes over the elements. `update.direction(gradient, slots)` changes the element's slots and returns where

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/specialization.hpp>
+#include <dist/core/text.hpp>
 #include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
@@ -199,5 +201,21 @@ inline constexpr bool has_schedule = [] {
     return false;
   }
 }();
+
+namespace detail {
+
+/// The optimizer with another learning rate. Throws InvalidArgument for a rate out of range, and where it has a schedule.
+template <class O>
+[[nodiscard]] O with_learning_rate(O function, float rate) {
+  if constexpr (has_schedule<O>)
+    throw InvalidArgument(text("The learning rate of optimizer ", O::name, " cannot be set"),
+                          text("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
+                          "Leave the schedule out, or let it say the rate of each step");
+  function.learning_rate = rate;
+  function.check();
+  return function;
+}
+
+}  // namespace detail
 
 }  // namespace dist::nn

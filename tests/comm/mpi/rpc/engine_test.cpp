@@ -15,28 +15,23 @@
 #include <utility>
 #include <vector>
 
+#include "comm/mpi/rpc/quiet_call.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
 
 using dist::mpi::detail::CallEngine;
 using dist::mpi::detail::Listener;
-using dist::mpi::detail::OpenCall;
 using dist::mpi::detail::Packet;
 using dist::mpi::detail::PacketKind;
 using Visit = CallEngine::Visit;
 
 bool many_threads_may_call() { return dist::mpi::ThreadPermit{}.level() == dist::mpi::ThreadLevel::multiple; }
 
-struct Probe final : OpenCall {
-  explicit Probe(std::size_t to) : OpenCall(to, std::chrono::seconds{30}) {}
+struct Probe final : dist_test::QuietCall {
+  explicit Probe(std::size_t to) : QuietCall(to, std::chrono::seconds{30}) {}
   void take(Packet packet) override { answer = packet.kind; }
   void look(std::chrono::steady_clock::time_point) override { ++looks; }
-  void lose(const std::string&) override {}
-  void sent() override {}
-  void received(std::vector<dist::mpi::detail::ReceivedPart>) override {}
-  void broken(std::string_view) override {}
-  void given_up() override {}
 
   PacketKind answer = PacketKind::ping;
   int looks = 0;

@@ -9,20 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "comm/mpi/rpc/quiet_call.hpp"
+
 namespace {
 
 using dist::mpi::detail::OpenCall;
 using dist::mpi::detail::Packet;
 
-struct Noted final : OpenCall {
-  using OpenCall::OpenCall;
+struct Noted final : dist_test::QuietCall {
+  using QuietCall::QuietCall;
   void take(Packet packet) override { taken.push_back(packet.call); }
-  void look(std::chrono::steady_clock::time_point) override {}
   void lose(const std::string& its_why) override { why = its_why; }
-  void sent() override {}
-  void received(std::vector<dist::mpi::detail::ReceivedPart>) override {}
-  void broken(std::string_view) override {}
-  void given_up() override {}
 
   std::vector<std::uint64_t> taken;
   std::string why;

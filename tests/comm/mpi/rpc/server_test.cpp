@@ -17,6 +17,7 @@
 
 #include <dist/comm/mpi/rpc/channel.hpp>
 
+#include "comm/mpi/rpc/quiet_call.hpp"
 #include "support/what_throws.hpp"
 
 namespace {
@@ -28,7 +29,6 @@ using dist::mpi::RpcExchange;
 using dist::mpi::RpcServer;
 using dist::mpi::detail::CallEngine;
 using dist::mpi::detail::longest_content;
-using dist::mpi::detail::OpenCall;
 using dist::mpi::detail::Packet;
 using dist::mpi::detail::PacketKind;
 namespace rpc = dist::rpc;
@@ -36,15 +36,9 @@ namespace rpc = dist::rpc;
 std::size_t own_rank() { return CallEngine::of_process().peers().rank(); }
 
 /// A client by hand.
-struct Client final : OpenCall {
-  explicit Client(std::size_t to) : OpenCall(to, 30s) {}
+struct Client final : dist_test::QuietCall {
+  explicit Client(std::size_t to) : QuietCall(to, 30s) {}
   void take(Packet packet) override { reply = packet.message_head<rpc::ReplyHead>(); }
-  void look(std::chrono::steady_clock::time_point) override {}
-  void lose(const std::string&) override {}
-  void sent() override {}
-  void received(std::vector<dist::mpi::detail::ReceivedPart>) override {}
-  void broken(std::string_view) override {}
-  void given_up() override {}
 
   std::optional<rpc::ReplyHead> reply;
 };

@@ -97,7 +97,9 @@ class CallTransfers {
     auto in = std::make_unique<Incoming>();
     in->to_post = size;
     in->owner = std::move(owner);
-    in->tag = first_tag + next_tag_[key.peer]++ % tags;
+    int& next = next_tag_[key.peer];
+    in->tag = first_tag + next;
+    next = (next + 1) % tags;
     Incoming& its = *(incoming_[key] = std::move(in));
     ask(key, its);
   }

@@ -65,7 +65,9 @@ class CallEngine {
     explicit Visit(CallEngine& engine) : engine_(engine), lock(engine.mutex_) {}
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
-    ~Visit() {
+    ~Visit() { end(); }
+    /// Gives the lock back, and does what was left for then.
+    void end() {
       const std::vector<dist::detail::KeptFunction<void>> after = std::exchange(engine_.after_, {});
       lock.unlock();
       for (const auto& each : after) each();
@@ -190,7 +192,7 @@ class CallEngine {
       bool moved = false;
       {
         const Visit visit{*this};
-        if (closing_) return;
+        if (closed_) return;
         others_poll = pollers_ != 0;
         if (!others_poll) moved = advance();
         idle = Clock::now() - busy_since_;
@@ -203,7 +205,7 @@ class CallEngine {
       std::unique_lock lock{mutex_};
       const auto pause = others_poll ? Clock::duration{std::chrono::milliseconds{1}}
                                      : std::min<Clock::duration>(idle / 8, std::chrono::milliseconds{1});
-      if (closing_) return;
+      if (closed_) return;
       asleep_ = true;
       wake_.wait_for(lock, pause);
       asleep_ = false;
@@ -214,12 +216,8 @@ class CallEngine {
   }
 
   /// Lets others have the lock, and does what has to be done without it.
-  void rest(Visit& visit, bool moved) {
-    {
-      const std::vector<dist::detail::KeptFunction<void>> after = std::exchange(after_, {});
-      visit.lock.unlock();
-      for (const auto& each : after) each();
-    }
+  static void rest(Visit& visit, bool moved) {
+    visit.end();
     if (!moved) sched_yield();
     visit.lock.lock();
   }
@@ -374,7 +372,7 @@ class CallEngine {
     {
       const Visit visit{*this};
       for (std::size_t peer = 0; peer < peers_->size(); ++peer) lose(peer, "MPI was finalised in this process", true);
-      closing_ = closed_ = true;
+      closed_ = true;
       wake_.notify_all();
     }
     thread_.join();
@@ -399,8 +397,7 @@ class CallEngine {
   std::vector<std::weak_ptr<ServerWatch>> watches_;
   std::size_t pollers_ = 0;
   bool asleep_ = false;  ///< the thread
-  bool closing_ = false;
-  bool closed_ = false;
+  bool closed_ = false;  ///< MPI is about to be finalised
   Clock::time_point busy_since_ = Clock::now(), looked_{}, checked_ = Clock::now();
   std::thread thread_;
 };

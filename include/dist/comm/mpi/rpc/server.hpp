@@ -150,10 +150,7 @@ class ServerCall final : public OpenCall {
   /// The server stops.
   void end() {
     if (!answered_) answer(failed({rpc::Failure::lost, "the server has stopped", ""}), {});
-    over_ = true;
-    host_->engine.transfers().cease(key(true));
-    host_->engine.transfers().withdraw(key(false));
-    host_->engine.remove_server_call(peer, number_);
+    abandon();
   }
 
   void take(Packet) override { abandon(); }  // it says that the caller has cancelled

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/cluster/cluster_spec.hpp>
+#include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/task.hpp>
+#include <dist/comm/rpc.hpp>
+#include <dist/coordinator/serve.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/text.hpp>
+#include <dist/core/threads.hpp>
+#include <dist/net/deadline.hpp>
+#include <dist/server/served.hpp>
+#include <dist/server/session.hpp>
+
+namespace dist {
+
+/// The parameter servers and workers of a cluster as threads of this process, whose calls travel by `T`. They end soon after their
+/// coordinator; the destructor ends those that have had none.
+template <rpc::Transport T>
+class TaskThreads {
+ public:
+  /// `owner` says in messages whose they are: "LocalJob".
+  TaskThreads(ClusterSpec cluster, std::string owner) : cluster_(std::move(cluster)), owner_(std::move(owner)) {
+    for (const server::Served& served : server::served_by(cluster_, owner_)) {
+      std::packaged_task<void()> serves{[cluster = cluster_, task = served.task] {
+        static_cast<void>(serve<T>(SimpleResolver{cluster, task}, {.linger = net::Milliseconds{0}}));
+      }};
+      ends_.push_back(serves.get_future());
+      threads_.emplace_back(std::move(serves));
+    }
+  }
+  TaskThreads(const TaskThreads&) = delete;
+  TaskThreads& operator=(const TaskThreads&) = delete;
+  ~TaskThreads() {
+    try {
+      while (!have_ended()) dismiss();
+      for (std::thread& thread : threads_) thread.join();
+      for (std::future<void>& end : ends_) end.get();
+    } catch (const std::exception& error) {
+      say(text("a task of a ", owner_, " failed: ", error.what()));
+      for (std::thread& thread : threads_)
+        if (thread.joinable()) thread.join();
+    }
+  }
+
+  [[nodiscard]] const ClusterSpec& cluster() const noexcept { return cluster_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] bool have_ended() const {
+    const Clock::time_point until = Clock::now() + std::chrono::seconds{1};
+    return std::all_of(ends_.begin(), ends_.end(), [&](const std::future<void>& end) {
+      return end.wait_until(until) == std::future_status::ready;
+    });
+  }
+  /// Greets, as a coordinator whose work is done, those that have not ended: a coordinator that ended early has perhaps not greeted
+  /// all.
+  void dismiss() const {
+    std::vector<server::Served> waiting;
+    const std::vector<server::Served> all = server::served_by(cluster_, owner_);
+    for (std::size_t task = 0; task < all.size(); ++task)
+      if (ends_[task].wait_for(std::chrono::seconds{0}) != std::future_status::ready) waiting.push_back(all[task]);
+    if (waiting.empty()) return;
+    const server::Session<T> session{std::move(waiting)};
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});  // workers are not waited for, but greeted meanwhile
+  }
+
+  const ClusterSpec cluster_;
+  const std::string owner_;
+  std::vector<std::future<void>> ends_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace dist

@@ -1,0 +1,54 @@
+/// Tests that start themselves under mpirun, so that they see how a job ends.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <dist/core/text.hpp>
+
+namespace support {
+
+struct OwnMpirun {
+  std::size_t processes = 1;
+  std::string test_case;         ///< that the processes run, which is skipped otherwise
+  std::string environment = "";  ///< "NAME=value" and more of these
+  std::string arguments = "";    ///< of mpirun
+  int seconds = 30;              ///< until all are ended
+};
+
+/// What the processes print, each line of which is given to `on_line` when it comes.
+template <class OnLine>
+std::string output_of(const OwnMpirun& job, const OnLine& on_line) {
+  char self[4096] = {};
+  REQUIRE(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+  const char* const given = std::getenv("DIST_TEST_MPIRUN");
+  const std::string mpirun = given != nullptr ? given : "$(command -v mpirun.openmpi || command -v mpirun)";
+  // What MPI leaves when it is not finalised is no leak, and mpirun would not end after the status that tells of it.
+  const std::string command =
+      dist::text("ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
+                 job.environment, " timeout -k 1 ", job.seconds, " ", mpirun, " --oversubscribe -n ", job.processes,
+                 " --mca btl vader,self --mca mpi_yield_when_idle 1 --mca orte_abort_on_non_zero_status 0 ",
+                 job.arguments, " '", self, "' --no-skip '--test-case=", job.test_case, "' 2>&1");
+  std::string output;
+  FILE* const pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char part[512];
+  while (std::fgets(part, sizeof(part), pipe) != nullptr) {
+    output += part;
+    on_line(std::string_view{part});
+  }
+  pclose(pipe);
+  return output;
+}
+inline std::string output_of(const OwnMpirun& job) {
+  return output_of(job, [](std::string_view) {});
+}
+
+}  // namespace support
