@@ -20,12 +20,10 @@
 
 namespace support {
 
-/// Whether suites try elements of every type. The sanitizers look at accesses, which are the same for all of them, and a few
-/// types compile in a fraction of the time. What overflows differs from type to type: a test that defines
-/// DIST_TEST_EVERY_TYPE first tries all of them under UBSan, too. One whose code does not depend on the type, or is tried
-/// with every type in another test, defines DIST_TEST_FEW_TYPES first.
-#if defined(DIST_TEST_THREAD_SANITIZER) || defined(DIST_TEST_FEW_TYPES) || \
-    (defined(DIST_TEST_SANITIZER) && !defined(DIST_TEST_EVERY_TYPE))
+/// Whether suites try elements of every type. The thread sanitizer looks at accesses, which are the same for all of them,
+/// and a few types compile in a fraction of the time; what overflows differs from type to type. A test whose code does not
+/// depend on the type, or is tried with every type in another test, defines DIST_TEST_FEW_TYPES first.
+#if defined(DIST_TEST_THREAD_SANITIZER) || defined(DIST_TEST_FEW_TYPES)
 inline constexpr bool every_type = false;
 #else
 inline constexpr bool every_type = true;

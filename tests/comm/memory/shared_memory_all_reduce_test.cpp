@@ -12,7 +12,6 @@
 
 #include <doctest/doctest.h>
 
-#define DIST_TEST_EVERY_TYPE
 #include <conformance/cross_device_ops.hpp>
 
 TEST_CASE_TEMPLATE_INSTANTIATE(cross_device_ops, dist::SharedMemoryAllReduce);
