@@ -25,7 +25,9 @@ class CountedServer {
   /// How many messages have come since the last time.
   [[nodiscard]] int pulls() { return pulls_.exchange(0); }
   [[nodiscard]] int pushes() { return pushes_.exchange(0); }
-  [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_; }
+  [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_pushed_; }
+  /// Of the messages that ask for what is pulled.
+  [[nodiscard]] std::uint64_t bytes_of_pulls() const { return bytes_of_pulls_; }
   void stop() { server_.stop(); }
 
  private:
@@ -39,7 +41,7 @@ class CountedServer {
       auto handler = std::make_shared<decltype(method.handler)>(std::move(method.handler));
       method.handler = [this, count, handler](dist::Local::Exchange& exchange) {
         ++*count;
-        if (count == &pushes_) bytes_ += dist::rpc::size_of(exchange.pieces());
+        (count == &pushes_ ? bytes_pushed_ : bytes_of_pulls_) += dist::rpc::size_of(exchange.pieces());
         (*handler)(exchange);
       };
     }
@@ -47,7 +49,7 @@ class CountedServer {
   }
 
   std::atomic<int> pulls_{0}, pushes_{0};
-  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> bytes_pushed_{0}, bytes_of_pulls_{0};
   dist::server::Store store_;
   dist::Local::Server server_;
 };

@@ -10,6 +10,7 @@
 #include <dist/comm/local_transport.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/server/archive.hpp>
+#include <dist/variable/embedding.hpp>
 #include <server/counted_servers.hpp>
 
 using dist::Local;
@@ -79,6 +80,24 @@ TEST_CASE("a number for all elements travels alone") {
   CHECK(bytes([&] { variable.assign_add(servers, dist::same(3)); }) < 500);
   CHECK(variable.read(servers)[1999] == 5);
   CHECK(bytes([&] { variable.assign(servers, Tensor<float>{Shape{2000}}); }) > 8000);
+}
+
+TEST_CASE("embeddings are looked up by one message to each server, in which a row comes once (spec K08)") {
+  dist_test::CountedServers servers{2};
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < 2; ++i) shards.emplace_back(servers.create(i, i, 2, static_cast<float>(i)), Shape{2});
+  Variable table{std::move(shards), "table"};
+  table.scatter_add(servers, dist::IndexedSlices<float>{{1, 3}, {{2}, {4, 5}}, {4}});
+  std::vector<std::int64_t> ids(1000, 3);
+  ids[1] = 1;
+  ids[2] = 2;
+  const auto found = dist::embedding_lookup(servers, table, ids);
+  REQUIRE(found.values().shape() == Shape{1000});
+  CHECK(std::vector<float>(found.values().data(), found.values().data() + 4) == std::vector<float>{6, 4, 1, 6});
+  for (std::size_t server = 0; server < 2; ++server) {
+    CHECK(servers[server].pulls() == 1);
+    CHECK(servers[server].bytes_of_pulls() < 500);
+  }
 }
 
 TEST_CASE("what was pulled is refreshed by the shards that have changed") {

@@ -191,6 +191,25 @@ TEST_CASE("scheduled functions read and change variables, and no change is lost"
   CHECK(count.read(strategy.scope())[0] == 200);
 }
 
+TEST_CASE("scheduled functions look embeddings up, and send gradients of their rows (spec K08)") {
+  Job job(2, 2, {.partitioner = dist::FixedShards{2}});
+  auto& strategy = job.strategy();
+  auto table = strategy.variable<float>({1000, 2}, 3.0F, "table");
+  ClusterCoordinator coordinator{strategy};
+  const auto step = [](WorkerContext& worker, auto& its_table, std::int64_t id) {
+    const auto found = dist::embedding_lookup(worker, its_table, std::vector<std::int64_t>{id, 999 - id, id});
+    Tensor<float> ones{found.values().shape()};
+    for (std::size_t i = 0; i < ones.size(); ++i) ones[i] = 1;
+    its_table.apply(worker, dist::sum, found.gradient(ones).view());
+    return found.values().shape();
+  };
+  CHECK(coordinator.schedule(step, table, std::int64_t{7}).fetch() == Shape{3, 2});
+  for (std::int64_t i = 0; i < 50; ++i) coordinator.schedule(step, table, i % 5);
+  coordinator.join();
+  CHECK(values_of(table.gather(strategy.scope(), std::vector<std::int64_t>{7, 992, 4, 995, 500})) ==
+        std::vector<float>{5, 5, 4, 4, 23, 23, 13, 13, 3, 3});
+}
+
 TEST_CASE("optimizers' functors run on the servers, with slots beside the elements, also of rows") {
   Job job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();

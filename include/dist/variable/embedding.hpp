@@ -19,7 +19,6 @@
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/variable/id_list.hpp>
 #include <dist/variable/shard.hpp>
@@ -96,16 +95,28 @@ class IdLists {
 
 namespace detail {
 
-/// Whether operations of a variable, or of its shards, go on after they were begun.
+/// A ShardedVariable, or what is made of one, as variables on servers are.
+template <class V>
+concept Divided = std::derived_from<V, ShardedVariable<typename V::Part>>;
+
+/// What operations of a table are begun on: itself, or each of its shards.
+template <class V>
+struct PartOf {
+  using Type = V;
+};
+template <Divided V>
+struct PartOf<V> {
+  using Type = typename V::Part;
+};
+
+/// Whether they go on after they were begun.
 template <class V, class Context>
-inline constexpr bool is_elsewhere = StartsOperations<V, Context>;
-template <class V, class Context>
-inline constexpr bool is_elsewhere<ShardedVariable<V>, Context> = StartsOperations<V, Context>;
+inline constexpr bool is_elsewhere = StartsOperations<typename PartOf<V>::Type, Context>;
 
 /// Begins to read rows. A variable that is not divided is one shard.
 template <class V, class Context>
 [[nodiscard]] auto start_lookup_rows(const V& table, const Context& context, std::span<const std::int64_t> ids) {
-  if constexpr (is_specialization<V, ShardedVariable>)
+  if constexpr (Divided<V>)
     return table.start_gather(context, ids);
   else
     return start_gather_rows<V>(ShardLayout::div(table.shape()[0], 1), table.name(), table.shape(), context, ids,
@@ -207,7 +218,7 @@ template <class Context, class V>
 [[nodiscard]] auto start_rows(const Context& context, const V& table, std::span<const std::int64_t> ids,
                               std::optional<double> max_norm) {
   using T = typename V::Element;
-  static_cast<void>(require_context_of<V, Context>());
+  static_cast<void>(require_context_of<typename PartOf<V>::Type, Context>());
   if (table.shape().rank() == 0)
     throw ShapeMismatch(text("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
                         "Give a variable that has rows");

@@ -116,6 +116,7 @@ class ShardedVariable {
                 "a ShardedVariable is made of variables, which have elements, a name and a shape: see dist::Shard");
 
  public:
+  using Part = V;
   using Element = typename V::Element;
   using View = TensorView<const Element>;
 

@@ -1,0 +1,134 @@
+// A table that is larger than what a worker wants to have: ten million rows on two parameter servers. A step looks up the rows
+// that its examples name, and sends a gradient for these only. Without arguments servers and workers are threads of this process; with
+// a TF_CONFIG that lists parameter servers ("ps"), they are processes, which call each other by gRPC.
+//
+// The task: whether somebody likes something follows from three properties, words of a vocabulary as large as the table, which
+// are named by their numbers. Few words are frequent, as in any language.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include <dist/cluster.hpp>
+#include <dist/comm/grpc/transport.hpp>
+#include <dist/coordinator/local_job.hpp>
+#include <dist/nn/optimizers/adagrad.hpp>
+#include <dist/parameter_server.hpp>
+
+#include "check.hpp"
+#include "quick.hpp"
+
+namespace {
+
+constexpr std::size_t width = 8;
+constexpr std::size_t words = 3;  // of an example
+constexpr std::size_t batch = 256;
+std::size_t rows() { return quick() ? 200'000 : 10'000'000; }
+
+/// What the workers do not know: whether somebody with this word likes it.
+bool likes(std::int64_t word) { return (static_cast<std::uint64_t>(word) * 0x9e3779b97f4a7c15U) >> 63 != 0; }
+
+struct Batch {
+  dist::Tensor<std::int64_t> ids{dist::Shape{batch, words}};
+  std::array<bool, batch> liked{};
+};
+
+/// The examples that one worker sees: random ones, as many as it asks for.
+struct Examples {
+  std::size_t vocabulary;
+  dist::RandomStream random;
+  std::uint64_t next = 0;
+
+  Batch draw() {
+    Batch drawn;
+    for (std::size_t example = 0; example < batch; ++example) {
+      std::size_t count = 0;
+      for (std::size_t word = 0; word < words; ++word) {
+        // The first of n words are drawn with the probability of (their number / n)^(1/12).
+        const double share = std::pow(static_cast<double>(random.uniform(next++)), 12.0);
+        const auto id = static_cast<std::int64_t>(share * static_cast<double>(vocabulary));
+        drawn.ids[example * words + word] = std::min(id, static_cast<std::int64_t>(vocabulary) - 1);
+        count += likes(drawn.ids[example * words + word]) ? 1U : 0U;
+      }
+      drawn.liked[example] = 2 * count > words;
+    }
+    return drawn;
+  }
+};
+
+/// A step, on whichever worker is free: logistic regression on the sum of the rows. Returns how many it has classified well.
+struct Step {
+  template <class Table>
+  std::size_t operator()(dist::WorkerContext& worker, Table& table, Examples& examples,
+                         dist::nn::Adagrad function) const {
+    const Batch drawn = examples.draw();
+    // [lookup]
+    // A row travels once, however often it is named.
+    const auto found = dist::embedding_lookup(worker, table, drawn.ids);
+    // [/lookup]
+    dist::Tensor<float> gradient{found.values().shape()};
+    std::size_t right = 0;
+    for (std::size_t example = 0; example < batch; ++example) {
+      const std::size_t first = example * words * width;
+      float sum = 0;
+      for (std::size_t i = 0; i < words * width; ++i) sum += found.values().data()[first + i];
+      const float error = 1 / (1 + std::exp(-sum)) - (drawn.liked[example] ? 1.0F : 0.0F);
+      for (std::size_t i = 0; i < words * width; ++i) gradient[first + i] = error;
+      right += (sum > 0) == drawn.liked[example] ? 1U : 0U;
+    }
+    // [gradient]
+    const dist::IndexedSlices<float> slices = found.gradient(gradient);
+    function.with_update<float>(0, [&](const auto& update) { table.apply(worker, update, slices.view()); });
+    // [/gradient]
+    return right;
+  }
+};
+
+template <class T, class Resolver>
+void train(const Resolver& resolver) {
+  // [table]
+  dist::ParameterServer<T> strategy{resolver, {.partitioner = dist::FixedShards{2}}};
+  dist::ClusterCoordinator coordinator{strategy};
+  std::printf("%s\n", strategy.describe().c_str());
+
+  auto table = strategy.template variable<float>({rows(), width}, 0.0F, "words");
+  table.ensure_slots(strategy.scope(), {0.0});  // what Adagrad keeps for each element
+  // [/table]
+  const auto examples = coordinator.create_per_worker_resource([](const dist::InputContext& worker) {
+    return Examples{rows(), dist::RandomStream{/*seed=*/2026 + worker.input_pipeline_id()}};
+  });
+  double accuracy = 0;
+  const int rounds = quick() ? 4 : 10;
+  for (int round = 1; round <= rounds; ++round) {
+    std::array<dist::RemoteValue<std::size_t>, 200> results;
+    for (auto& result : results)
+      result = coordinator.schedule(Step{}, table, examples, dist::nn::Adagrad{.learning_rate = 0.1F});
+    coordinator.join();
+    std::size_t right = 0;
+    for (auto& result : results) right += result.fetch();
+    accuracy = static_cast<double>(right) / (batch * results.size());
+    std::printf("round %2d: accuracy %.4f\n", round, accuracy);
+  }
+  std::printf("%zu rows of %zu on %zu servers, %.4f are classified well\n", rows(), width, table.shards().size(),
+              accuracy);
+  check(accuracy > 0.8, "the frequent words are learnt");
+}
+
+}  // namespace
+
+int main() try {
+  if (std::getenv("TF_CONFIG") != nullptr) {
+    const dist::TfConfigResolver resolver;
+    if (dist::serve<dist::Grpc>(resolver)) return 0;  // in servers and workers, when the coordinator has done its work
+    train<dist::Grpc>(resolver);
+  } else {
+    const dist::LocalJob job{/*parameter_servers=*/2, /*workers=*/2};
+    train<dist::Local>(job.resolver());
+  }
+} catch (const dist::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
