@@ -122,6 +122,21 @@ TEST_CASE("a refusal is not tried again") {
   CHECK(dialer.refusal()->problem == "no such rank");
 }
 
+TEST_CASE("a refusal that passes is tried again for a while") {
+  const Endpoint peer = free_endpoints(1)[0];
+  Host host{peer, {"", 4, 1}};
+  host.busy = true;
+  CHECK_THROWS_WITH_AS(static_cast<void>(call(peer, worker(1), {.refusals = 100ms}, 20s)),
+                       "busy (others are here). wait.", dist::RendezvousError);
+  CHECK(contains(last_problem(peer, {.refusals = 20s}, 100ms), "(busy: others are here)"));
+  std::thread later{[&] {
+    std::this_thread::sleep_for(100ms);
+    host.busy = false;
+  }};
+  CHECK(call(peer, worker(1), {.refusals = 20s}, 20s).open());
+  later.join();
+}
+
 TEST_CASE("both sides prove that they know the secret") {
   const Endpoint peer = free_endpoints(1)[0];
   const auto problem = [&](const std::string& secret) -> std::string {

@@ -72,12 +72,14 @@ TEST_CASE("a nonce has 32 bytes") {
 }
 
 TEST_CASE("a refusal keeps its parts, and fits into a handshake however long they are") {
-  const auto read = dist::net::refusal_from(dist::net::refusal_record({"problem", "why", "what to do"}));
+  const auto read = dist::net::refusal_from(dist::net::refusal_record({"problem", "why", "what to do", true}));
   CHECK(read.problem == "problem");
   CHECK(read.why == "why");
   CHECK(read.suggestion == "what to do");
+  CHECK(read.passes);
   const std::string endless(10'000, 'x');
   const auto record = dist::net::refusal_record({endless, endless, endless});
   CHECK(record.size() <= dist::net::longest_handshake);
   CHECK(dist::net::refusal_from(record).why.size() == 1200);
+  CHECK(!dist::net::refusal_from(record).passes);
 }

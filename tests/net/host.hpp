@@ -32,6 +32,8 @@ class Host {
     stopped_ = true;
     if (thread_.joinable()) thread_.join();
   }
+  /// While it is busy, it refuses everybody.
+  std::atomic<bool> busy{false};
   [[nodiscard]] std::size_t guests() const { return guests_; }
   [[nodiscard]] const dist::net::Reception& reception() const { return reception_; }
   /// Those that came, after `stop`.
@@ -46,6 +48,7 @@ class Host {
       poll(entries.data(), entries.size(), reception_.next().poll_timeout(dist::net::Milliseconds{20}));
       reception_.advance(
           [&](const dist::net::Hello& hello) -> std::optional<dist::net::Refusal> {
+            if (busy) return dist::net::Refusal{"busy", "others are here", "wait", true};
             if (hello.rank >= world_) return dist::net::Refusal{"no such rank", "outside", "count"};
             if (!ranks.insert(hello.rank).second)
               return dist::net::Refusal{dist::text("Worker ", hello.rank, " has come twice"), "again", "count"};

@@ -28,10 +28,15 @@ class Dialer {
     std::string secret;                       ///< empty: none
     Milliseconds attempt{3000};               ///< for one connection and its handshake
     std::size_t longest = longest_handshake;  ///< frames of the connection afterwards
+    Milliseconds refusals{0};                 ///< how long it tries again after a refusal that passes
   };
 
   Dialer(Endpoint peer, Hello hello, Options options)
-      : peer_(std::move(peer)), hello_(std::move(hello)), options_(std::move(options)), next_(Deadline::in({})) {}
+      : peer_(std::move(peer)),
+        hello_(std::move(hello)),
+        options_(std::move(options)),
+        refusals_(Deadline::in(options_.refusals)),
+        next_(Deadline::in({})) {}
 
   /// True once the peer has welcomed us; `take` the connection then.
   [[nodiscard]] bool welcomed() const { return state_ == State::welcomed; }
@@ -114,7 +119,9 @@ class Dialer {
         case Handshake::welcome:
           return welcome(*frame);
         case Handshake::refused: {
-          refuse(refusal_from(frame->payload));
+          Refusal refusal = refusal_from(frame->payload);
+          if (refusal.passes && !refusals_.passed()) return again(text(refusal.problem, ": ", refusal.why));
+          refuse(std::move(refusal));
         }
         default:
           throw FrameError("A peer sends what is no handshake", text("frame ", frame->type), "");
@@ -174,6 +181,7 @@ class Dialer {
   Endpoint peer_;
   Hello hello_;
   Options options_;
+  Deadline refusals_;
   State state_ = State::waiting;
   Deadline next_;
   Milliseconds pause_{20};

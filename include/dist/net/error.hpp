@@ -26,11 +26,12 @@ class FrameError : public Error {
 /// What the system says about `code`.
 [[nodiscard]] inline std::string system_text(int code = errno) { return strerror(code); }
 
-/// An error as it travels: the three parts of its text.
+/// An error as it travels: the three parts of its text, and whether it may be over in a while.
 struct Refusal {
   std::string problem;
   std::string why;
   std::string suggestion;
+  bool passes = false;
 };
 
 }  // namespace net

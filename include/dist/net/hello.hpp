@@ -110,6 +110,7 @@ struct Hello {
   RecordWriter writer;
   for (const std::string* part : {&refusal.problem, &refusal.why, &refusal.suggestion})
     writer.string(std::string_view{*part}.substr(0, longest));
+  writer.number(static_cast<std::uint8_t>(refusal.passes));
   return {writer.content().begin(), writer.content().end()};
 }
 
@@ -120,6 +121,7 @@ struct Hello {
   refusal.problem = reader.string();
   refusal.why = reader.string();
   refusal.suggestion = reader.string();
+  refusal.passes = reader.number<std::uint8_t>() != 0;
   reader.expect_end();
   return refusal;
 }

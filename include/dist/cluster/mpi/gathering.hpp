@@ -180,8 +180,9 @@ class Gathering {
     net::Hello hello{net::Hello::Role::server, options_.rank,
                      options_.tasks.size(),    net::list_checksum(options_.tasks, options_.job),
                      net::host_name(),         net::machine_id()};
-    dialer_.emplace(options_.tasks[0], std::move(hello),
-                    net::Dialer::Options{options_.secret, options_.handshake, longest_link_frame});
+    dialer_.emplace(
+        options_.tasks[0], std::move(hello),
+        net::Dialer::Options{options_.secret, options_.handshake, longest_link_frame, options_.port_patience});
   }
 
   void dial() {

@@ -26,7 +26,7 @@ struct HostedOptions {
   std::chrono::milliseconds grace{5'000};          ///< for the others to end by themselves when a process is gone
   std::chrono::milliseconds handshake{3'000};      ///< for a connection to say who it is
   std::chrono::milliseconds silence{15'000};       ///< without a sign of life another host counts as gone
-  std::chrono::milliseconds port_patience{5'000};  ///< while the own port is still in use
+  std::chrono::milliseconds port_patience{5'000};  ///< while an earlier job still answers
 };
 
 /// Which tasks are on one node: those whose addresses have the same host part; localhost, 127.0.0.1 and ::1 are the

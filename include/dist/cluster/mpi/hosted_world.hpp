@@ -79,8 +79,9 @@ class HostedWorld {
                            options.tasks.size(),     net::list_checksum(options.tasks, options.job),
                            net::host_name(),         net::machine_id()};
     do {
-      net::Dialer dialer{
-          options.tasks[first], hello, {options.secret, options.handshake, detail::longest_lifeline_frame}};
+      net::Dialer dialer{options.tasks[first],
+                         hello,
+                         {options.secret, options.handshake, detail::longest_lifeline_frame, options.port_patience}};
       net::Connection server = dial(dialer, text("Worker ", first, " at ", to_string(options.tasks[first])),
                                     options.deadline, deadline, options.patience);
       world.await_start(std::move(server), deadline, options);

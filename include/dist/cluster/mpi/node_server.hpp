@@ -169,10 +169,11 @@ class NodeServer {
     return 1;
   }
 
+  /// Those who come again may find this job, which they know to be over, for a moment.
   [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Hello& hello) {
     return net::Refusal{text("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
                         "all its tasks had come before",
-                        "Start all processes of a job together, each with its own index"};
+                        "Start all processes of a job together, each with its own index", true};
   }
 
   void on_pmix(const PmixEvent& event) {
