@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,30 @@ TEST_CASE(
   for (const nn::Parameter& parameter : net.layout())
     CHECK(values_of(net.parameter(job.scope(), parameter.name())) ==
           values_of(expected.parameter(alone.scope(), parameter.name())));
+}
+
+TEST_CASE("a gradient that is more stale than its optimizer allows is refused and counted") {
+  for (const std::uint64_t max_staleness : {0U, 1U}) {
+    ServedJob<Local> job(1, 1);
+    Small net{job.strategy(), 7};
+    const nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{0.1F}, {.max_staleness = max_staleness}};
+    const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+    const auto kernel = values_of(net.parameter(job.scope(), "dense/kernel"));
+    const auto bias = values_of(net.parameter(job.scope(), "dense/bias"));
+    job.coordinator().schedule(
+        [](dist::WorkerContext& worker, auto& its_net, auto& its_kernel) {
+          its_net.run(worker, [&](auto& replica) {
+            its_kernel.assign_add(worker, 0);  // an update in between
+            small::take_step(replica, its_net, its_net, 0);
+          });
+        },
+        replicas, net.variable("dense/kernel"));
+    job.coordinator().join();
+    CHECK((values_of(net.parameter(job.scope(), "dense/kernel")) == kernel) == (max_staleness == 0));
+    CHECK(values_of(net.parameter(job.scope(), "dense/bias")) != bias);
+    CHECK(net.variable("dense/kernel").staleness(job.scope()).refused == 1 - max_staleness);
+    CHECK(optimizer.iterations(job.scope()) == 1);
+  }
 }
 
 TEST_CASE("gradients are applied in the run of a network, once each") {

@@ -22,6 +22,7 @@
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/parameter.hpp>
+#include <dist/server/requests.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
@@ -34,6 +35,14 @@ struct ServerOptimizerParts {
   ServerVariable<std::int64_t, Via> iterations;
   ServerVariable<float, Via> learning_rate;
   std::uint32_t first_slot = 0;
+  std::uint64_t max_staleness = server::any_staleness;
+};
+
+/// What else a ServerOptimizer does.
+struct ServerOptimizerOptions {
+  /// Of the updates that a shard has taken since a gradient's parameters were pulled, the most with which it takes the gradient.
+  /// It refuses its part of others, and counts these (`ServerVariable::staleness`), while the step counts as one.
+  std::uint64_t max_staleness = server::any_staleness;
 };
 
 /// Updates the parameters of a ServerNetwork by an nn::OptimizerFunction, whose arithmetic runs on the parameter servers:
@@ -58,7 +67,8 @@ class ServerOptimizer {
   using Element = typename Network::Element;
 
   /// Throws InvalidArgument for hyper-parameters out of range, and what `ParameterServer::variable` does.
-  ServerOptimizer(ParameterServer<Via>& strategy, Network& network, O function)
+  ServerOptimizer(ParameterServer<Via>& strategy, Network& network, O function,
+                  const ServerOptimizerOptions& options = {})
       : strategy_(&strategy),
         network_(&network),
         network_alive_(network.lifetime()),
@@ -66,7 +76,8 @@ class ServerOptimizer {
         parts_{{function},
                strategy.template variable<std::int64_t>({}, 0, text(O::name, "/iterations")),
                strategy.template variable<float>({}, function.learning_rate, text(O::name, "/learning_rate")),
-               network.take_slots(names_.size())} {
+               network.take_slots(names_.size()),
+               options.max_staleness} {
     for (auto& variable : network.parameters())
       variable.ensure_slots(strategy.scope(), std::vector<double>(names_.size(), 0.0), parts_.first_slot);
   }
@@ -204,6 +215,6 @@ class ServerOptimizer {
 };
 
 template <rpc::Transport Via, class Network, class O>
-ServerOptimizer(ParameterServer<Via>&, Network&, O) -> ServerOptimizer<Network, O>;
+ServerOptimizer(ParameterServer<Via>&, Network&, O, const ServerOptimizerOptions& = {}) -> ServerOptimizer<Network, O>;
 
 }  // namespace dist::nn

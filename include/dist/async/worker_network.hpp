@@ -103,12 +103,14 @@ class WorkerNetwork : public NetworkReplica<Network> {
       for (std::size_t i = 0; i < Network::layout().size(); ++i) {
         const Parameter& parameter = Network::layout()[i];
         const Functor of_parameter = functor_of(update, i);
-        dist::detail::for_each_shard(
-            this->parts().parameters[i], gradients.subspan(parameter.offset, parameter.shape.elements()),
-            [&](std::size_t shard, const auto& of_server, std::span<const Element> part) {
-              pushes.add(of_server, of_parameter, part,
-                         {.version = this->versions_of(i)[shard], .first_slot = optimizer_.first_slot});
-            });
+        dist::detail::for_each_shard(this->parts().parameters[i],
+                                     gradients.subspan(parameter.offset, parameter.shape.elements()),
+                                     [&](std::size_t shard, const auto& of_server, std::span<const Element> part) {
+                                       pushes.add(of_server, of_parameter, part,
+                                                  {.version = this->versions_of(i)[shard],
+                                                   .first_slot = optimizer_.first_slot,
+                                                   .max_staleness = optimizer_.max_staleness});
+                                     });
       }
     });
     pushes.add(optimizer_.iterations.shards()[0], Sum{}, std::int64_t{1});
