@@ -1,4 +1,3 @@
-// optimised
 // Networks that train as Keras trains them: the same weights, the same batch, and the losses that keras_fixtures.py wrote.
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,3 @@
-// optimised
 // The residual network of He, Zhang, Ren and Sun, by the layers of the library.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,4 @@
 // The package onnx accepts our models, and onnxruntime computes what our networks do.
-// optimised
 #include <dist/onnx/export_onnx.hpp>
 
 #include <cmath>
