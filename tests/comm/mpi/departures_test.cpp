@@ -29,10 +29,10 @@ struct Group {
   Group() {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     ++communicators;
-    departures = std::make_unique<Departures>(comm, tag);
+    departures = std::make_shared<Departures>(comm, tag);
   }
   MPI_Comm comm = MPI_COMM_NULL;
-  std::unique_ptr<Departures> departures;
+  std::shared_ptr<Departures> departures;
 };
 
 /// Calls `look` until `holds`, for at most ten seconds.
@@ -59,7 +59,7 @@ int MPI_Comm_free(MPI_Comm* comm) {
   messages_left += here;
   return PMPI_Comm_free(comm);
 }
-/// The last test leaves a communicator whose members have not all left by then.
+/// The last tests leave communicators whose members have not all left by then.
 int MPI_Finalize() {
   const int status = PMPI_Finalize();
   if (communicators == 0) return status;
@@ -146,4 +146,16 @@ TEST_CASE("who leaves first does not wait, and frees the communicator at the lat
   MPI_Barrier(MPI_COMM_WORLD);
   if (!is_first) Departures::leave(std::move(group.departures));
   if (is_first) CHECK(communicators == (size_of(MPI_COMM_WORLD) == 1 ? 0 : 1));
+}
+
+TEST_CASE("who breaks with the others tells them when MPI is finalised, so that they free the communicator") {
+  Group group;
+  const bool breaks = rank_in(MPI_COMM_WORLD) == 0;
+  if (breaks) Departures::leave_at_finalize(group.departures);
+  if (!breaks) Departures::leave(group.departures);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int again = 0; again < 100; ++again) static_cast<void>(Departures::free_left());
+  CHECK_FALSE(group.departures->has_left(0));
+  MPI_Barrier(MPI_COMM_WORLD);  // until here nobody finalises MPI
+  if (breaks) --communicators;  // left to MPI_Finalize
 }

@@ -28,7 +28,9 @@ namespace dist::mpi::detail {
 class Departures {
  public:
   /// `tag` is that of the messages about departures, and of no others.
-  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag), steps_(size_of(comm)) {}
+  Departures(MPI_Comm comm, int tag) : comm_(comm), tag_(tag), steps_(size_of(comm)) {
+    static_cast<void>(LeftGroups::of_process());  // MPI may be of no use when this member leaves
+  }
   Departures(const Departures&) = delete;
   Departures& operator=(const Departures&) = delete;
 
@@ -46,10 +48,15 @@ class Departures {
 
   /// This member leaves: it comes to no step from `step` on. Tells the others, and frees the communicator when all have
   /// left, at the latest when MPI is finalised. Does not wait for them. Throws MpiError.
-  static void leave(std::unique_ptr<Departures> mine, std::uint64_t step = 0) {
-    mine->outbox_.send_to_others(mine->comm_, mine->tag_, step);
+  static void leave(std::shared_ptr<Departures> mine, std::uint64_t step = 0) {
+    mine->tell(step);
     LeftGroups::of_process().add(std::move(mine));
     static_cast<void>(free_left());
+  }
+  /// This member comes to no step from `step` on either, but the others hear in another way why. It tells them when MPI is
+  /// finalised, so that they free the communicator without waiting for it; its own is left to MPI_Finalize.
+  static void leave_at_finalize(std::shared_ptr<Departures> mine, std::uint64_t step = 0) {
+    LeftGroups::of_process().add_untold(std::move(mine), step);
   }
   /// Frees the communicators that this process and all their other members have left. Returns whether that are all that
   /// it has left.
@@ -63,14 +70,18 @@ class Departures {
       static LeftGroups& kept = *new LeftGroups;
       return kept;
     }
-    void add(std::unique_ptr<Departures> group) {
+    void add(std::shared_ptr<Departures> group) {
       const std::lock_guard lock{mutex_};
       groups_.push_back(std::move(group));
+    }
+    void add_untold(std::shared_ptr<Departures> group, std::uint64_t step) {
+      const std::lock_guard lock{mutex_};
+      untold_.emplace_back(std::move(group), step);
     }
     /// MPI frees a communicator without waiting for the other members, which do it at other times.
     bool free_finished() {
       const std::lock_guard lock{mutex_};
-      std::erase_if(groups_, [](const std::unique_ptr<Departures>& group) {
+      std::erase_if(groups_, [](const std::shared_ptr<Departures>& group) {
         const bool is_over = group->is_over();
         if (!is_over) return false;
         group->drop_messages();
@@ -87,19 +98,38 @@ class Departures {
       check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
       check(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "MPI_Comm_set_attr");
     }
-    /// The last messages of well members come at once. Others are left to MPI_Finalize.
-    static int at_finalize(MPI_Comm, int, void* groups, void*) noexcept {
+    /// The last messages of members that come here come at once. What the others do not free is left to MPI_Finalize.
+    static int at_finalize(MPI_Comm, int, void* of_process, void*) noexcept {
       constexpr std::int64_t second = 1'000'000'000;
+      LeftGroups& groups = *static_cast<LeftGroups*>(of_process);
+      groups.tell_untold();
       const std::int64_t start = dist::detail::monotonic_nanoseconds();
-      while (!static_cast<LeftGroups*>(groups)->free_finished() &&
-             dist::detail::monotonic_nanoseconds() - start < second)
+      while (!(groups.free_finished() && groups.have_told()) && dist::detail::monotonic_nanoseconds() - start < second)
         sched_yield();
       return MPI_SUCCESS;
     }
+    void tell_untold() noexcept {
+      const std::lock_guard lock{mutex_};
+      for (const auto& [group, step] : untold_) {
+        try {
+          group->tell(step);
+        } catch (const Error&) {
+          // Its members wait for a second.
+        }
+      }
+    }
+    [[nodiscard]] bool have_told() noexcept {
+      const std::lock_guard lock{mutex_};
+      return std::all_of(untold_.begin(), untold_.end(),
+                         [](const auto& each) { return each.first->outbox_.has_left(); });
+    }
 
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Departures>> groups_;
+    std::vector<std::shared_ptr<Departures>> groups_;
+    std::vector<std::pair<std::shared_ptr<Departures>, std::uint64_t>> untold_;
   };
+
+  void tell(std::uint64_t step) { outbox_.send_to_others(comm_, tag_, step); }
 
   [[nodiscard]] bool is_over() noexcept {
     try {
