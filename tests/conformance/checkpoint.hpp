@@ -47,12 +47,12 @@ void for_each_restorer(Check&& check) {
   }
 }
 
-/// A variable of every type, synchronization and aggregation.
+/// A variable of each kind of type, and of every synchronization and aggregation.
 template <class S>
 class AllKinds {
  public:
   AllKinds(S& strategy, const dist::Shape& shape) {
-    for_each_kind([&]<class T, class Sync, class Agg>() {
+    for_each_kind(FewTypes{}, [&]<class T, class Sync, class Agg>() {
       using Variable = decltype(strategy.template variable<T, Sync, Agg>(shape));
       all_.push_back(std::make_shared<Variable>(strategy.template variable<T, Sync, Agg>(shape)));
     });
@@ -72,7 +72,7 @@ class AllKinds {
   template <class See>
   void visit_each(See&& see) {
     std::size_t next = 0;
-    for_each_kind([&]<class T, class Sync, class Agg>() {
+    for_each_kind(FewTypes{}, [&]<class T, class Sync, class Agg>() {
       using Variable = decltype(std::declval<S&>().template variable<T, Sync, Agg>(dist::Shape{}));
       see.template operator()<T, Sync, Agg>(*static_cast<Variable*>(all_[next++].get()));
     });

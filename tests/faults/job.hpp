@@ -300,6 +300,7 @@ class Job {
     for (const char* name :
          {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
       setenv(name, "1", 1);
+    setenv("OMPI_MCA_pml", "ob1", 1);             // it is chosen anyway, but later
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // a process that gives up leaves MPI as it is
     if (start_ == Start::mpirun_keeping)          // it leaves its segments when it is ended
       setenv("OMPI_MCA_btl_vader_backing_directory", folder_.path("tmp").c_str(), 1);

@@ -56,14 +56,14 @@ add_test(NAME compile_fail.preludes
          COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target dist_compile_fail_preludes)
 set_tests_properties(compile_fail.preludes PROPERTIES FIXTURES_SETUP dist_compile_fail_preludes RESOURCE_LOCK build)
 
-# dist_add_compile_fail(<name> <source>): with every compiler, or without DIST_EVERY_COMPILER with one of them: every fourth
+# dist_add_compile_fail(<name> <source>): with every compiler, or without DIST_EVERY_COMPILER with one of them: every eighth
 # with the first, the others with the last, clang++, which takes a third of the time. Sets compile_fail_chosen to them.
 set(compile_fail_turn 0)
 function(dist_add_compile_fail name source)
   set(chosen "${compile_fail_compilers}")
   set(first 0)
   if(NOT DIST_EVERY_COMPILER)
-    math(EXPR turn "(${compile_fail_turn} + 1) % 4")
+    math(EXPR turn "(${compile_fail_turn} + 1) % 8")
     set(compile_fail_turn ${turn} PARENT_SCOPE)
     if(NOT turn EQUAL 0)
       list(LENGTH compile_fail_compilers first)

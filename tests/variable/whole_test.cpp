@@ -30,7 +30,7 @@ TEST_CASE_TEMPLATE_INSTANTIATE(variable_whole, Make<dist::Default>, Make<dist::O
 TEST_CASE("what one strategy keeps another one restores") {
   Shared mirrored{3};
   Central central{2};
-  conformance::for_each_kind([&]<class T, class Sync, class Agg>() {
+  conformance::for_each_kind(conformance::MoreTypes{}, [&]<class T, class Sync, class Agg>() {
     const auto values = conformance::uneven<T>({300}, 5);
     auto from = mirrored.template variable<T, Sync, Agg>({300});
     auto to = central.template variable<T, Sync, Agg>({300});

@@ -1,5 +1,6 @@
 #include <dist/comm/messages/halving_doubling_all_reduce.hpp>
 // ranks: 1 2 3 4
+// optimised
 
 #include <doctest/doctest.h>
 

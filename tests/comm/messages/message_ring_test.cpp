@@ -1,5 +1,6 @@
 #include <dist/comm/messages/message_ring.hpp>
 // ranks: 1 2 3 4
+// optimised
 
 #include <dist/comm/ring_all_reduce.hpp>
 

@@ -1,5 +1,6 @@
 // The product's own algorithms between up to 1,024 virtual ranks: whether their results are right, and whether their
 // virtual time is that of the model.
+// optimised
 #include <doctest/doctest.h>
 
 #include <algorithm>
