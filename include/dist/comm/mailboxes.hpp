@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
 #include <dist/device/wait.hpp>
@@ -101,10 +102,12 @@ class Mailboxes {
   [[nodiscard]] bool arrives_soon(std::size_t peer, std::uint32_t sequence, MailboxWait& wait,
                                   std::size_t bytes = 0) const {
     constexpr unsigned eager = 100;  // looks without a pause, which takes longer than a peer on its own core needs
+    // A look takes lines away from the peer that is still writing them: with all of 256 B, a call took 0.24 us, not 0.17.
+    const std::size_t ahead = std::min(head + bytes, 3 * cache_line);
     const auto* const box = reinterpret_cast<const std::byte*>(&of(peer, sequence));
     for (unsigned spin = 0; spin < budget_.spins; ++spin) {
       // The rest arrives together with the line that announces it.
-      for (std::size_t at = cache_line; at < head + bytes; at += cache_line) __builtin_prefetch(box + at);
+      for (std::size_t at = cache_line; at < ahead; at += cache_line) __builtin_prefetch(box + at);
       if (arrived(peer, sequence)) return true;
       if (spin >= eager) relax();
     }
