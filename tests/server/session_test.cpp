@@ -106,6 +106,16 @@ TEST_CASE("workers go, come back, and are added") {
   CHECK_NOTHROW(session.check());
 }
 
+TEST_CASE("a process that has just been added is told that the work is done") {
+  constexpr Task worker_1{TaskType::worker, 1};
+  Process server{ps_0}, worker{worker_0}, added{worker_1, 1, "another"};
+  {
+    Session session{served(cluster_of(1)), patient()};
+    session.add({worker_1, {"another", "1"}});
+  }
+  for (Process* process : {&server, &worker, &added}) CHECK(process->state() == State::left);
+}
+
 TEST_CASE("a parameter server that is gone is an error, once (spec L15)") {
   Process server{ps_0};
   std::atomic<int> losses{0};

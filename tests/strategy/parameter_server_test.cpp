@@ -14,6 +14,7 @@
 
 #include <dist/checkpoint/checkpoint.hpp>
 #include <dist/cluster/simple_resolver.hpp>
+#include <dist/cluster/task_endpoint.hpp>
 #include <dist/comm/local_transport.hpp>
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/coordinator/serve.hpp>
@@ -45,12 +46,10 @@ using Variable = dist::ServerVariable<float, Local>;
 class Job {
  public:
   Job(std::size_t servers, std::size_t workers, dist::ParameterServerOptions options = {}) {
-    ClusterSpec cluster;
-    for (std::size_t i = 0; i < servers; ++i) cluster.append(TaskType::parameter_server, {address()});
-    for (std::size_t i = 0; i < workers; ++i) cluster.append(TaskType::worker, {address()});
-    for (const Task task : cluster.tasks())
-      threads_.emplace_back([cluster, task] { CHECK(dist::serve<Local>(SimpleResolver{cluster, task})); });
-    strategy_.emplace(SimpleResolver{cluster, Task{TaskType::chief, 0}}, std::move(options));
+    for (std::size_t i = 0; i < servers; ++i) cluster_.append(TaskType::parameter_server, {address()});
+    for (std::size_t i = 0; i < workers; ++i) cluster_.append(TaskType::worker, {address()});
+    for (const Task task : cluster_.tasks()) start(task);
+    strategy_.emplace(SimpleResolver{cluster_, Task{TaskType::chief, 0}}, std::move(options));
   }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -60,13 +59,24 @@ class Job {
   }
 
   [[nodiscard]] ParameterServer<Local>& strategy() { return *strategy_; }
+  /// One more worker, of which the coordinator does not know. Returns where it listens.
+  [[nodiscard]] dist::net::Endpoint start_worker() {
+    const Task task{TaskType::worker, cluster_.task_indices(TaskType::worker).size()};
+    cluster_.append(TaskType::worker, {address()});
+    start(task);
+    return dist::task_endpoint(cluster_, task, "the test");
+  }
 
  private:
+  void start(Task task) {
+    threads_.emplace_back([cluster = cluster_, task] { CHECK(dist::serve<Local>(SimpleResolver{cluster, task})); });
+  }
   [[nodiscard]] static std::string address() {
     static int port = 0;
     return "job:" + std::to_string(++port);
   }
 
+  ClusterSpec cluster_;
   std::vector<std::thread> threads_;
   std::optional<ParameterServer<Local>> strategy_;
 };
@@ -189,6 +199,19 @@ TEST_CASE("scheduled functions read and change variables, and no change is lost"
   CHECK(last.fetch() == Shape{4});
   CHECK(values_of(weights.read(strategy.scope())) == std::vector<float>(4, 199.0F));
   CHECK(count.read(strategy.scope())[0] == 200);
+}
+
+TEST_CASE("a worker that is added runs functions, and ends with the job like the others (spec J12)") {
+  Job job(1, 1);  // whose end waits for all threads
+  auto total = job.strategy().variable<std::int64_t>({}, 0, "total");
+  ClusterCoordinator coordinator{job.strategy()};
+  CHECK(coordinator.add_worker(job.start_worker()) == 1);
+  const auto step = [](WorkerContext& worker, auto& its_total) {
+    its_total.assign_add(worker, 1);
+    return worker.index();
+  };
+  CHECK(coordinator.schedule_on(1, step, total).fetch() == 1);
+  CHECK(total.read(job.strategy().scope())[0] == 1);
 }
 
 TEST_CASE("scheduled functions look embeddings up, and send gradients of their rows (spec K08)") {

@@ -72,6 +72,10 @@ class ClusterCoordinator {
           [state = state_](const ServerUnavailable& error) { state->queue.fail(std::make_exception_ptr(error)); });
       end_reports_ = [&strategy] { strategy.set_on_loss({}); };
     }
+    if constexpr (AttendsWorkers<Strategy>)
+      attend_worker_ = [&strategy](std::size_t worker, const net::Endpoint& endpoint) {
+        strategy.attend_worker(worker, endpoint);
+      };
     if (options.watchdog_timeout.count() > 0)
       watch_.emplace(
           options.watchdog_timeout,
@@ -145,12 +149,16 @@ class ClusterCoordinator {
     return make<false, std::decay_t<const F&>, std::decay_t<const Arguments&>...>(function, arguments...);
   }
 
-  /// Adds a worker while the coordinator runs, and returns its number. It begins with the functions that wait.
+  /// Adds a worker while the coordinator runs, and returns its number. It begins with the functions that wait. A process that
+  /// calls dist::serve is the worker of that number in a cluster that lists it, such as its own TF_CONFIG, and ends with the
+  /// work like the others.
   std::size_t add_worker(const net::Endpoint& worker) {
     const std::lock_guard lock{mutex_};
-    state_->set_workers(links_.size() + 1);
+    const std::size_t number = links_.size();
+    state_->set_workers(number + 1);
     add_link(worker, {});
-    return links_.size() - 1;
+    if (attend_worker_) attend_worker_(number, worker);
+    return number;
   }
   [[nodiscard]] std::size_t num_workers() const {
     const std::lock_guard lock{mutex_};
@@ -245,7 +253,8 @@ class ClusterCoordinator {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Link>> links_;
   std::optional<ProgressWatch> watch_;
-  detail::KeptFunction<void> end_reports_;  ///< of a strategy that ReportsLosses
+  detail::KeptFunction<void> end_reports_;                                       ///< of a strategy that ReportsLosses
+  detail::KeptFunction<void, std::size_t, const net::Endpoint&> attend_worker_;  ///< of one that AttendsWorkers
 };
 
 }  // namespace dist

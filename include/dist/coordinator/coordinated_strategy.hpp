@@ -29,6 +29,12 @@ concept ReportsLosses = CoordinatedStrategy<S> &&
   strategy.set_on_loss(on_loss);
 };
 
+/// One whose workers end with it: a worker that was added later is tied to it, too.
+template <class S>
+concept AttendsWorkers = CoordinatedStrategy<S> && requires(const S& strategy, const net::Endpoint& worker) {
+  strategy.attend_worker(std::size_t{}, worker);
+};
+
 /// A CoordinatedStrategy that is a list of workers, without variables.
 template <rpc::Transport T>
 class WorkerList {

@@ -269,10 +269,11 @@ class Session {
     }
   }
 
-  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too.
+  /// Ends all lifelines, in a bounded time. `done`: the processes are told to end, too, also one that has just come.
   void end(bool done) {
     {
-      const std::lock_guard lock{mutex_};
+      std::unique_lock lock{mutex_};
+      if (done) changed_.wait_for(lock, longest_farewell, [&] { return all_are_greeted(); });
       stopping_ = true;
     }
     changed_.notify_all();
@@ -288,6 +289,11 @@ class Session {
       link.call->cancel();
       await(*link.call);
     }
+  }
+  /// No process answers its first greeting any more. `mutex_` is held.
+  [[nodiscard]] bool all_are_greeted() const {
+    return std::all_of(links_.begin(), links_.end(),
+                       [](const Link& link) { return link.attending || link.ended || link.failures > 0; });
   }
   static void await(Call& call) {
     try {

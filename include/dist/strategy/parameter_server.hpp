@@ -185,6 +185,10 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   [[nodiscard]] const std::vector<net::Endpoint>& server_endpoints() const noexcept { return clients_->endpoints(); }
   [[nodiscard]] const rpc::ChannelOptions& channel_options() const noexcept { return options_.channel; }
   [[nodiscard]] server::Clients<T>& clients() const noexcept { return *clients_; }
+  /// Tells one more worker when the work is done, as it does with those of the cluster. Any thread.
+  void attend_worker(std::size_t worker, const net::Endpoint& endpoint) const {
+    session_.add({{TaskType::worker, worker}, endpoint});
+  }
   /// Calls `on_loss` when a parameter server is gone, in a thread of this strategy, until it is given another one or an empty one.
   /// Then the one before is not called any more.
   void set_on_loss(OnLoss on_loss) const {
@@ -257,7 +261,7 @@ class ParameterServer : public StrategyOf<ParameterServer<T>, OneReplica<Cpu>, O
   const std::vector<net::Endpoint> workers_;
   const std::shared_ptr<server::Clients<T>> clients_;
   const std::shared_ptr<Losses> losses_;
-  server::Session<T> session_;
+  mutable server::Session<T> session_;  // has a mutex of its own
   std::atomic<std::size_t> next_server_{0};
 };
 
