@@ -29,10 +29,10 @@ struct Group {
   Group() {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     ++communicators;
-    departures = std::make_shared<Departures>(comm, tag);
+    departures = std::make_unique<Departures>(comm, tag);
   }
   MPI_Comm comm = MPI_COMM_NULL;
-  std::shared_ptr<Departures> departures;
+  std::unique_ptr<Departures> departures;
 };
 
 /// Calls `look` until `holds`, for at most ten seconds.
@@ -150,12 +150,13 @@ TEST_CASE("who leaves first does not wait, and frees the communicator at the lat
 
 TEST_CASE("who breaks with the others tells them when MPI is finalised, so that they free the communicator") {
   Group group;
+  Departures& departures = *group.departures;  // it lives until then
   const bool breaks = rank_in(MPI_COMM_WORLD) == 0;
-  if (breaks) Departures::leave_at_finalize(group.departures);
-  if (!breaks) Departures::leave(group.departures);
+  if (breaks) group.departures.release()->leave_at_finalize();
+  if (!breaks) Departures::leave(std::move(group.departures));
   MPI_Barrier(MPI_COMM_WORLD);
   for (int again = 0; again < 100; ++again) static_cast<void>(Departures::free_left());
-  CHECK_FALSE(group.departures->has_left(0));
+  CHECK_FALSE(departures.has_left(0));
   MPI_Barrier(MPI_COMM_WORLD);  // until here nobody finalises MPI
   if (breaks) --communicators;  // left to MPI_Finalize
 }

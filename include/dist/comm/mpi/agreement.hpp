@@ -52,7 +52,7 @@ class AgreementGroup {
       throw;
     }
     comm_ = *made;
-    departures_ = std::make_shared<Departures>(comm_, departure_tag);
+    departures_ = std::make_unique<Departures>(comm_, departure_tag);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     // Nobody goes on before all have the communicator, because that may take all.
     const std::uint64_t first = begin();
@@ -66,9 +66,9 @@ class AgreementGroup {
     if (!is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
-        Departures::leave(departures_);
+        Departures::leave(std::move(departures_));
       else
-        Departures::leave_at_finalize(departures_);
+        departures_.release()->leave_at_finalize();
     } catch (...) {
       // The others find out by their deadline.
     }
@@ -218,7 +218,7 @@ class AgreementGroup {
   Polls polls_;
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::shared_ptr<Departures> departures_;
+  std::unique_ptr<Departures> departures_;
   Outbox outbox_;
   std::string thrown_by_data_;
 };

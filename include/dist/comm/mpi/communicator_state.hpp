@@ -54,7 +54,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (introduced->count_near(rank_) > static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)))
       spins_ = spins_on_shared_core;
     members_ = std::move(introduced->members);
-    departures_ = std::make_shared<Departures>(comm_, departure_tag);
+    departures_ = std::make_unique<Departures>(comm_, departure_tag);
     calls_.emplace(comm_, call_tag, meeting_);
   }
   CommunicatorState(const CommunicatorState&) = delete;
@@ -63,9 +63,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     if (broken_ || !is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
-        Departures::leave(departures_, sequence() + 1);
+        Departures::leave(std::move(departures_), sequence() + 1);
       else  // of which the peers are told in another way
-        Departures::leave_at_finalize(departures_, sequence() + 1);
+        departures_.release()->leave_at_finalize(sequence() + 1);
     } catch (...) {
       // They notice at their own deadline.
     }
@@ -306,8 +306,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
     throw error;
   }
   void break_with(std::exception_ptr why) {
+    if (!broken_) departures_->leave_at_finalize(sequence() + 1);  // the peers know already, or find out
     broken_ = std::move(why);
-    Departures::leave_at_finalize(departures_, sequence() + 1);  // the peers know already, or find out
     calls_->cancel_receives();
     transfers_.cancel_receives();
     // Transfers that are still on their way use the memory of this object.
@@ -363,7 +363,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   ThreadPermit permit_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<MemberIdentity> members_;
-  std::shared_ptr<Departures> departures_;
+  std::unique_ptr<Departures> departures_;
   std::optional<CallMessages> calls_;
   Transfers transfers_;
   Outbox outbox_;

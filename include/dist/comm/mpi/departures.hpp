@@ -48,15 +48,17 @@ class Departures {
 
   /// This member leaves: it comes to no step from `step` on. Tells the others, and frees the communicator when all have
   /// left, at the latest when MPI is finalised. Does not wait for them. Throws MpiError.
-  static void leave(std::shared_ptr<Departures> mine, std::uint64_t step = 0) {
+  static void leave(std::unique_ptr<Departures> mine, std::uint64_t step = 0) {
     mine->tell(step);
     LeftGroups::of_process().add(std::move(mine));
     static_cast<void>(free_left());
   }
   /// This member comes to no step from `step` on either, but the others hear in another way why. It tells them when MPI is
-  /// finalised, so that they free the communicator without waiting for it; its own is left to MPI_Finalize.
-  static void leave_at_finalize(std::shared_ptr<Departures> mine, std::uint64_t step = 0) {
-    LeftGroups::of_process().add_untold(std::move(mine), step);
+  /// finalised, so that they free the communicator without waiting for it; its own is left to MPI_Finalize. The object must
+  /// live until then.
+  void leave_at_finalize(std::uint64_t step = 0) {
+    own_step_ = step;
+    LeftGroups::of_process().add_untold(this);
   }
   /// Frees the communicators that this process and all their other members have left. Returns whether that are all that
   /// it has left.
@@ -70,18 +72,19 @@ class Departures {
       static LeftGroups& kept = *new LeftGroups;
       return kept;
     }
-    void add(std::shared_ptr<Departures> group) {
+    void add(std::unique_ptr<Departures> group) {
       const std::lock_guard lock{mutex_};
       groups_.push_back(std::move(group));
     }
-    void add_untold(std::shared_ptr<Departures> group, std::uint64_t step) {
+    void add_untold(Departures* group) {
       const std::lock_guard lock{mutex_};
-      untold_.emplace_back(std::move(group), step);
+      group->next_untold_ = untold_;
+      untold_ = group;
     }
     /// MPI frees a communicator without waiting for the other members, which do it at other times.
     bool free_finished() {
       const std::lock_guard lock{mutex_};
-      std::erase_if(groups_, [](const std::shared_ptr<Departures>& group) {
+      std::erase_if(groups_, [](const std::unique_ptr<Departures>& group) {
         const bool is_over = group->is_over();
         if (!is_over) return false;
         group->drop_messages();
@@ -110,9 +113,9 @@ class Departures {
     }
     void tell_untold() noexcept {
       const std::lock_guard lock{mutex_};
-      for (const auto& [group, step] : untold_) {
+      for (Departures* group = untold_; group != nullptr; group = group->next_untold_) {
         try {
-          group->tell(step);
+          group->tell(group->own_step_);
         } catch (const Error&) {
           // Its members wait for a second.
         }
@@ -120,13 +123,15 @@ class Departures {
     }
     [[nodiscard]] bool have_told() noexcept {
       const std::lock_guard lock{mutex_};
-      return std::all_of(untold_.begin(), untold_.end(),
-                         [](const auto& each) { return each.first->outbox_.has_left(); });
+      bool all = true;
+      for (Departures* group = untold_; group != nullptr; group = group->next_untold_)
+        all = group->outbox_.has_left() && all;
+      return all;
     }
 
     std::mutex mutex_;
-    std::vector<std::shared_ptr<Departures>> groups_;
-    std::vector<std::pair<std::shared_ptr<Departures>, std::uint64_t>> untold_;
+    std::vector<std::unique_ptr<Departures>> groups_;
+    Departures* untold_ = nullptr;  ///< the last of those that tell when MPI is finalised, which lead to each other
   };
 
   void tell(std::uint64_t step) { outbox_.send_to_others(comm_, tag_, step); }
@@ -158,6 +163,8 @@ class Departures {
   std::vector<std::optional<std::uint64_t>> steps_;  // of the members that have left: the first they do not come to
   std::size_t left_ = 0;
   Outbox outbox_;
+  std::uint64_t own_step_ = 0;
+  Departures* next_untold_ = nullptr;
 };
 
 }  // namespace dist::mpi::detail
