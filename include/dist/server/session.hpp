@@ -290,7 +290,7 @@ class Session {
       await(*link.call);
     }
   }
-  /// No process answers its first greeting any more. `mutex_` is held.
+  /// No first greeting is on its way. `mutex_` is held.
   [[nodiscard]] bool all_are_greeted() const {
     return std::all_of(links_.begin(), links_.end(),
                        [](const Link& link) { return link.attending || link.ended || link.failures > 0; });

@@ -60,6 +60,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState() {
+    if (broken_) static_cast<void>(departures_.release());  // static objects go before MPI is finalised, which needs it
     if (broken_ || !is_running()) return;
     try {
       if (std::uncaught_exceptions() == 0)
