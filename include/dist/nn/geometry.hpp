@@ -78,6 +78,10 @@ struct WindowGeometry {
   /// Zeros after the last row and column, so that the last window ends in them.
   static constexpr std::size_t pad_bottom = after(height, output_height, pad_top);
   static constexpr std::size_t pad_right = after(width, output_width, pad_left);
+  /// Whether each window has an element of the image. Pooling needs it: there is no maximum of none, and no mean.
+  static constexpr bool windows_reach_image = pad_top < window && pad_left < window &&
+                                              (output_height - 1) * stride < height + pad_top &&
+                                              (output_width - 1) * stride < width + pad_left;
 
   [[nodiscard]] static std::string describe() {
     return text("images ", height, " x ", width, " x ", channels, ", window ", window, ", stride ", stride);
@@ -103,17 +107,7 @@ struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
 
 /// A pooling's numbers.
 template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid>
-struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
- private:
-  using Windows = WindowGeometry<Image, Window, Stride, Padding>;
-
- public:
-  /// Whether each window has an element of the image: there is no maximum of none, and no mean.
-  static constexpr bool windows_reach_image =
-      Windows::pad_top < Window && Windows::pad_left < Window &&
-      (Windows::output_height - 1) * Stride < Windows::height + Windows::pad_top &&
-      (Windows::output_width - 1) * Stride < Windows::width + Windows::pad_left;
-};
+struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {};
 
 /// A pooling over all pixels of an image, whose ImageGeometry is given: one window over a column of them.
 template <class Image>

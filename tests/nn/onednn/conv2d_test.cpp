@@ -1,29 +1,44 @@
 #include <dist/nn/onednn/conv2d.hpp>
 
-#include <dist/nn/layers/conv2d.hpp>
-#include <dist/nn/onednn/backend.hpp>
-#include <dist/nn/reference/backend.hpp>
-#include <dist/nn/sequential.hpp>
+#include <concepts>
+#include <cstddef>
+
+#include <dist/core/static_shape.hpp>
+#include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/onednn/conv2d_primitives.hpp>
+#include <dist/nn/onednn/conv2d_products.hpp>
 
 #include <doctest/doctest.h>
 
-#include "nn/run_network.hpp"
-
 namespace nn = dist::nn;
 
-TEST_CASE("Conv2D by oneDNN computes what the plain loops compute, at changing batch sizes") {
-  using Seed = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>>;
-  using Deep =
-      nn::Sequential<nn::Input<12, 9, 3>, nn::Conv2D<16, 3, nn::Relu>, nn::Conv2D<32, 3, nn::Relu>, nn::Conv2D<5, 1>>;
-  using Strided = nn::Sequential<nn::Input<11, 8, 2>, nn::Conv2D<7, 2, nn::Relu>, nn::Conv2D<6, 3, nn::Linear, 2>>;
-  using Padded = nn::Sequential<nn::Input<9, 10, 2>, nn::Conv2D<8, 3, nn::Relu, 1, nn::Same>,
-                                nn::Conv2D<4, 2, nn::Relu, 1, nn::Same>, nn::Conv2D<3, 3, nn::Linear, 2, nn::Same>>;
-  using Grouped =
-      nn::Sequential<nn::Input<9, 10, 4>, nn::Conv2D<8, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::Zeros, 2>,
-                     nn::Conv2D<6, 5, nn::Relu, 2, nn::Pad<2>, nn::GlorotUniform, nn::Zeros, 2>>;
-  dist_test::check_against<Grouped, nn::OneDnn, nn::Reference>({3, 1});
-  dist_test::check_against<Seed, nn::OneDnn, nn::Reference>({8, 1});
-  dist_test::check_against<Deep, nn::OneDnn, nn::Reference>({5, 1, 0, 5, 2});
-  dist_test::check_against<Strided, nn::OneDnn, nn::Reference>({3, 1});
-  dist_test::check_against<Padded, nn::OneDnn, nn::Reference>({3, 1});
+namespace {
+
+template <std::size_t Height, std::size_t Width, std::size_t Window, class Padding, std::size_t Groups = 1>
+inline constexpr bool uses_products = [] {
+  using Geometry = nn::Conv2DGeometry<dist::StaticShape<Height, Width, 4>, 8, Window, 1, Padding, nn::Linear, Groups>;
+  using Chosen = nn::onednn::Conv2D<Geometry, float>;
+  constexpr bool by_products = std::same_as<Chosen, nn::onednn::Conv2DProducts<Geometry, float>>;
+  static_assert(by_products || std::same_as<Chosen, nn::onednn::Conv2DPrimitives<Geometry, float>>);
+  return by_products;
+}();
+
+}  // namespace
+
+TEST_CASE("products of matrices compute images of up to nine pixels, oneDNN's convolution the others") {
+  CHECK(uses_products<3, 3, 3, nn::Same>);
+  CHECK(uses_products<5, 5, 3, nn::Valid>);  // nine windows
+  CHECK_FALSE(uses_products<5, 2, 3, nn::Same>);
+  CHECK_FALSE(uses_products<2, 2, 3, nn::Same, 2>);
+}
+
+TEST_CASE("a window of one pixel has no padding to save, so only one image of one pixel is a product") {
+  CHECK(uses_products<1, 1, 1, nn::Valid>);
+  CHECK_FALSE(uses_products<1, 2, 1, nn::Valid>);
+}
+
+TEST_CASE("a window that lies in the padding has no row to multiply") {
+  CHECK(uses_products<2, 2, 3, nn::Pad<1>>);
+  CHECK_FALSE(uses_products<1, 1, 2, nn::Pad<2, 0>>);
 }
