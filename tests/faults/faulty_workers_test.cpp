@@ -77,18 +77,22 @@ void check_survivors(const Job& job, std::string_view type, std::initializer_lis
   std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
 }
 
-/// The same of workers that nobody can interrupt, in a call of MPI or at their end: they end with this status and print
-/// this.
+/// The same of workers that nobody can interrupt, in a call of MPI or at their end: they print this, and the first that
+/// ends does so with this status. The others may see it gone before they see what it saw, and end with 70.
 void check_ended_survivors(const Job& job, std::initializer_list<std::string_view> parts, int status = 70) {
   const double fault = job.last(job.plan().victim, "fault").at;
   REQUIRE(fault != 0);
   for (const std::string_view part : parts) CHECK(job.output().find(part) != std::string::npos);
   double longest = 0;
+  bool one_says_so = job.start() != Start::tf_config;
   for (std::size_t child = 0; child < job.statuses().size(); ++child) {
     if (job.start() != Start::tf_config || child == job.plan().victim) continue;
-    CHECK((job.statuses()[child] == status || job.statuses()[child] == 3));
+    const int ended = job.statuses()[child];
+    CHECK((ended == status || ended == 3 || ended == 70));
+    one_says_so = one_says_so || ended == status || ended == 3;
     longest = std::max(longest, job.ends()[child] - fault);
   }
+  CHECK(one_says_so);
   CHECK(longest < 5);
   if (longest > 0) std::printf("%-90s %.3f s\n", describe(job).c_str(), longest);
 }
