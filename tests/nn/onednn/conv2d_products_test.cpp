@@ -36,10 +36,10 @@ TEST_CASE("Conv2D of few pixels computes what the plain loops compute, at changi
 TEST_CASE("the kernel's gradient is 0 where all images have padding, whatever was there") {
   using Geometry = nn::Conv2DGeometry<dist::StaticShape<1, 1, 1>, 1, 3, 1, nn::Same, nn::Linear>;
   nn::onednn::State state;
-  nn::onednn::Conv2DProducts<Geometry, float> convolution;
+  nn::onednn::Conv2DProducts<Geometry, float> convolution{};
   const std::array x{2.0f, 3.0f};
   const std::array dy{5.0f, 7.0f};
-  std::array<float, 9> kernel_gradient;
+  std::array<float, 9> kernel_gradient{};
   kernel_gradient.fill(std::numeric_limits<float>::quiet_NaN());
   std::array<float, 1> bias_gradient{};
   convolution.parameter_gradients(state, dist::TensorView<const float>{x.data(), {2, 1, 1, 1}},

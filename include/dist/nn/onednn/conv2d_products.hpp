@@ -74,8 +74,8 @@ class Conv2DProducts {
 
   /// A factor, row-major: where it starts, the distance of its rows in memory, and 'T' if its transpose is meant.
   struct Factor {
-    const T* data;
-    std::size_t stride;
+    const T* data = nullptr;
+    std::size_t stride = 0;
     char transposed = 'N';
   };
   /// The product is [rows, columns], and the factors share `inner`.
