@@ -33,7 +33,7 @@ endif()
 get_property(gpu_examples GLOBAL PROPERTY dist_gpu_examples)
 get_property(gpu_benchmarks GLOBAL PROPERTY dist_gpu_benchmarks)
 if(NOT DIST_EVERY_COMPILER)  # the others have kernels of the tests or of these three
-  list(FILTER gpu_examples INCLUDE REGEX "/(05|13|19)_[a-z_]*\\.cpp$")
+  list(FILTER gpu_examples INCLUDE REGEX "/(04|05|13)_[a-z_]*\\.cpp$")
   set(gpu_benchmarks "")
 endif()
 include(gates/checked_with.cmake)
