@@ -27,7 +27,7 @@ TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a met
   nn::Optimizer optimizer{alone, expected, function};
 
   dist_test::ServedJob<Grpc> job(2, 1, {.partitioner = dist::FixedShards{2}});
-  nn::ServerNetwork<small::Dense, nn::Reference, Grpc> net{job.strategy(), 7};
+  nn::ServerNetwork<small::Dense, nn::Reference, Grpc> net{job.strategy(), 7, {.bytes_per_message = 1}};
   const nn::ServerOptimizer on_servers{job.strategy(), net, function};
   const nn::ServerMetric mean{job.strategy(), nn::MeanValue{}};
   const auto replicas = nn::create_per_worker_network(job.coordinator(), on_servers);

@@ -45,24 +45,32 @@ class ServedJob {
   dist::ClusterCoordinator<dist::ParameterServer<T>> coordinator_;
 };
 
-/// Calls within the process that are counted, by their methods.
+/// Calls within the process that are counted, by their methods, and replies that were waited for: "store.pull reply".
 struct Counted {
   static constexpr bool within_process = true;
   using Server = dist::Local::Server;
   using Exchange = dist::Local::Exchange;
   using Reply = dist::Local::Reply;
-  using Call = dist::Local::Call;
 
+  class Call : public dist::Local::Call {
+   public:
+    Call(dist::Local::Call call, std::string_view method)
+        : dist::Local::Call(std::move(call)), reply_(std::string{method} + " reply") {}
+    [[nodiscard]] Reply reply() {
+      count(reply_);
+      return dist::Local::Call::reply();
+    }
+
+   private:
+    std::string reply_;
+  };
   class Channel : public dist::Local::Channel {
    public:
     using dist::Local::Channel::Channel;
     [[nodiscard]] Call start(std::string_view method, dist::rpc::GatherList pieces,
                              const dist::rpc::CallOptions& options) {
-      {
-        const std::lock_guard lock{mutex()};
-        ++counts()[std::string{method}];
-      }
-      return dist::Local::Channel::start(method, pieces, options);
+      count(std::string{method});
+      return {dist::Local::Channel::start(method, pieces, options), method};
     }
   };
 
@@ -73,6 +81,10 @@ struct Counted {
   }
 
  private:
+  static void count(const std::string& what) {
+    const std::lock_guard lock{mutex()};
+    ++counts()[what];
+  }
   static std::mutex& mutex() {
     static std::mutex mutex;
     return mutex;

@@ -27,9 +27,11 @@ TEST_CASE("each server gets one message of a step, whatever the number of its sh
     push.add(variable.shards()[0], dist::sum, std::span<const double>{lent});
     push.add(variable, dist::sum, std::vector<double>{0, 0, 3, 4});
   }
-  push.send();
+  push.start();
   CHECK(Counted::take("store.push") == 2);
+  CHECK(Counted::take("store.push reply") == 0);
   push.send();
+  CHECK(Counted::take("store.push reply") == 2);
   CHECK(Counted::take("store.push") == 0);
 
   dist::StepPull<Counted> pull{clients};

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ std::vector<float> values_of(const dist::Tensor<float>& tensor) {
   return {tensor.elements().begin(), tensor.elements().end()};
 }
 
-/// Trains the same network under Default and on parameter servers, by one worker, and compares all bits.
+/// Trains the same network under Default and on parameter servers, by one worker, with a message for each parameter, and compares
+/// all bits.
 template <class Net, class O>
 void check_same_as_default(const O& function, int steps = 6) {
   dist::Default alone;
@@ -47,7 +49,7 @@ void check_same_as_default(const O& function, int steps = 6) {
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   auto& strategy = job.strategy();
   auto& coordinator = job.coordinator();
-  nn::ServerNetwork<Net, nn::Reference, Local> net{strategy, 7};
+  nn::ServerNetwork<Net, nn::Reference, Local> net{strategy, 7, {.bytes_per_message = 1}};
   nn::ServerOptimizer on_servers{strategy, net, function};
   const auto replicas = nn::create_per_worker_network(coordinator, on_servers);
 
@@ -110,6 +112,64 @@ TEST_CASE("a step is one pull and one push of each server") {
     CHECK(Counted::take("store.pull") == 2);
     CHECK(Counted::take("store.push") == 2);
   }
+}
+
+TEST_CASE("parameters come while the next batch is made and layers are computed, and gradients leave during backward") {
+  ServedJob<Counted> job(1, 1);
+  nn::ServerNetwork<small::Dense, nn::Reference, Counted> net{job.strategy(), 7, {.bytes_per_message = 1}};
+  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::Adam{}};
+  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  const auto step = [](dist::WorkerContext& worker, auto& its_net) {
+    std::vector<std::uint64_t> counts;
+    const auto note = [&](const char* what) { counts.push_back(Counted::take(what)); };
+    const auto prepare = [&] {
+      note("store.pull");
+      note("store.pull reply");
+      return small::batch_of(0);
+    };
+    its_net.run(worker, prepare, [&](auto& replica, const small::Batch& batch) {
+      note("store.pull reply");
+      const auto outputs = its_net.forward(replica, batch.x);
+      note("store.pull reply");
+      const auto loss = nn::sparse_categorical_crossentropy(replica, outputs, batch.y, small::rows);
+      const auto push = its_net.push_when_ready(replica);
+      its_net.backward(replica, loss, [&](dist::IndexRange elements) {
+        push(elements);
+        note("store.push");
+      });
+      note("store.push reply");
+      its_net.apply_gradients(replica);
+    });
+    note("store.push");
+    note("store.push reply");
+    return counts;
+  };
+  for (const char* what : {"store.pull", "store.pull reply", "store.push", "store.push reply"}) Counted::take(what);
+  const std::vector<std::uint64_t> counts = job.coordinator().schedule(step, replicas).fetch();
+  // Four pulls are on their way, of which one is waited for, and then the other three. The gradients of the second layer leave
+  // before those of the first are there, which leave at the end with the count of the step.
+  CHECK(counts == std::vector<std::uint64_t>{4, 0, 1, 3, 1, 0, 0, 1, 2});
+  CHECK(optimizer.iterations(job.scope()) == 1);
+}
+
+TEST_CASE("what a function reads of parameters that still come is there") {
+  ServedJob<Local> job(1, 1);
+  Small net{job.strategy(), 7, {.bytes_per_message = 1}};
+  const nn::ServerOptimizer optimizer{job.strategy(), net, nn::SGD{}};
+  const auto replicas = nn::create_per_worker_network(job.coordinator(), optimizer);
+  net.assign_parameter(job.scope(), "dense_1/bias", 5.0F);
+  const auto by_name = [](dist::WorkerContext& worker, auto& its_net) {
+    return its_net.run(worker, [&](auto& replica) { return its_net.template parameter<1, 1>(replica)[2]; });
+  };
+  CHECK(job.coordinator().schedule(by_name, replicas).fetch() == 5);
+  net.assign_parameter(job.scope(), "dense_1/bias", 6.0F);
+  // A function that reads none ends with pulls on their way, which are made anew.
+  job.coordinator().schedule([](dist::WorkerContext& worker, auto& its_net) { its_net.run(worker, [](auto&) {}); },
+                             replicas);
+  const auto by_place = [](dist::WorkerContext& worker, auto& its_net, std::size_t place) {
+    return its_net.run(worker, [&](auto& replica) { return its_net.parameters().component(replica)[place]; });
+  };
+  CHECK(job.coordinator().schedule(by_place, replicas, net.layout()[3].offset + 2).fetch() == 6);
 }
 
 TEST_CASE("several workers count all their updates, by the learning rate that the coordinator sets") {

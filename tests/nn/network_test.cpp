@@ -1,6 +1,7 @@
 #include <dist/nn/network.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -247,6 +248,32 @@ TEST_CASE("backward says which gradients are final, from the last layer to the f
       CHECK(calls >= 1);
       CHECK(std::count(seen.begin(), seen.end(), 0.0f) == static_cast<std::ptrdiff_t>(seen.size()));
     }
+  });
+}
+
+TEST_CASE("forward says which parameters it needs next, from the first layer to the last, and reads them afterwards") {
+  dist::Default strategy;
+  nn::Network<Net> net{strategy, 3};
+  const auto x = images(2, {4, 4, 1});
+  strategy.run([&](auto& replica) {
+    const auto values = [](const auto& outputs) {
+      const auto elements = nn::values_of(outputs).elements();
+      return std::vector<float>(elements.begin(), elements.end());
+    };
+    const std::vector<float> expected = values(net.forward(replica, x));
+    const std::span<float> parameters = net.parameters().component(replica);
+    const std::vector<float> kept(parameters.begin(), parameters.end());
+    std::fill(parameters.begin(), parameters.end(), std::numeric_limits<float>::quiet_NaN());
+    std::size_t begin = 0, calls = 0;
+    const auto outputs = net.forward(replica, x, nn::training, [&](dist::IndexRange elements) {
+      CHECK(elements.begin == begin);
+      begin = elements.end;
+      ++calls;
+      for (std::size_t i = elements.begin; i < elements.end; ++i) parameters[i] = kept[i];
+    });
+    CHECK(begin == net.padded_count);
+    CHECK(calls == 2);
+    CHECK(values(outputs) == expected);
   });
 }
 

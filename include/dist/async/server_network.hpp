@@ -26,6 +26,16 @@ struct ServerNetworkParts {
   std::vector<ServerVariable<Element, Via>> parameters;
   std::vector<ServerVariable<Accumulator<Element>, Via>> state;
   std::uint64_t seed = 0;
+  std::uint64_t bytes_per_message = 0;
+};
+
+/// What else a ServerNetwork does.
+struct ServerNetworkOptions {
+  /// Parameters travel whole, from the last to the first in one message to each server until that has more than so many bytes,
+  /// then in another one: to a worker, which waits for them layer by layer, and their gradients back, which leave when they are
+  /// ready. 0: in one message. The default costs small networks no second message, and lets the transfer of large layers go on
+  /// while others are computed.
+  std::size_t bytes_per_message = std::size_t{1} << 20;
 };
 
 /// A network whose parameters are variables of their own on parameter servers, in turn, where the strategy's partitioner divides
@@ -55,12 +65,14 @@ class ServerNetwork {
 
   /// Parameters are initialised from `seed`, with the numbers that nn::Network has. Throws what
   /// `ParameterServer::variable` does.
-  explicit ServerNetwork(ParameterServer<Via>& strategy, std::uint64_t seed = 0) {
+  explicit ServerNetwork(ParameterServer<Via>& strategy, std::uint64_t seed = 0,
+                         const ServerNetworkOptions& options = {}) {
     Tensor<Element> parameters{Shape{Net::padded_count}};
     Net::initialize(parameters.view(), seed);
     Tensor<StateElement> state{Shape{Net::padded_state_count}};
     if constexpr (Net::state_count > 0) Net::initialize_state(state.view(), seed);
-    parts_ = {on_servers(strategy, parameters, layout()), on_servers(strategy, state, state_layout()), seed};
+    parts_ = {on_servers(strategy, parameters, layout()), on_servers(strategy, state, state_layout()), seed,
+              options.bytes_per_message};
   }
   ServerNetwork(const ServerNetwork&) = delete;
   ServerNetwork& operator=(const ServerNetwork&) = delete;

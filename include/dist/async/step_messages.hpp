@@ -1,4 +1,4 @@
-/// What a step on a worker asks of parameter servers and sends to them: one message to each, however many shards it has.
+/// What a step on a worker asks of parameter servers and sends to them at a time: one message to each, however many shards it has.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +78,7 @@ class StepPush {
   explicit StepPush(server::Clients<T>& clients) : batch_(clients) {}
 
   /// Lets the server apply an update to all elements of a shard (server::ServerUpdate), with one of `values` for each. They are
-  /// lent until they are sent.
+  /// lent until `send` has returned.
   template <class E, class Update>
   void add(const ServerShard<E, T>& shard, const Update& update, std::span<const E> values,
            const server::PushOptions& options = {}) {
@@ -100,10 +100,12 @@ class StepPush {
     if (shard.shape().elements() != 0) parts_.push_back(batch_.push_uniform(shard.place(), update, value));
   }
 
-  /// Sends what was added since the last time, one message to each server, and waits until the servers have it. Throws what
-  /// server::Client::Call does, once no message is on its way.
+  /// Sends what was added since the last time, one message to each server, and does not wait: `send` does.
+  void start() { batch_.send(); }
+  /// Sends what was added since the last time, one message to each server, and waits until the servers have all that was sent.
+  /// Throws what server::Client::Call does, once no message is on its way.
   void send() {
-    batch_.send();
+    start();
     detail::wait_for_parts(std::exchange(parts_, {}), [](std::size_t, const server::Pushed&) {});
   }
 

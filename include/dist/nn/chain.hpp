@@ -27,6 +27,11 @@ struct IgnoreReady {
   void operator()(IndexRange) const noexcept {}
 };
 
+/// For a forward pass whose parameters are all there.
+struct IgnoreNeeded {
+  void operator()(IndexRange) const noexcept {}
+};
+
 namespace detail {
 
 template <class Operation>
@@ -67,16 +72,17 @@ class Chain {
   (std::make_index_sequence<Net::layer_count>{});
 
   /// The output for `x`, a batch with rows of the input shape. `x` and `parameters`, those of all layers, must stay as they
-  /// are until `backward`. `pass` is a ForwardPass where a layer uses the replica.
-  template <class Pass>
+  /// are until `backward`. `pass` is a ForwardPass where a layer uses the replica. `when_needed(elements)` is called before
+  /// the parameters of a layer are read, from the first layer to the last.
+  template <class Pass, class WhenNeeded = IgnoreNeeded>
   [[nodiscard]] Outputs<T, Where> forward(const Queue& queue, State& state, const T* parameters, View<const T> x,
-                                          const Pass& pass) {
+                                          const Pass& pass, const WhenNeeded& when_needed = {}) {
     x_ = {x.data(), Net::InputShape::shape().stacked(x.rows())};
     reserve(queue, rows());
     if (rows() > 0) {
-      each_forward<false>(state, parameters, pass, std::make_index_sequence<layers>{});
+      each_forward<false>(state, parameters, pass, when_needed, std::make_index_sequence<layers>{});
     } else if constexpr (Net::uses_replica) {
-      each_forward<true>(state, parameters, pass, std::make_index_sequence<layers>{});
+      each_forward<true>(state, parameters, pass, when_needed, std::make_index_sequence<layers>{});
     }
     return {output<layers>(), output_gradient<layers>()};
   }
@@ -271,15 +277,17 @@ class Chain {
   static constexpr bool takes_part = !Net::template Layer<Index>::is_view &&
                                      (!WithoutRows || detail::uses_replica<typename Net::template Layer<Index>>);
 
-  template <bool WithoutRows, class Pass, std::size_t... Index>
+  template <bool WithoutRows, class Pass, class WhenNeeded, std::size_t... Index>
   void each_forward([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                    [[maybe_unused]] const Pass& pass, std::index_sequence<Index...>) {
-    (forward_one<Index, WithoutRows>(state, parameters, pass), ...);
+                    [[maybe_unused]] const Pass& pass, [[maybe_unused]] const WhenNeeded& when_needed,
+                    std::index_sequence<Index...>) {
+    (forward_one<Index, WithoutRows>(state, parameters, pass, when_needed), ...);
   }
-  template <std::size_t Index, bool WithoutRows, class Pass>
+  template <std::size_t Index, bool WithoutRows, class Pass, class WhenNeeded>
   void forward_one([[maybe_unused]] State& state, [[maybe_unused]] const T* parameters,
-                   [[maybe_unused]] const Pass& pass) {
+                   [[maybe_unused]] const Pass& pass, [[maybe_unused]] const WhenNeeded& when_needed) {
     if constexpr (takes_part<Index, WithoutRows>) {
+      if constexpr (elements_of<Index>.size() > 0) when_needed(elements_of<Index>);
       const View<T> y{outputs_[computed<Index>].data(), output<Index + 1>().shape()};
       auto& operation = std::get<Index>(operations_);
       const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);

@@ -207,7 +207,16 @@ class Network {
   /// collective call in training if a layer is synchronised, drops elements (Dropout), or keeps state where the replicas
   /// share one copy of each variable. Throws ShapeMismatch, OutOfMemory and what the back end throws.
   template <InReplica Replica, ForwardMode Mode = Training>
-  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode = {}) {
+  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x,
+                                                Mode mode = {}) {
+    return forward(replica, x, mode, IgnoreNeeded{});
+  }
+  /// The same, calling `when_needed(elements)` on this replica's thread before the parameters of a layer are read, for those
+  /// that still come while the layers before are computed: `elements` are an IndexRange of the replica's component of
+  /// `parameters()`. The parts follow each other from the first layer to the last; without rows some are not read.
+  template <InReplica Replica, ForwardMode Mode, std::invocable<IndexRange> WhenNeeded>
+  [[nodiscard]] Outputs<Element, Place> forward(const Replica& replica, TensorView<const Element, Place> x, Mode,
+                                                const WhenNeeded& when_needed) {
     require_rows_of_input_shape(x.shape());
     const auto parameters = parameters_.component(replica);  // first: it refuses a replica of another strategy
     auto& workspace = slots_[replica.local_index()].workspace;
@@ -216,10 +225,11 @@ class Network {
     if constexpr (Net::uses_global_rows && std::same_as<Mode, Training>) first_row = rows_before(replica, x.rows());
     const auto compute = [&](const auto state) {
       using S = std::remove_pointer_t<decltype(state.data())>;
-      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data(), first_row});
+      return workspace->forward(parameters, x, ForwardPass<Replica, Mode, S, Place>{replica, state.data(), first_row},
+                                when_needed);
     };
     if constexpr (!Net::uses_replica) {
-      return workspace->forward(parameters, x);
+      return workspace->forward(parameters, x, NoReplica{}, when_needed);
     } else if constexpr (std::same_as<Mode, Training>) {
       return state_.update(replica, compute);
     } else {

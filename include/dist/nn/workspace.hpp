@@ -27,13 +27,13 @@ class Workspace {
 
   /// The output of the network for `x`, a batch with rows of the network's input shape. `x` and `parameters` must stay
   /// as they are until `backward`, and x until gradients are applied where they are not stored. `pass` is a ForwardPass
-  /// where a layer uses the replica.
-  template <class Pass = NoReplica>
+  /// where a layer uses the replica. `when_needed(elements)` is called before the parameters of a layer are read.
+  template <class Pass = NoReplica, class WhenNeeded = IgnoreNeeded>
   [[nodiscard]] Outputs<T, Where> forward(SpanIn<const T, Where> parameters, TensorView<const T, Where> x,
-                                          const Pass& pass = {}) {
+                                          const Pass& pass = {}, const WhenNeeded& when_needed = {}) {
     has_batches_ = false;
     [[maybe_unused]] const auto entered = state_.enter();
-    return chain_.forward(queue_, state_, parameters.data(), x, pass);
+    return chain_.forward(queue_, state_, parameters.data(), x, pass, when_needed);
   }
 
   /// Computes, from the gradient in the place that `forward` returned, the gradients of all parameters, which are

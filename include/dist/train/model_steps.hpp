@@ -33,6 +33,12 @@ concept HasInference = requires(Network& network, const Replica& replica, const 
   network.forward(replica, x, inference);
 };
 
+/// An optimizer that applies gradients while others are still computed: `when_ready(replica)` is for `Network::backward`.
+template <class O>
+concept AppliesWhenReady = requires {
+  requires O::applies_when_ready;
+};
+
 namespace detail {
 
 /// What a replica does with its part of a batch, in training, in a test and in a prediction, and what is measured of it:
@@ -86,7 +92,7 @@ class ModelSteps {
       const auto learn = [&](const auto& weights) {
         const auto loss =
             divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
-        network_.backward(replica, loss);
+        backward(replica, loss);
         const auto penalty = start_penalty(replica);  // of the weights before the update
         if constexpr (FitLoss::is_regularized)
           add_regularization_gradients(replica, network_, loss_function_.regularizer);
@@ -158,6 +164,14 @@ class ModelSteps {
   static void on_parts(const Batch& batch, const auto& use) {
     const auto parts = parts_of_batch<2>(batch);
     if constexpr (std::tuple_size_v<std::remove_const_t<decltype(parts)>> >= 2) std::apply(use, parts);
+  }
+
+  /// Gradients to which no regulariser adds are applied when they are ready, where the optimizer can.
+  void backward(const InReplica auto& replica, const auto& loss) {
+    if constexpr (!FitLoss::is_regularized && AppliesWhenReady<Optimizer<S, Network, O>>)
+      network_.backward(replica, loss, optimizer_.when_ready(replica));
+    else
+      network_.backward(replica, loss);
   }
 
   /// What a regulariser adds to the loss: a Work.

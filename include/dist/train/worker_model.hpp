@@ -86,22 +86,28 @@ class WorkerModel {
   /// without a batch, and what the step throws.
   template <ServerContext<Via> Context, class Dataset>
   void train(const Context& context, PerWorkerIterator<Dataset>& data) {
-    typename PerWorkerIterator<Dataset>::Element batch{};
-    if (!data.next(batch)) {
-      data.restart();
-      if (!data.next(batch))
-        throw InvalidArgument("The dataset of a worker has no batch", "it ended before the first",
-                              "Give it at least one example, and batch before you repeat");
-    }
     steps_.reset();
-    network_.run(context, [&](auto& replica) {
-      steps_.train(replica, batch);
-      replica.merge_call(
-          [&](const auto& scope) { network_.strategy().pushes().add(sums_, Sum{}, sums_of(steps_, scope)); });
-    });
+    network_.run(
+        context, [&] { return next_batch(data); },
+        [&](auto& replica, const auto& batch) {
+          steps_.train(replica, batch);
+          replica.merge_call(
+              [&](const auto& scope) { network_.strategy().pushes().add(sums_, Sum{}, sums_of(steps_, scope)); });
+        });
   }
 
  private:
+  template <class Dataset>
+  [[nodiscard]] static auto next_batch(PerWorkerIterator<Dataset>& data) {
+    typename PerWorkerIterator<Dataset>::Element batch{};
+    if (data.next(batch)) return batch;
+    data.restart();
+    if (!data.next(batch))
+      throw InvalidArgument("The dataset of a worker has no batch", "it ended before the first",
+                            "Give it at least one example, and batch before you repeat");
+    return batch;
+  }
+
   using Replica = WorkerNetwork<Network, O>;
   using Steps = ModelSteps<ReplicaStrategy<Via>, Replica, O, L, Ms...>;
 
