@@ -18,6 +18,7 @@ set(dist_component_nvtx "^device/nvtx\\.hpp$")
 set(dist_component_cuda "^(device|comm)/cuda/|^../../tests/support/fake_cuda/")
 set(dist_component_nccl "^comm/nccl/|^../../tests/support/fake_nccl/")
 set(dist_component_torch "^torch/")
+set(dist_component_pjrt "^device/pjrt/")
 set(dist_component_cudnn "^nn/cudnn/|^../../tests/support/fake_cudnn/")
 # The targets of the packages. gomp: the adapter sets the thread count of the OpenMP runtime that Debian's oneDNN is
 # linked with.
@@ -37,13 +38,14 @@ set(dist_targets_nvtx NVTXHeaders::NVTXHeaders)
 set(dist_targets_cuda CUDAHeaders::CUDAHeaders)
 set(dist_targets_nccl NCCLHeaders::NCCLHeaders)
 set(dist_targets_torch LibTorch::LibTorch)
+set(dist_targets_pjrt PJRTHeaders::PJRTHeaders)
 set(dist_targets_cudnn CUDNNHeaders::CUDNNHeaders)
 # What reaches several goes with the last of them, which brings those that its headers reach as well.
 set(dist_with_mpi json crypto pmix)
 set(dist_with_grpc crypto)
 set(dist_with_nccl cuda)
 set(dist_with_cudnn cuda)
-set(dist_components gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi thrust nvtx cuda nccl cudnn)
+set(dist_components gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi pjrt thrust nvtx cuda nccl cudnn)
 
 # dist_option(<name> <default> <help>): a cache entry that is AUTO (use the package if it is there), ON or OFF.
 function(dist_option name default help)

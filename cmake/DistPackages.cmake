@@ -102,6 +102,10 @@ dist_look_for(CUDNN CUDNNHeaders 9)
 dist_found(CUDNN "cuBLAS and cuDNN" "${CUDNNHeaders_FOUND}" "${CUDNNHeaders_VERSION}"
            "NVIDIA's packages libcublas-dev-13-0 and cudnn9-cuda-13" "no networks on GPUs")
 
+dist_look_for(PJRT PJRTHeaders)
+dist_found(PJRT "XLA through PJRT" "${PJRTHeaders_FOUND}" "${PJRTHeaders_VERSION}"
+           "cmake -DFOLDER=<folder> -P cmake/fetch_pjrt.cmake, and PJRTHeaders_ROOT=<folder>" "no programs compiled by XLA")
+
 dist_look_for(EIGEN Eigen3 3.4 CONFIG)
 dist_found(EIGEN Eigen "${Eigen3_FOUND}" "${Eigen3_VERSION}" "apt install libeigen3-dev" "no example with Eigen")
 

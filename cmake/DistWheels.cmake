@@ -1,5 +1,6 @@
 # dist_fetch_wheels(<folder> <sign> <url> <SHA-256>...): makes <folder> of what wheels of PyPI, which are ZIP files, have
-# under nvidia/<name>/, the same for all of them. <sign> is a file there: where it is, nothing is fetched.
+# under <place>/<name>/, such as nvidia/cu13/, the same for all of them. <sign> is a file there: where it is, nothing is
+# fetched.
 #
 # Everything is made in <folder>.part, and the folder is renamed in one step, so that what an interrupted run leaves behind
 # is never taken for whole. Wheels that such a run had finished are not downloaded again.
@@ -66,7 +67,7 @@ function(dist_fetch_wheels folder sign)
                           "start again: what is complete is not downloaded again.")
     endif()
   endwhile()
-  file(GLOB made "${unpacked}/nvidia/*/${sign}")
+  file(GLOB made "${unpacked}/*/*/${sign}")
   string(REGEX REPLACE "/${sign}$" "" made "${made}")
   if(NOT IS_DIRECTORY "${made}")
     message(FATAL_ERROR "No wheel has ${sign}.")

@@ -1,4 +1,4 @@
-# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi thrust nvtx cuda nccl cudnn]) gives dist::dist,
+# find_package(dist CONFIG [COMPONENTS gzip summary png jpeg hwloc onednn torch json crypto grpc pmix mpi pjrt thrust nvtx cuda nccl cudnn]) gives dist::dist,
 # dist::compiled, the function dist_precompile and, for each component, dist::<component>; with mpi, dist::compiled_mpi, too.
 set(dist_FOUND TRUE)
 find_package(Threads QUIET)
@@ -37,6 +37,8 @@ set(dist_package_pmix PMIx)
 set(dist_needs_pmix "PMIx (Debian package libpmix-dev)")
 set(dist_package_mpi DistMPI)
 set(dist_needs_mpi "MPI (Debian package libopenmpi-dev)")
+set(dist_package_pjrt PJRTHeaders)
+set(dist_needs_pjrt "the header of PJRT (PyPI's xla-cpu-pjrt)")
 set(dist_package_thrust DistThrust)
 set(dist_needs_thrust "Thrust (NVIDIA's package cuda-cccl-13-0)")
 set(dist_package_nvtx NVTXHeaders 3)

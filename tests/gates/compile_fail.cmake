@@ -9,7 +9,7 @@ elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 
 set(compile_fail_folders "${PROJECT_SOURCE_DIR}/include")
-foreach(component IN ITEMS TORCH GRPC MPI PMIX CUDA NCCL)  # packages that compilers do not find by themselves
+foreach(component IN ITEMS TORCH GRPC MPI PMIX CUDA NCCL PJRT)  # packages that compilers do not find by themselves
   if(DIST_HAVE_${component})
     string(TOLOWER ${component} component)
     list(APPEND compile_fail_folders "$<TARGET_PROPERTY:${dist_targets_${component}},INTERFACE_INCLUDE_DIRECTORIES>")

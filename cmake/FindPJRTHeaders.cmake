@@ -1,0 +1,34 @@
+# Finds the header of PJRT, which PyPI's xla-cpu-pjrt brings, in the active Python environment or where
+# cmake/fetch_pjrt.cmake has put it, as PJRTHeaders::PJRTHeaders, and sets PJRTHeaders_FOUND, PJRTHeaders_VERSION (of the
+# interface) and PJRTHeaders_CPU_PLUGIN, the plugin beside it. Programs load a plugin when they run; there is nothing to
+# link.
+#
+# The members of the interface have the names of their types, which C takes and g++ does not (GCC's -Wchanges-meaning). So
+# programs include a copy, in the build folder, that says ::type.
+file(GLOB wheels "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/xla_plugins/xla_cpu_pjrt")
+find_path(PJRTHeaders_INCLUDE_DIR pjrt_c_api.h HINTS ${wheels} PATH_SUFFIXES include)
+find_file(PJRTHeaders_CPU_PLUGIN xla_cpu_pjrt.so HINTS "${PJRTHeaders_INCLUDE_DIR}/.." NO_DEFAULT_PATH)
+mark_as_advanced(PJRTHeaders_INCLUDE_DIR PJRTHeaders_CPU_PLUGIN)
+if(PJRTHeaders_INCLUDE_DIR)
+  file(STRINGS "${PJRTHeaders_INCLUDE_DIR}/pjrt_c_api.h" lines REGEX "^#define PJRT_API_(MAJOR|MINOR) +[0-9]+")
+  string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
+  string(REPLACE ";" "." PJRTHeaders_VERSION "${lines}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(PJRTHeaders REQUIRED_VARS PJRTHeaders_INCLUDE_DIR VERSION_VAR PJRTHeaders_VERSION)
+if(PJRTHeaders_FOUND AND NOT TARGET PJRTHeaders::PJRTHeaders)
+  set(copy "${CMAKE_BINARY_DIR}/pjrt_headers")
+  file(READ "${PJRTHeaders_INCLUDE_DIR}/pjrt_c_api.h" header)
+  string(REPLACE "(fn_type) fn_type* fn_type" "(fn_type) ::fn_type* fn_type" header "${header}")
+  set(before "")
+  if(EXISTS "${copy}/pjrt_c_api.h")
+    file(READ "${copy}/pjrt_c_api.h" before)
+  endif()
+  if(NOT header STREQUAL before)
+    file(WRITE "${copy}/pjrt_c_api.h" "${header}")
+  endif()
+  add_library(PJRTHeaders::PJRTHeaders INTERFACE IMPORTED)
+  set_target_properties(PJRTHeaders::PJRTHeaders PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${copy}"
+                                                            INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS}")
+endif()

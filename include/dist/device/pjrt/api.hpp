@@ -1,0 +1,190 @@
+/// PJRT, the interface through which programs compiled by XLA run on CPUs, GPUs and TPUs, and what its errors become. The
+/// one header that includes it.
+#pragma once
+
+#if !__has_include(<pjrt_c_api.h>)
+#error \
+    "<pjrt_c_api.h> of PJRT was not found: install PyPI's xla-cpu-pjrt, and link dist::pjrt (without CMake: -ldl, and for g++ -fpermissive)"
+#endif
+
+#include <pjrt_c_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/float16.hpp>
+#include <dist/core/never.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist {
+
+/// A call of a PJRT plugin that failed. The text has what the plugin said.
+class PjrtError : public Error {
+ public:
+  PjrtError(PJRT_Error_Code code, std::string_view problem, std::string_view why, std::string_view suggestion)
+      : Error(problem, why, suggestion), code_(code) {}
+
+  [[nodiscard]] PJRT_Error_Code code() const noexcept { return code_; }
+
+ private:
+  PJRT_Error_Code code_;
+};
+
+/// A program that XLA does not compile: it is malformed, or has what the platform cannot do.
+class ProgramRefused : public PjrtError {
+ public:
+  using PjrtError::PjrtError;
+};
+
+/// There is no plugin of PJRT that this program can use.
+class NoPlugin : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace pjrt {
+
+/// The arguments of a call, all zero but their size, which tells the plugin which fields the program knows.
+template <class Arguments>
+[[nodiscard]] Arguments sized_arguments(std::size_t size) noexcept {
+  Arguments arguments;
+  std::memset(&arguments, 0, sizeof arguments);
+  arguments.struct_size = size;
+  return arguments;
+}
+#define DIST_PJRT_ARGUMENTS(type) ::dist::pjrt::sized_arguments<type>(type##_STRUCT_SIZE)
+
+/// What PJRT calls the number type T.
+template <class T>
+inline constexpr PJRT_Buffer_Type buffer_type = [] {
+  static_assert(::dist::detail::never<T>, "PJRT has no such number type");
+  return PJRT_Buffer_Type_INVALID;
+}();
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<bool> = PJRT_Buffer_Type_PRED;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::int8_t> = PJRT_Buffer_Type_S8;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::int16_t> = PJRT_Buffer_Type_S16;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::int32_t> = PJRT_Buffer_Type_S32;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::int64_t> = PJRT_Buffer_Type_S64;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::uint8_t> = PJRT_Buffer_Type_U8;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::uint16_t> = PJRT_Buffer_Type_U16;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::uint32_t> = PJRT_Buffer_Type_U32;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<std::uint64_t> = PJRT_Buffer_Type_U64;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<Float16> = PJRT_Buffer_Type_F16;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<BFloat16> = PJRT_Buffer_Type_BF16;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<float> = PJRT_Buffer_Type_F32;
+template <>
+inline constexpr PJRT_Buffer_Type buffer_type<double> = PJRT_Buffer_Type_F64;
+
+/// The functions of a plugin, which stay loaded until the process ends: the plugin has threads.
+class Api {
+ public:
+  /// Throws NoPlugin for an interface of another major version, or one so old that it lacks functions without which no
+  /// program runs. `path` is where the plugin comes from.
+  Api(const PJRT_Api* functions, std::string path) : functions_(functions), path_(std::move(path)) {
+    const PJRT_Api_Version& version = functions_->pjrt_api_version;
+    if (version.major_version != PJRT_API_MAJOR)
+      refuse(text("it has version ", version.major_version, ".", version.minor_version,
+                  " of the interface PJRT, and this program was compiled for ", PJRT_API_MAJOR, ".", PJRT_API_MINOR));
+    if (functions_->struct_size < needed_size)
+      refuse(text("its table of functions has ", functions_->struct_size, " bytes, and ", needed_size,
+                  " are needed at least; its version of the interface PJRT is ", version.major_version, ".",
+                  version.minor_version));
+  }
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const PJRT_Api* get() const noexcept { return functions_; }
+
+  /// Calls a function of the plugin. `what()` says what the call is for: "to compile 'step'". Throws OutOfMemory or
+  /// PjrtError, and ProgramRefused where `Refusal` is that.
+  template <class Refusal = PjrtError, class Arguments, class What>
+  void call(PJRT_Error* (*PJRT_Api::*function)(Arguments*), Arguments& arguments, What&& what) const {
+    require(function, what);
+    if (PJRT_Error* const error = (functions_->*function)(&arguments)) [[unlikely]]
+      fail<Refusal>(error, text(what()));
+  }
+  /// The same in a destructor, which has nobody to tell.
+  template <class Arguments>
+  void call_noexcept(PJRT_Error* (*PJRT_Api::*function)(Arguments*), Arguments& arguments) const noexcept {
+    if (PJRT_Error* const error = (functions_->*function)(&arguments)) destroy(error);
+  }
+
+  /// Throws what `error` means, and destroys it.
+  template <class Refusal = PjrtError>
+  [[noreturn]] void fail(PJRT_Error* error, std::string_view what) const {
+    auto message = DIST_PJRT_ARGUMENTS(PJRT_Error_Message_Args);
+    message.error = error;
+    functions_->PJRT_Error_Message(&message);
+    auto code = DIST_PJRT_ARGUMENTS(PJRT_Error_GetCode_Args);
+    code.error = error;
+    code.code = PJRT_Error_Code_UNKNOWN;
+    if (PJRT_Error* const second = functions_->PJRT_Error_GetCode(&code)) destroy(second);
+    const std::string said = printable({message.message, message.message_size}, longest_message, "\n");
+    destroy(error);
+    const std::string problem = text("The PJRT plugin ", quoted(path_, path_.size()), " refuses ", what);
+    if (code.code == PJRT_Error_Code_RESOURCE_EXHAUSTED)
+      throw OutOfMemory(problem, said, "Make the model or the batch smaller, or use more devices");
+    throw Refusal(code.code, problem, said, suggestion<Refusal>());
+  }
+
+ private:
+  // XLA says which operation it refuses in the first lines.
+  static constexpr std::size_t longest_message = 2000;
+  // Up to the last function that is called unconditionally.
+  static constexpr std::size_t needed_size = offsetof(PJRT_Api, PJRT_Buffer_ReadyEvent) + sizeof(void*);
+
+  template <class Refusal>
+  [[nodiscard]] static constexpr std::string_view suggestion() {
+    if constexpr (std::is_same_v<Refusal, ProgramRefused>)
+      return "Look at the operation that the message names, in the program's text";
+    return "Look at what the plugin says, and at the devices that it needs";
+  }
+
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw NoPlugin(text("The PJRT plugin ", quoted(path_, path_.size()), " cannot be used"), why,
+                   "Install a plugin of the header's version, or compile with the header of the plugin's");
+  }
+
+  template <class Member, class What>
+  void require(Member function, What&& what) const {
+    const auto end = reinterpret_cast<const char*>(&(functions_->*function)) + sizeof(void*);
+    if (static_cast<std::size_t>(end - reinterpret_cast<const char*>(functions_)) <= functions_->struct_size &&
+        functions_->*function != nullptr) [[likely]]
+      return;
+    throw PjrtError(PJRT_Error_Code_UNIMPLEMENTED,
+                    text("The PJRT plugin ", quoted(path_, path_.size()), " lacks the function ", what()),
+                    text("its version of the interface is ", functions_->pjrt_api_version.major_version, ".",
+                         functions_->pjrt_api_version.minor_version),
+                    "Install a newer plugin");
+  }
+
+  void destroy(PJRT_Error* error) const noexcept {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Error_Destroy_Args);
+    arguments.error = error;
+    functions_->PJRT_Error_Destroy(&arguments);
+  }
+
+  const PJRT_Api* functions_;
+  std::string path_;
+};
+
+}  // namespace pjrt
+}  // namespace dist

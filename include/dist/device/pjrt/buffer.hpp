@@ -1,0 +1,198 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <dist/core/dtype.hpp>
+#include <dist/core/tensor.hpp>
+#include <dist/device/pjrt/client.hpp>
+
+namespace dist::pjrt {
+
+/// What a device does in the background, a transfer or an execution. It models `Work`: the handle may go before it is done.
+class Event {
+ public:
+  /// Takes over an event of the client's plugin; `what` says what it is: "a transfer to device 1".
+  Event(Client client, PJRT_Event* handle, std::string what)
+      : client_(std::move(client)), handle_(handle), what_(std::move(what)) {}
+  Event(Event&& other) noexcept
+      : client_(other.client_), handle_(std::exchange(other.handle_, nullptr)), what_(std::move(other.what_)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(client_, other.client_);
+    std::swap(handle_, other.handle_);
+    std::swap(what_, other.what_);
+    return *this;
+  }
+  ~Event() {
+    if (handle_ == nullptr) return;
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Destroy_Args);
+    arguments.event = handle_;
+    client_.api().call_noexcept(&PJRT_Api::PJRT_Event_Destroy, arguments);
+  }
+
+  /// Throws what went wrong, OutOfMemory or PjrtError, and DeadlineExceeded after the client's timeout.
+  void wait() const {
+    const auto what = [&] { return text(what_, " on platform ", client_.platform()); };
+    ::dist::detail::await([&] { return is_done(); }, what, client_.timeout(),
+                          "Look whether all processes and devices that take part run the same programs");
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
+    arguments.event = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
+  }
+  [[nodiscard]] bool is_done() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
+    arguments.event = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return text("to look at ", what_); });
+    return arguments.is_ready;
+  }
+
+ private:
+  Client client_;
+  PJRT_Event* handle_;
+  std::string what_;
+};
+
+/// An array in the memory of a device, of one type and shape for ever. What it holds may still be on its way: whoever
+/// reads it waits.
+class Buffer {
+ public:
+  /// Takes over a buffer of the client's plugin.
+  Buffer(Client client, PJRT_Buffer* handle) : client_(std::move(client)), handle_(handle) {}
+  Buffer(Buffer&& other) noexcept : client_(other.client_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(client_, other.client_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Buffer() {
+    if (handle_ == nullptr) return;
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Destroy_Args);
+    arguments.buffer = handle_;
+    client_.api().call_noexcept(&PJRT_Api::PJRT_Buffer_Destroy, arguments);
+  }
+
+  [[nodiscard]] PJRT_Buffer* get() const noexcept { return handle_; }
+  [[nodiscard]] const Client& client() const noexcept { return client_; }
+
+  /// The extents. Throws InvalidArgument for more than Shape holds.
+  [[nodiscard]] Shape shape() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
+    arguments.buffer = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
+    const std::vector<std::size_t> extents(arguments.dims, arguments.dims + arguments.num_dims);
+    return Shape(std::span<const std::size_t>{extents});
+  }
+  /// PJRT's name for the type of the elements.
+  [[nodiscard]] PJRT_Buffer_Type type() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
+    arguments.buffer = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
+    return arguments.type;
+  }
+  /// A program has taken its memory for a result: nothing can be read any more.
+  [[nodiscard]] bool is_donated() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
+    arguments.buffer = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
+    return arguments.is_deleted;
+  }
+
+  /// Returns when the device has computed what the buffer holds. Throws what went wrong there, and DeadlineExceeded.
+  void wait() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
+    arguments.buffer = handle_;
+    client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
+    Event{client_, arguments.event, "a result"}.wait();
+  }
+
+  /// Copies the elements to `target` in the background. Throws ShapeMismatch unless it has this shape, InvalidArgument
+  /// unless it has this type, or where the memory was donated.
+  template <class T>
+  [[nodiscard]] Event start_download(TensorView<T> target) const {
+    require_readable(buffer_type<T>, dtype_name<T>, target.shape());
+    std::array<std::int64_t, Shape::max_rank> minor_to_major{};
+    const std::size_t rank = target.shape().rank();
+    for (std::size_t axis = 0; axis < rank; ++axis) minor_to_major[axis] = static_cast<std::int64_t>(rank - 1 - axis);
+    auto row_major = DIST_PJRT_ARGUMENTS(PJRT_Buffer_MemoryLayout);
+    row_major.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
+    row_major.tiled = DIST_PJRT_ARGUMENTS(PJRT_Buffer_MemoryLayout_Tiled);
+    row_major.tiled.minor_to_major = minor_to_major.data();
+    row_major.tiled.minor_to_major_size = rank;
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args);
+    arguments.src = handle_;
+    arguments.host_layout = &row_major;
+    // Without an address, PJRT only says how many bytes there are.
+    arguments.dst = target.size() == 0 ? static_cast<void*>(&row_major) : target.data();
+    arguments.dst_size = target.size() * sizeof(T);
+    client_.api().call(&PJRT_Api::PJRT_Buffer_ToHostBuffer, arguments, [] { return "to copy a buffer to the host"; });
+    return {client_, arguments.event, "a transfer to the host"};
+  }
+  /// The elements, when they are there.
+  template <class T>
+  [[nodiscard]] Tensor<T> download() const {
+    Tensor<T> elements{shape()};
+    start_download(elements.view()).wait();
+    return elements;
+  }
+
+ private:
+  void require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const {
+    if (is_donated())
+      throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",
+                            "Read the result, or copy the buffer to the host before");
+    if (shape() != target)
+      throw ShapeMismatch("A buffer cannot be copied to the host",
+                          text("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
+    if (type() != wanted)
+      throw InvalidArgument("A buffer cannot be copied to the host",
+                            text("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name,
+                                 ", type ", static_cast<int>(wanted)),
+                            "Read it as the type that the program computes");
+  }
+
+  Client client_;
+  PJRT_Buffer* handle_;
+};
+
+/// A buffer, and the copy that fills it.
+struct Upload {
+  Buffer buffer;
+  Event transfer;
+};
+
+/// Copies `elements` to the memory of the client's device `device` in the background: they stay untouched until the
+/// transfer is done, while the buffer may already be an argument of programs. Throws InvalidArgument, OutOfMemory and
+/// PjrtError.
+template <class T>
+[[nodiscard]] Upload start_upload(const Client& client, std::size_t device, TensorView<const T> elements) {
+  std::array<std::int64_t, Shape::max_rank> extents{};
+  const std::size_t rank = elements.shape().rank();
+  for (std::size_t axis = 0; axis < rank; ++axis) extents[axis] = static_cast<std::int64_t>(elements.shape()[axis]);
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Client_BufferFromHostBuffer_Args);
+  arguments.client = client.get();
+  arguments.data = elements.data();
+  arguments.type = buffer_type<T>;
+  arguments.dims = extents.data();
+  arguments.num_dims = rank;
+  arguments.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
+  arguments.device = client.device(device).handle;
+  client.api().call(&PJRT_Api::PJRT_Client_BufferFromHostBuffer, arguments,
+                    [&] { return text("to copy ", elements.shape(), " ", dtype_name<T>, " to device ", device); });
+  return {Buffer{client, arguments.buffer},
+          Event{client, arguments.done_with_host_buffer, text("a transfer to device ", device)}};
+}
+/// The same, and returns when the elements are no longer needed.
+template <class T>
+[[nodiscard]] Buffer upload(const Client& client, std::size_t device, TensorView<const T> elements) {
+  Upload started = start_upload(client, device, elements);
+  started.transfer.wait();
+  return std::move(started.buffer);
+}
+template <class T>
+[[nodiscard]] Buffer upload(const Client& client, std::size_t device, const Tensor<T>& elements) {
+  return upload(client, device, elements.view());
+}
+
+}  // namespace dist::pjrt

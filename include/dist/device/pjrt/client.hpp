@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <dist/core/pointers.hpp>
+#include <dist/device/await.hpp>
+#include <dist/device/pjrt/api.hpp>
+#include <dist/device/pjrt/plugin.hpp>
+
+namespace dist::pjrt {
+
+/// Which plugin, and what it is told.
+struct ClientOptions {
+  /// Its shared library; empty: see plugin_path.
+  std::string plugin = {};
+  /// What the plugin knows by name: "cpu_device_count" of XLA's plugin for CPUs, for instance.
+  std::vector<std::pair<std::string, std::variant<std::int64_t, bool, float, std::string>>> values = {};
+  /// For each wait for its devices; 0: as long as it takes.
+  std::chrono::nanoseconds timeout = longest_device_wait;
+};
+
+/// One of the devices of a client. It is a reference: the client outlives it.
+struct Device {
+  PJRT_Device* handle;
+  /// The plugin's number for it, among those of all processes.
+  int id;
+  /// What it is: "cpu", "TPU v4".
+  std::string kind;
+};
+
+/// The devices of a plugin that this process can use. Copies are the same client, which lives as long as one of them, or a
+/// buffer or executable made with it. XLA's plugin for CPUs writes two lines to the standard error when it makes the first,
+/// and starts threads: a process forks before.
+class Client {
+ public:
+  /// Throws NoPlugin, and PjrtError where the plugin refuses a value, or has no device.
+  explicit Client(const ClientOptions& options = {}) : state_(std::make_shared<State>(options)) {}
+
+  [[nodiscard]] const Api& api() const noexcept { return state_->api; }
+  [[nodiscard]] PJRT_Client* get() const noexcept { return state_->handle; }
+  /// "cpu", "tpu", "cuda".
+  [[nodiscard]] const std::string& platform() const noexcept { return state_->platform; }
+  /// The version of the plugin, as it says it.
+  [[nodiscard]] const std::string& version() const noexcept { return state_->version; }
+  [[nodiscard]] const std::vector<Device>& devices() const noexcept { return state_->devices; }
+  /// Throws InvalidArgument.
+  [[nodiscard]] const Device& device(std::size_t index) const {
+    if (index >= devices().size())
+      throw InvalidArgument(
+          text("There is no device ", index),
+          text("the platform ", quoted(platform()), " has ", devices().size(), ", which are numbered from 0"),
+          "Name another device, or ask the plugin for more: its plugin for CPUs takes "
+          "cpu_device_count among the values of ClientOptions");
+    return devices()[index];
+  }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return state_->timeout; }
+
+ private:
+  struct State {
+    explicit State(const ClientOptions& options)
+        : api(load_plugin(plugin_path(options.plugin))), timeout(options.timeout) {
+      handle = create(options);
+      try {
+        platform = name(&PJRT_Api::PJRT_Client_PlatformName, &PJRT_Client_PlatformName_Args::platform_name,
+                        &PJRT_Client_PlatformName_Args::platform_name_size);
+        version = name(&PJRT_Api::PJRT_Client_PlatformVersion, &PJRT_Client_PlatformVersion_Args::platform_version,
+                       &PJRT_Client_PlatformVersion_Args::platform_version_size);
+        find_devices();
+      } catch (...) {
+        destroy();
+        throw;
+      }
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() { destroy(); }
+
+    [[nodiscard]] PJRT_Client* create(const ClientOptions& options) const {
+      std::vector<PJRT_NamedValue> values;
+      for (const auto& [key, value] : options.values) values.push_back(named_value(key, value));
+      auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Client_Create_Args);
+      arguments.create_options = values.data();
+      arguments.num_options = values.size();
+      try {
+        api.call(&PJRT_Api::PJRT_Client_Create, arguments, [] { return "to make a client"; });
+      } catch (const Error&) {
+        throw;
+      } catch (const std::exception& error) {  // of XLA's plugin for CPUs, which reads a value as another type
+        throw PjrtError(PJRT_Error_Code_INVALID_ARGUMENT,
+                        text("The PJRT plugin ", quoted(api.path(), api.path().size()), " refuses to make a client"),
+                        error.what(), "Give each value of ClientOptions the type that the plugin expects");
+      }
+      return arguments.client;
+    }
+
+    [[nodiscard]] static PJRT_NamedValue named_value(const std::string& key, const auto& value) {
+      auto named = DIST_PJRT_ARGUMENTS(PJRT_NamedValue);
+      named.name = key.data();
+      named.name_size = key.size();
+      named.value_size = 1;
+      if (const auto* const number = std::get_if<std::int64_t>(&value)) {
+        named.type = PJRT_NamedValue_kInt64;
+        named.int64_value = *number;
+      } else if (const auto* const flag = std::get_if<bool>(&value)) {
+        named.type = PJRT_NamedValue_kBool;
+        named.bool_value = *flag;
+      } else if (const auto* const fraction = std::get_if<float>(&value)) {
+        named.type = PJRT_NamedValue_kFloat;
+        named.float_value = *fraction;
+      } else {
+        const std::string& words = *std::get_if<std::string>(&value);
+        named.type = PJRT_NamedValue_kString;
+        named.string_value = words.data();
+        named.value_size = words.size();
+      }
+      return named;
+    }
+
+    template <class Arguments>
+    [[nodiscard]] std::string name(PJRT_Error* (*PJRT_Api::*function)(Arguments*), const char* Arguments::*text,
+                                   std::size_t Arguments::*size) const {
+      auto arguments = sized_arguments<Arguments>(sizeof(Arguments));
+      arguments.client = handle;
+      api.call(function, arguments, [] { return "to name its platform"; });
+      return {arguments.*text, arguments.*size};
+    }
+
+    void find_devices() {
+      auto list = DIST_PJRT_ARGUMENTS(PJRT_Client_AddressableDevices_Args);
+      list.client = handle;
+      api.call(&PJRT_Api::PJRT_Client_AddressableDevices, list, [] { return "to list its devices"; });
+      for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
+        const auto what = [&] { return text("to describe device ", i); };
+        auto description = DIST_PJRT_ARGUMENTS(PJRT_Device_GetDescription_Args);
+        description.device = list.addressable_devices[i];
+        api.call(&PJRT_Api::PJRT_Device_GetDescription, description, what);
+        auto id = DIST_PJRT_ARGUMENTS(PJRT_DeviceDescription_Id_Args);
+        id.device_description = description.device_description;
+        api.call(&PJRT_Api::PJRT_DeviceDescription_Id, id, what);
+        auto kind = DIST_PJRT_ARGUMENTS(PJRT_DeviceDescription_Kind_Args);
+        kind.device_description = description.device_description;
+        api.call(&PJRT_Api::PJRT_DeviceDescription_Kind, kind, what);
+        devices.push_back({description.device, id.id, {kind.device_kind, kind.device_kind_size}});
+      }
+    }
+
+    void destroy() noexcept {
+      auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Client_Destroy_Args);
+      arguments.client = handle;
+      api.call_noexcept(&PJRT_Api::PJRT_Client_Destroy, arguments);
+    }
+
+    const Api& api;
+    std::chrono::nanoseconds timeout;
+    PJRT_Client* handle = nullptr;
+    std::string platform, version;
+    std::vector<Device> devices;
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace dist::pjrt

@@ -1,0 +1,89 @@
+#include <dist/device/pjrt/plugin.hpp>
+
+#include <doctest/doctest.h>
+
+#include <stdlib.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <support/temporary_folder.hpp>
+#include <support/what_throws.hpp>
+
+using dist::pjrt::load_plugin;
+using dist::pjrt::plugin_path;
+
+namespace {
+
+/// What an environment variable is while this lives; nothing where `value` is null.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const old = std::getenv(name)) old_ = old, was_set_ = true;
+    set(value);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { set(was_set_ ? old_.c_str() : nullptr); }
+
+ private:
+  void set(const char* value) const { value == nullptr ? unsetenv(name_) : setenv(name_, value, 1); }
+
+  const char* name_;
+  std::string old_;
+  bool was_set_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a plugin is what is chosen, or DIST_PJRT_PLUGIN, or TPU_LIBRARY_PATH, or in the Python environment") {
+  const support::TemporaryFolder python;
+  const Variable environment{"VIRTUAL_ENV", python.path().c_str()};
+  const std::string cpu = python.write("lib/python3.11/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "");
+  const Variable no_tpu{"TPU_LIBRARY_PATH", nullptr};
+  const Variable none{"DIST_PJRT_PLUGIN", nullptr};
+  CHECK(plugin_path() == cpu);
+  const std::string tpu = python.write("lib/python3.11/site-packages/libtpu/libtpu.so", "");
+  CHECK(plugin_path() == tpu);
+  const Variable library{"TPU_LIBRARY_PATH", "/tpu.so"};
+  CHECK(plugin_path() == "/tpu.so");
+  const Variable ours{"DIST_PJRT_PLUGIN", "/ours.so"};
+  CHECK(plugin_path() == "/ours.so");
+  CHECK(plugin_path("/chosen.so") == "/chosen.so");
+}
+
+TEST_CASE("without a plugin, or with two of which none is chosen, the error says how to choose one") {
+  const support::TemporaryFolder python;
+  const Variable no_tpu{"TPU_LIBRARY_PATH", nullptr};
+  const Variable none{"DIST_PJRT_PLUGIN", ""};
+  const auto refusal = [] { return support::what_throws<dist::NoPlugin>([] { static_cast<void>(plugin_path()); }); };
+  {
+    const Variable environment{"VIRTUAL_ENV", nullptr};
+    CHECK(refusal().find("no Python environment is active). Name the plugin's shared library in DIST_PJRT_PLUGIN") !=
+          std::string::npos);
+  }
+  const Variable environment{"VIRTUAL_ENV", python.path().c_str()};
+  CHECK(refusal().find("no file is like '" + python.path() + "/lib/python3*/site-packages/xla_plugins/*/*.so'") !=
+        std::string::npos);
+  python.write("lib/python3.11/site-packages/xla_plugins/a/a.so", "");
+  python.write("lib/python3.11/site-packages/xla_plugins/b/b.so", "");
+  CHECK(refusal().find("xla_plugins/b/b.so') Name") == std::string::npos);
+  CHECK(refusal().find("Nobody says which PJRT plugin is meant (there are ") != std::string::npos);
+}
+
+TEST_CASE("a plugin is loaded once; what is none is refused with the loader's reason") {
+  const dist::pjrt::Api& api = load_plugin(plugin_path());
+  CHECK(&load_plugin(plugin_path()) == &api);
+  CHECK(api.path() == plugin_path());
+
+  const support::TemporaryFolder folder;
+  const std::string words = folder.write("words.so", "no library");
+  CHECK(support::what_throws<dist::NoPlugin>([&] { static_cast<void>(load_plugin(words)); }).find("file too short") !=
+        std::string::npos);
+  CHECK(support::what_throws<dist::NoPlugin>([] {
+          static_cast<void>(load_plugin("/nowhere/plugin.so"));
+        }).find("No such file") != std::string::npos);
+  CHECK(support::what_throws<dist::NoPlugin>([] {
+          static_cast<void>(load_plugin("libm.so.6"));
+        }).find("it has no function GetPjrtApi") != std::string::npos);
+}
