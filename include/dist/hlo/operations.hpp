@@ -1,0 +1,202 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dist/core/reduce_op.hpp>
+#include <dist/hlo/traced.hpp>
+
+namespace dist::hlo {
+
+namespace detail {
+
+/// Extents that a function has worked out when C++ compiles.
+template <std::size_t Rank>
+using Extents = std::array<std::size_t, Rank>;
+
+template <class T, auto extents, class Axes>
+struct TracedOf;
+template <class T, auto extents, std::size_t... Axis>
+struct TracedOf<T, extents, std::index_sequence<Axis...>> {
+  using Type = Traced<T, extents[Axis]...>;
+};
+/// The traced array of these extents.
+template <class T, auto extents>
+using TracedWith = typename TracedOf<T, extents, std::make_index_sequence<extents.size()>>::Type;
+
+template <std::size_t... Axes>
+[[nodiscard]] constexpr bool are_axes(std::size_t rank) {
+  const std::array<std::size_t, sizeof...(Axes)> axes{Axes...};
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] >= rank || std::count(axes.begin(), axes.end(), axes[i]) != 1) return false;
+  return true;
+}
+
+/// The extents without these axes.
+template <std::size_t Removed, std::size_t Rank>
+[[nodiscard]] constexpr Extents<Rank - Removed> without(const Extents<Rank>& extents,
+                                                        const std::array<std::size_t, Removed>& axes) {
+  Extents<Rank - Removed> kept{};
+  std::size_t count = 0;
+  for (std::size_t axis = 0; axis < Rank; ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept[count++] = extents[axis];
+  return kept;
+}
+
+template <std::size_t First, std::size_t Second>
+[[nodiscard]] constexpr Extents<First + Second> joined(const Extents<First>& first, const Extents<Second>& second) {
+  Extents<First + Second> all{};
+  std::copy(first.begin(), first.end(), all.begin());
+  std::copy(second.begin(), second.end(), all.begin() + First);
+  return all;
+}
+
+template <std::size_t Rank>
+[[nodiscard]] constexpr Extents<Rank> with(Extents<Rank> extents, std::size_t axis, std::size_t extent) {
+  extents[axis] = extent;
+  return extents;
+}
+
+/// "0, 2".
+template <std::size_t Count>
+[[nodiscard]] std::string list(const std::array<std::size_t, Count>& numbers) {
+  std::string joined;
+  for (const std::size_t number : numbers) joined += dist::text(joined.empty() ? "" : ", ", number);
+  return joined;
+}
+
+/// StableHLO's name of a reduction, and the element that changes nothing.
+template <class Op, class T>
+struct Reduction {
+  static_assert(::dist::detail::never<Op>,
+                "traced values are reduced by dist::sum, dist::prod, dist::min or dist::max");
+};
+template <class T>
+struct Reduction<Sum, T> {
+  static constexpr std::string_view name = "add";
+};
+template <class T>
+struct Reduction<Prod, T> {
+  static constexpr std::string_view name = "multiply";
+};
+template <class T>
+struct Reduction<Min, T> {
+  static constexpr std::string_view name = "minimum";
+};
+template <class T>
+struct Reduction<Max, T> {
+  static constexpr std::string_view name = "maximum";
+};
+
+template <TracedArray Result, class T, std::size_t... Extents>
+[[nodiscard]] Result unary(std::string_view operation, Traced<T, Extents...> x, std::string_view attributes) {
+  return Result{Trace::current().add(
+      dist::text("stablehlo.", operation, " ", x.name(), attributes, " : (", x.type(), ") -> ", Result::type()))};
+}
+
+}  // namespace detail
+
+/// `x` whose axis i becomes axis Axes[i] of the result, and which is repeated along the other axes.
+template <TracedArray Result, std::size_t... Axes, class T, std::size_t... Extents>
+[[nodiscard]] Result broadcast(Traced<T, Extents...> x) {
+  static_assert(std::same_as<typename Result::Element, T>, "hlo::broadcast keeps the type of elements");
+  static_assert(sizeof...(Axes) == sizeof...(Extents) && detail::are_axes<Axes...>(Result::rank),
+                "hlo::broadcast needs an axis of the result for each axis of the argument");
+  static_assert(((Result::extents[Axes] == Extents) && ...),
+                "hlo::broadcast: an axis of the argument and its axis of the result have different extents");
+  return detail::unary<Result>(
+      "broadcast_in_dim", x,
+      dist::text(", dims = [", detail::list(std::array<std::size_t, sizeof...(Axes)>{Axes...}), "]"));
+}
+
+/// The same elements, row by row, in another shape.
+template <std::size_t... To, class T, std::size_t... Extents>
+[[nodiscard]] Traced<T, To...> reshape(Traced<T, Extents...> x) {
+  static_assert(Traced<T, To...>::elements == Traced<T, Extents...>::elements,
+                "hlo::reshape keeps the number of elements");
+  return detail::unary<Traced<T, To...>>("reshape", x, "");
+}
+
+/// The axes in another order: axis i of the result is axis Axes[i] of `x`.
+template <std::size_t... Axes, class T, std::size_t... Extents>
+[[nodiscard]] auto transpose(Traced<T, Extents...> x) {
+  using X = Traced<T, Extents...>;
+  static_assert(sizeof...(Axes) == X::rank && detail::are_axes<Axes...>(X::rank),
+                "hlo::transpose needs each axis of its argument once");
+  return detail::unary<Traced<T, X::extents[Axes]...>>(
+      "transpose", x, dist::text(", dims = [", detail::list(std::array<std::size_t, X::rank>{Axes...}), "]"));
+}
+
+/// Sums of products over axis AxisOfA of `a` and axis AxisOfB of `b`, which have one extent; the result has the other axes
+/// of `a`, then those of `b`. `contract<1, 0>(a, b)` is the product of two matrices.
+template <std::size_t AxisOfA, std::size_t AxisOfB, class T, std::size_t... A, std::size_t... B>
+[[nodiscard]] auto contract(Traced<T, A...> a, Traced<T, B...> b) {
+  static_assert(AxisOfA < sizeof...(A) && AxisOfB < sizeof...(B), "hlo::contract: an argument has no such axis");
+  constexpr detail::Extents<sizeof...(A)> of_a{A...};
+  constexpr detail::Extents<sizeof...(B)> of_b{B...};
+  static_assert(of_a[AxisOfA] == of_b[AxisOfB], "hlo::contract: the two axes have different extents");
+  constexpr auto extents = detail::joined(detail::without<1>(of_a, {AxisOfA}), detail::without<1>(of_b, {AxisOfB}));
+  using Result = detail::TracedWith<T, extents>;
+  return Result{Trace::current().add(dist::text("stablehlo.dot_general ", a.name(), ", ", b.name(),
+                                                ", contracting_dims = [", AxisOfA, "] x [", AxisOfB, "] : (", a.type(),
+                                                ", ", b.type(), ") -> ", Result::type()))};
+}
+
+/// Reduces these axes of `x` by dist::sum, dist::prod, dist::min or dist::max; all axes where none is named.
+template <std::size_t... Axes, class Op, class T, std::size_t... Extents>
+[[nodiscard]] auto reduce(Op, Traced<T, Extents...> x) {
+  using X = Traced<T, Extents...>;
+  if constexpr (sizeof...(Axes) == 0 && X::rank != 0) {
+    return [&]<std::size_t... All>(std::index_sequence<All...>) { return reduce<All...>(Op{}, x); }
+    (std::make_index_sequence<X::rank>{});
+  } else {
+    static_assert(detail::are_axes<Axes...>(X::rank),
+                  "hlo::reduce: the argument has no such axis, or it is named twice");
+    constexpr std::array<std::size_t, sizeof...(Axes)> axes{Axes...};
+    using Result = detail::TracedWith<T, detail::without(X::extents, axes)>;
+    const Traced<T> start{Op::template identity<T>};
+    return Result{Trace::current().add(dist::text(
+        "stablehlo.reduce(", x.name(), " init: ", start.name(), ") applies stablehlo.", detail::Reduction<Op, T>::name,
+        " across dimensions = [", detail::list(axes), "] : (", x.type(), ", ", start.type(), ") -> ", Result::type()))};
+  }
+}
+
+/// Each element is its index along Axis.
+template <TracedArray Result, std::size_t Axis>
+[[nodiscard]] Result iota() {
+  static_assert(Axis < Result::rank, "hlo::iota: the result has no such axis");
+  return Result{Trace::current().add(dist::text("stablehlo.iota dim = ", Axis, " : ", Result::type()))};
+}
+
+/// Count elements along Axis, from First on.
+template <std::size_t Axis, std::size_t First, std::size_t Count, class T, std::size_t... Extents>
+[[nodiscard]] auto slice(Traced<T, Extents...> x) {
+  using X = Traced<T, Extents...>;
+  static_assert(Axis < X::rank, "hlo::slice: the argument has no such axis");
+  static_assert(First + Count <= X::extents[Axis], "hlo::slice: the argument has fewer elements along this axis");
+  std::string ranges;
+  for (std::size_t axis = 0; axis < X::rank; ++axis)
+    ranges += dist::text(axis == 0 ? "" : ", ", axis == Axis ? First : 0, ":",
+                         axis == Axis ? First + Count : X::extents[axis]);
+  return detail::unary<detail::TracedWith<T, detail::with(X::extents, Axis, Count)>>("slice", x,
+                                                                                     dist::text(" [", ranges, "]"));
+}
+
+/// `a`, and behind it along Axis, `b`.
+template <std::size_t Axis, class T, std::size_t... A, std::size_t... B>
+[[nodiscard]] auto concatenate(Traced<T, A...> a, Traced<T, B...> b) {
+  constexpr detail::Extents<sizeof...(A)> of_a{A...};
+  constexpr detail::Extents<sizeof...(B)> of_b{B...};
+  static_assert(Axis < sizeof...(A), "hlo::concatenate: the arguments have no such axis");
+  static_assert(detail::with(of_a, Axis, 0) == detail::with(of_b, Axis, 0),
+                "hlo::concatenate: only the extents along its axis may be different");
+  using Result = detail::TracedWith<T, detail::with(of_a, Axis, of_a[Axis] + of_b[Axis])>;
+  return Result{Trace::current().add(dist::text("stablehlo.concatenate ", a.name(), ", ", b.name(), ", dim = ", Axis,
+                                                " : (", a.type(), ", ", b.type(), ") -> ", Result::type()))};
+}
+
+}  // namespace dist::hlo

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/core/tensor.hpp>
+#include <dist/device/pjrt/executable.hpp>
+#include <dist/hlo/function.hpp>
+
+namespace dist::hlo {
+
+/// An array for each replica, in the memory of its device: what a Program takes and returns for a Traced<T, Extents...>.
+/// What it holds may still be computed; whoever reads it waits.
+template <TracedArray A>
+class PerReplica {
+ public:
+  using Element = typename A::Element;
+
+  /// `parts[r]` is for replica r. Throws ShapeMismatch, InvalidArgument, OutOfMemory and PjrtError.
+  PerReplica(const pjrt::Client& client, std::span<const Tensor<Element>> parts) {
+    for (std::size_t replica = 0; replica < parts.size(); ++replica) {
+      if (parts[replica].shape() != A::shape())
+        throw ShapeMismatch(text("The array for replica ", replica, " does not fit"),
+                            text("its shape is ", parts[replica].shape(), ", and the program's ", A::shape()),
+                            "Give each replica an array of the shape for which the program was traced");
+      buffers_.push_back(upload(client, replica, parts[replica]));
+    }
+  }
+  /// The same array for each of so many replicas.
+  PerReplica(const pjrt::Client& client, std::size_t replicas, const Tensor<Element>& part)
+      : PerReplica(client, std::vector<Tensor<Element>>(replicas, part)) {}
+  /// Takes over buffers of this type and shape.
+  explicit PerReplica(std::vector<pjrt::Buffer> buffers) noexcept : buffers_(std::move(buffers)) {}
+
+  [[nodiscard]] std::size_t replicas() const noexcept { return buffers_.size(); }
+  [[nodiscard]] const pjrt::Buffer& buffer(std::size_t replica) const { return buffers_.at(replica); }
+  /// What replica `replica` has, when it is there. Throws what went wrong in its program, and DeadlineExceeded.
+  [[nodiscard]] Tensor<Element> on(std::size_t replica) const {
+    if (replica >= buffers_.size())
+      throw InvalidArgument(text("There is no replica ", replica),
+                            text("there are ", buffers_.size(), ", which are numbered from 0"),
+                            "Name another replica, or trace the program for more");
+    return buffers_[replica].template download<Element>();
+  }
+
+ private:
+  std::vector<pjrt::Buffer> buffers_;
+};
+
+namespace detail {
+
+/// How a Program takes an argument: a donated one is moved there.
+template <class Argument>
+struct Passed {
+  using Type = const PerReplica<Argument>&;
+};
+template <class A>
+struct Passed<Donated<A>> {
+  using Type = PerReplica<A>&&;
+};
+
+}  // namespace detail
+
+template <class Signature>
+class Program;
+
+/// A traced function that XLA has compiled for the first devices of a client. A call starts it on all replicas, and returns
+/// their results, which they may still compute.
+///
+///     const hlo::Program program{client, hlo::trace<...>(2, ...)};
+///     auto [loss, weights] = program(batch, std::move(weights_before));
+template <class... Results, class... Arguments>
+class Program<std::tuple<Results...>(Arguments...)> {
+ public:
+  using Function = hlo::Function<std::tuple<Results...>(Arguments...)>;
+
+  /// Throws ProgramRefused, and InvalidArgument where there are fewer devices than replicas.
+  Program(pjrt::Client client, const Function& function)
+      : Program(pjrt::Executable{std::move(client), function.module(), function.replicas()}) {}
+  /// What was compiled for the same function.
+  explicit Program(pjrt::Executable executable) noexcept : executable_(std::move(executable)) {}
+
+  [[nodiscard]] const pjrt::Executable& executable() const noexcept { return executable_; }
+
+  /// A std::tuple of the results; one that is alone comes without it. Throws InvalidArgument for arguments of another number
+  /// of replicas, and PjrtError.
+  auto operator()(typename detail::Passed<Arguments>::Type... arguments) const {
+    const std::size_t replicas = executable_.replicas();
+    std::vector<std::vector<const pjrt::Buffer*>> lists(replicas);
+    [[maybe_unused]] const auto append = [&](const auto& argument) {
+      if (argument.replicas() != replicas)
+        throw InvalidArgument(
+            "A program cannot be executed",
+            text("it has ", replicas, " replicas, and an argument has parts for ", argument.replicas()),
+            "Give each replica its part");
+      for (std::size_t replica = 0; replica < replicas; ++replica) lists[replica].push_back(&argument.buffer(replica));
+    };
+    (append(arguments), ...);
+    std::vector<std::vector<pjrt::Buffer>> all = executable_.execute(lists);
+    const auto take = [&]<class A>(std::type_identity<A>, std::size_t result) {
+      std::vector<pjrt::Buffer> parts;
+      for (std::vector<pjrt::Buffer>& of_replica : all) parts.push_back(std::move(of_replica[result]));
+      return PerReplica<A>{std::move(parts)};
+    };
+    auto results = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<PerReplica<Results>...>{take(std::type_identity<Results>{}, I)...};
+    }
+    (std::index_sequence_for<Results...>{});
+    if constexpr (sizeof...(Results) == 1)
+      return std::get<0>(std::move(results));
+    else
+      return results;
+  }
+
+ private:
+  pjrt::Executable executable_;
+};
+template <class Signature>
+Program(pjrt::Client, const Function<Signature>&) -> Program<Signature>;
+
+}  // namespace dist::hlo

@@ -1,0 +1,16 @@
+// expect: no result has the type of a hlo::Donated argument, or other arguments take it
+#include <dist/hlo/function.hpp>
+#include <dist/hlo/operations.hpp>
+
+namespace hlo = dist::hlo;
+
+int main() {
+  const auto doubled = hlo::trace<hlo::Donated<hlo::Traced<float, 4>>>(1, [](auto x) {
+#ifdef CONTROL
+    return x + x;
+#else
+    return hlo::slice<0, 0, 2>(x);
+#endif
+  });
+  return doubled.module().empty() ? 1 : 0;
+}
