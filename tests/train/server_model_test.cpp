@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dist/data/batch.hpp>
+#include <dist/data/map.hpp>
 #include <dist/data/shuffle.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/nn/layers/activate.hpp>
@@ -36,13 +37,13 @@
 #include "terminal.hpp"
 
 namespace nn = dist::nn;
-using dist::Local;
+using dist_test::Counted;
 using support::what_throws;
 
 namespace {
 
 using Net = nn::Sequential<nn::Input<4>, nn::Dense<8>, nn::BatchNormalization<>, nn::Activate<nn::Relu>, nn::Dense<3>>;
-using ServerNet = nn::ServerNetwork<Net, nn::Reference, Local>;
+using ServerNet = nn::ServerNetwork<Net, nn::Reference, Counted>;
 
 /// Four batches of six, or fewer.
 auto examples(std::size_t rows = 24) {
@@ -67,7 +68,7 @@ auto model_of(S& strategy, N& net) {
 
 /// A job with a network and a model.
 struct Trained {
-  dist_test::ServedJob<Local> job;
+  dist_test::ServedJob<Counted> job;
   ServerNet net;
   decltype(model_of(job.strategy(), net)) model = model_of(job.strategy(), net);
 
@@ -125,12 +126,38 @@ TEST_CASE(
 
 TEST_CASE("workers that wait for nobody train together, from datasets that begin anew where they end") {
   Trained trained{3};
+  trained.model.optimizer().set_learning_rate(0.02F);  // the loss falls however late gradients are
   const Terminal terminal;
   const nn::History history =
       trained.model.fit([](const dist::InputContext& worker) { return examples(12 + 6 * worker.input_pipeline_id()); },
-                        {.epochs = 4, .steps_per_epoch = 20, .console = terminal.console(false)});
+                        {.epochs = 4, .steps_per_epoch = 60, .console = terminal.console(false)});
   CHECK(history["loss"][3] < history["loss"][0]);
-  CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 80);
+  CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 240);
+}
+
+TEST_CASE("gradients that are more stale than fit allows are refused and counted") {
+  static Trained* current;
+  const auto disturbed = [](const dist::InputContext&) {
+    return examples() | dist::data::map([](const auto& batch) {
+             // A push of somebody else, after this step has pulled.
+             current->net.variable("dense/kernel").assign_add(current->job.scope(), 0.0F);
+             return batch;
+           });
+  };
+  for (const std::uint64_t max_staleness : {0U, 1U}) {
+    Trained trained{1};
+    current = &trained;
+    const auto kernel = values_of(trained.net.parameter(trained.job.scope(), "dense/kernel"));
+    const auto bias = values_of(trained.net.parameter(trained.job.scope(), "dense/bias"));
+    trained.model.fit(disturbed, {.steps_per_epoch = 1, .verbose = 0, .max_staleness = max_staleness});
+    const auto scope = trained.job.scope();
+    CHECK((values_of(trained.net.parameter(scope, "dense/kernel")) == kernel) == (max_staleness == 0));
+    CHECK(values_of(trained.net.parameter(scope, "dense/bias")) != bias);
+    const dist::server::Staleness staleness = trained.model.optimizer().staleness(scope);
+    CHECK(staleness.refused == (max_staleness == 0 ? 2 : 0));  // by both shards of the kernel
+    CHECK(staleness.max == max_staleness);
+    CHECK(trained.model.optimizer().iterations(scope) == 1);
+  }
 }
 
 TEST_CASE("fit asks for the steps of an epoch, and refuses what cannot be (spec Q16, Q25)") {

@@ -24,6 +24,7 @@
 #include <dist/nn/parameter.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_variable.hpp>
+#include <dist/server/shard.hpp>
 #include <dist/strategy/parameter_server.hpp>
 
 namespace dist::nn {
@@ -120,6 +121,15 @@ class ServerOptimizer {
   void assign_slot(const Scope& scope, std::string_view name, std::string_view parameter,
                    TensorView<const Element> values) {
     network().variable(parameter).assign_slot(scope, slot_named(name), values);
+  }
+
+  /// See ServerOptimizerOptions: that of the workers whose replicas are made from now on.
+  void set_max_staleness(std::uint64_t max) noexcept { parts_.max_staleness = max; }
+  /// How stale the gradients were that the shards of all parameters have taken, and how many they have refused.
+  [[nodiscard]] server::Staleness staleness(const Scope& scope) const {
+    server::Staleness all;
+    for (const auto& variable : network().parameters()) all.add(variable.staleness(scope));
+    return all;
   }
 
   /// Replaces the weights by their average, if the optimizer keeps one (nn::AverageWeights). Call it when training ends (spec

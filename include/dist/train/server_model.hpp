@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@
 #include <dist/nn/describe_layers.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/server/archive.hpp>
+#include <dist/server/requests.hpp>
 #include <dist/server/server_variable.hpp>
 #include <dist/strategy/parameter_server.hpp>
 #include <dist/train/callbacks.hpp>
@@ -61,6 +63,8 @@ struct ServerFitOptions {
   /// 0 silent, 2 one line per epoch. There is no bar, as no step is seen here (spec Q16).
   int verbose = 2;
   Console console = Console::standard_output();
+  /// See ServerOptimizerOptions. `optimizer().staleness(scope)` says how stale gradients were, and how many were refused.
+  std::uint64_t max_staleness = server::any_staleness;
   /// Of the ClusterCoordinator that schedules the steps.
   CoordinatorOptions coordinator = {};
 };
@@ -162,6 +166,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
 
     ClusterCoordinator coordinator{strategy_, options.coordinator};
     const auto data = coordinator.create_per_worker_dataset(make_dataset);
+    optimizer_.set_max_staleness(options.max_staleness);
     const auto models =
         coordinator.create_per_worker_resource(detail::MakeWorkerModel<Network, O, L, Ms...>{}, network_.parts(),
                                                optimizer_.parts(), sums_, loss_, metrics_, options.class_weight);
