@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -26,12 +28,14 @@
 #include <dist/train/callbacks/lambda.hpp>
 #include <dist/train/callbacks/learning_rate_scheduler.hpp>
 #include <dist/train/callbacks/model_checkpoint.hpp>
+#include <dist/train/callbacks/tensor_board.hpp>
 #include <dist/train/model_files.hpp>
 #include <dist/train/sidecar_evaluator.hpp>
 
 #include <doctest/doctest.h>
 
 #include "async/served_job.hpp"
+#include "summary/wire.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/what_throws.hpp"
 #include "terminal.hpp"
@@ -135,6 +139,21 @@ TEST_CASE("workers that wait for nobody train together, from datasets that begin
   CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 240);
 }
 
+TEST_CASE("a scheduled function takes several steps where it is told to, the last one of an epoch fewer (spec Q08)") {
+  const std::string runs{dist::detail::run_method};
+  Trained one{1}, several{1};
+  Counted::take(runs);
+  const nn::History expected = one.model.fit(on_worker, {.epochs = 2, .steps_per_epoch = 5, .verbose = 0});
+  CHECK(Counted::take(runs) == 10);
+  const nn::History history =
+      several.model.fit(on_worker, {.epochs = 2, .steps_per_epoch = 5, .steps_per_execution = 3, .verbose = 0});
+  CHECK(Counted::take(runs) == 4);
+  CHECK(several.model.optimizer().iterations(several.job.scope()) == 10);
+  for (std::size_t epoch = 0; epoch < 2; ++epoch) CHECK(history["loss"][epoch] == expected["loss"][epoch]);
+  CHECK_THROWS_WITH_AS(several.model.fit(on_worker, {.steps_per_epoch = 5, .steps_per_execution = 0, .verbose = 0}),
+                       doctest::Contains("FitOptions.steps_per_execution is out of range"), dist::InvalidArgument);
+}
+
 TEST_CASE("gradients that are more stale than fit allows are refused and counted") {
   static Trained* current;
   const auto disturbed = [](const dist::InputContext&) {
@@ -158,6 +177,31 @@ TEST_CASE("gradients that are more stale than fit allows are refused and counted
     CHECK(staleness.max == max_staleness);
     CHECK(trained.model.optimizer().iterations(scope) == 1);
   }
+}
+
+TEST_CASE("TensorBoard gets what the epochs, evaluations and weights are (spec Q22)") {
+  const support::TemporaryFolder folder;
+  Trained trained{1};
+  nn::callbacks::TensorBoard board{folder.path("logs"), {.histogram_freq = 1}};
+  trained.model.fit(on_worker, {.epochs = 2, .steps_per_epoch = 4, .validation = examples(12), .verbose = 0}, board);
+  const auto tags_of = [&](const std::string& run) {
+    std::vector<std::string> tags;
+    for (const auto& file : std::filesystem::directory_iterator{folder.path("logs/" + run)})
+      for (const std::string& bytes : dist_test::events_of(file.path().string()))
+        if (const dist_test::Wire event{bytes}; !event.all(5).empty())
+          tags.push_back(event.message(5).message(1).bytes(1) + "@" +
+                         std::to_string(event.all(2).empty() ? 0 : event.integer(2)));
+    return tags;
+  };
+  const auto has = [](const std::vector<std::string>& tags, const std::string& tag) {
+    return std::count(tags.begin(), tags.end(), tag) == 1;
+  };
+  const std::vector<std::string> train = tags_of("train"), validation = tags_of("validation");
+  CHECK(has(train, "epoch_loss@1"));
+  CHECK(has(train, "epoch_learning_rate@0"));
+  CHECK(has(train, "dense/kernel@1"));
+  CHECK(has(validation, "epoch_accuracy@1"));
+  CHECK(has(validation, "evaluation_loss_vs_iterations@8"));
 }
 
 TEST_CASE("fit asks for the steps of an epoch, and refuses what cannot be (spec Q16, Q25)") {
@@ -271,4 +315,6 @@ TEST_CASE("callbacks that look between batches are refused (spec Q24)") {
             .starts_with("BackupAndRestoreOptions.save_freq is for"));
   CHECK(fit_with(nn::callbacks::BackupAndRestore{folder.path("backup"), {.save_before_preemption = true}})
             .starts_with("BackupAndRestoreOptions.save_before_preemption is for"));
+  CHECK(fit_with(nn::callbacks::TensorBoard{folder.path("logs"), {.update_freq = 1}})
+            .starts_with("TensorBoardOptions.update_freq is for"));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -54,6 +55,9 @@ struct ServerFitOptions {
   std::size_t initial_epoch = 0;
   /// Batches in an epoch, of all workers together. It must be given (spec Q25): nobody knows how many batches workers have.
   std::optional<std::size_t> steps_per_epoch = std::nullopt;
+  /// Steps that one scheduled function takes, the last one of an epoch fewer (spec Q08). A worker does so many without asking the
+  /// coordinator, and all of them again elsewhere if it is lost meanwhile.
+  std::size_t steps_per_execution = 1;
   /// A dataset that the coordinator evaluates after an epoch, on so many batches, after every so many epochs.
   Validation<Evaluated> validation = {};
   std::optional<std::size_t> validation_steps = std::nullopt;
@@ -176,7 +180,8 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
       const Epoch epoch{index, options.epochs, steps};
       watching.template call<hooks::on_epoch_begin>(epoch);
       sums_.assign(strategy_.scope(), 0.0);
-      for (std::size_t step = 0; step < steps; ++step) coordinator.schedule(detail::TrainOnWorker{}, models, data);
+      for (std::size_t step = 0; step < steps; step += options.steps_per_execution)
+        coordinator.schedule(detail::TrainOnWorker{std::min(options.steps_per_execution, steps - step)}, models, data);
       coordinator.join();
       ++epochs_trained_;
       logs = read_logs();
@@ -242,6 +247,7 @@ class Model<ParameterServer<Via>, ServerNetwork<Net, BackendType, Via, Element>,
       if (!holds) throw InvalidArgument(text("FitOptions.", name, " is out of range"), "it is 0", "Give 1 or more");
     };
     require(*options.steps_per_epoch > 0, "steps_per_epoch");
+    require(options.steps_per_execution > 0, "steps_per_execution");
     require(options.validation_steps != std::size_t{0}, "validation_steps");
     require(options.validation_freq > 0, "validation_freq");
     if (options.verbose == 1)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -132,11 +133,13 @@ struct MakeWorkerModel {
   }
 };
 
-/// A step of a fit.
+/// Some steps of a fit.
 struct TrainOnWorker {
+  std::uint64_t steps;
+
   template <class OnWorker, class Data>
   void operator()(WorkerContext& worker, OnWorker& model, Data& data) const {
-    model.train(worker, data);
+    for (std::uint64_t step = 0; step < steps; ++step) model.train(worker, data);
   }
 };
 

@@ -26,7 +26,8 @@ struct TensorBoardOptions {
   std::size_t histogram_freq = 0;
   /// Whether the network's layers are written as a graph, where they are known.
   bool write_graph = true;
-  /// After every so many training batches, the logs of that time as "batch_<name>". None: after epochs only.
+  /// After every so many training batches, the logs of that time as "batch_<name>". None: after epochs only, as it must be under
+  /// a ParameterServer (spec Q24).
   std::optional<std::size_t> update_freq = std::nullopt;
 };
 
@@ -57,8 +58,10 @@ class TensorBoard {
     return *writers_.emplace_back(run, std::move(made)).second;
   }
 
-  /// Throws FileError where the folder cannot be written, as the next hooks do.
+  /// Throws FileError where the folder cannot be written, as the next hooks do, and InvalidArgument for an `update_freq` where
+  /// nobody sees training batches.
   void on_train_begin(auto& model) {
+    detail::require_calls_between_batches(model, static_cast<bool>(every_), "TensorBoardOptions.update_freq");
     auto& train = writer(model, "train");
     if constexpr (KnowsLayers<std::remove_cvref_t<decltype(model.network())>>)
       if (options_.write_graph && !std::exchange(has_graph_, true))
