@@ -1,0 +1,118 @@
+#include <dist/hlo/compile_cache.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <tuple>
+
+#include <dist/hlo/collectives.hpp>
+#include <hlo/run.hpp>
+#include <support/temporary_folder.hpp>
+
+namespace hlo = dist::hlo;
+using dist::Tensor;
+using Floats = hlo::Traced<float, 2>;
+
+namespace {
+
+hlo::Function<std::tuple<Floats>(Floats)> times(float factor, std::size_t replicas = 1) {
+  return hlo::trace<Floats>(replicas, [=](Floats x) { return hlo::all_reduce(dist::sum, factor * x); });
+}
+
+/// The standard error is this file while it lives. No child process has it, as the plugin has threads.
+class Stderr {
+ public:
+  explicit Stderr(const std::string& path) : before_(dup(STDERR_FILENO)) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+    dup2(file, STDERR_FILENO);
+    close(file);
+  }
+  Stderr(const Stderr&) = delete;
+  Stderr& operator=(const Stderr&) = delete;
+  ~Stderr() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+  }
+
+ private:
+  int before_;
+};
+
+/// What replica 0 has where all have (1, 2).
+Tensor<float> result_of(const hlo::Program<std::tuple<Floats>(Floats)>& program) {
+  const std::size_t replicas = program.executable().replicas();
+  return program(hlo::PerReplica<Floats>{program.executable().client(), replicas, Tensor<float>{{2}, {1, 2}}}).on(0);
+}
+
+}  // namespace
+
+TEST_CASE("a program is compiled once for a folder, and loaded by others; other programs have files of their own") {
+  const support::TemporaryFolder folder;
+  const dist::pjrt::Client client = testing::cpus(2);
+  {
+    hlo::CompileCache cache{folder.path("new/cache")};
+    CHECK(result_of(cache.compile(client, times(3))) == Tensor<float>{{2}, {3, 6}});
+    CHECK(cache.compiled() == 1);
+    CHECK(cache.loaded() == 0);
+  }
+  hlo::CompileCache cache{folder.path("new/cache")};
+  CHECK(result_of(cache.compile(testing::cpus(2), times(3))) == Tensor<float>{{2}, {3, 6}});
+  CHECK(cache.compiled() == 0);
+  CHECK(cache.loaded() == 1);
+  CHECK(result_of(cache.compile(client, times(4))) == Tensor<float>{{2}, {4, 8}});
+  CHECK(result_of(cache.compile(client, times(4, 2))) == Tensor<float>{{2}, {8, 16}});
+  CHECK(cache.compiled() == 2);
+  CHECK(folder.names("new/cache").size() == 3);
+  CHECK(result_of(cache.compile(client, times(4, 2))) == Tensor<float>{{2}, {8, 16}});
+  CHECK(cache.loaded() == 2);
+}
+
+TEST_CASE("a file that is damaged, cut or another program's is compiled and written anew") {
+  const support::TemporaryFolder folder;
+  const dist::pjrt::Client client = testing::cpus(1);
+  hlo::CompileCache cache{folder.path()};
+  static_cast<void>(cache.compile(client, times(3)));
+  const std::string name = folder.names().at(0);
+  const std::string whole = folder.read(name);
+  static_cast<void>(cache.compile(client, times(5)));
+  const std::string other_name = folder.names().at(0) == name ? folder.names().at(1) : folder.names().at(0);
+
+  std::string damaged = whole;
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  for (const std::string& content :
+       {damaged, whole.substr(0, whole.size() / 2), std::string{}, folder.read(other_name)}) {
+    folder.write(name, content);
+    const std::size_t compiled = cache.compiled();
+    CHECK(result_of(cache.compile(client, times(3))) == Tensor<float>{{2}, {3, 6}});
+    CHECK(cache.compiled() == compiled + 1);
+    CHECK(folder.read(name).size() == whole.size());
+  }
+  const std::size_t loaded = cache.loaded();
+  static_cast<void>(cache.compile(client, times(3)));
+  CHECK(cache.loaded() == loaded + 1);
+}
+
+TEST_CASE("where a program cannot be kept, it is compiled all the same, and a warning says why") {
+  const support::TemporaryFolder folder;
+  const dist::pjrt::Client client = testing::cpus(1);
+  hlo::CompileCache cache{folder.path()};
+  static_cast<void>(cache.compile(client, times(3)));
+  const std::string path = folder.path(folder.names().at(0));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  {
+    const Stderr file{folder.path("said")};
+    CHECK(result_of(cache.compile(client, times(3))) == Tensor<float>{{2}, {3, 6}});
+  }
+  const std::string said = folder.read("said");
+  CHECK(said.find("dist: A compiled program is not kept: ") != std::string::npos);
+  CHECK(said.find(path) != std::string::npos);
+
+  const std::string file = folder.write("file", "");
+  CHECK_THROWS_AS(hlo::CompileCache{file + "/cache"}, dist::FileError);
+}
