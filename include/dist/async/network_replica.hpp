@@ -120,16 +120,18 @@ class NetworkReplica
   template <ServerContext<Transport> Context, class Add>
   void start_pull(const Context& context, const Add& add) {
     const auto scope = this->strategy_.scope();
-    pulls_.clear();
+    std::vector<StepPull<Transport>> pulls;
+    pulls.reserve(groups_.size());
     for (const IndexRange group : groups_) {
-      StepPull<Transport>& pull = pulls_.emplace_back(server::clients_of<Transport>(context));
+      StepPull<Transport>& pull = pulls.emplace_back(server::clients_of<Transport>(context));
       add_to(pull, group, Served::layout(), parts_.parameters, versions_, Base::parameters().component(scope, 0));
     }
-    add(pulls_.back());
+    add(pulls.back());
     if constexpr (Net::state_count > 0)
-      add_to(pulls_.back(), {0, Served::state_layout().size()}, Served::state_layout(), parts_.state, state_versions_,
+      add_to(pulls.back(), {0, Served::state_layout().size()}, Served::state_layout(), parts_.state, state_versions_,
              this->state().component(scope, 0));
-    for (std::size_t group = pulls_.size(); group-- > 0;) pulls_[group].send();
+    for (std::size_t group = pulls.size(); group-- > 0;) pulls[group].send();
+    pulls_ = std::move(pulls);
   }
   template <ServerContext<Transport> Context, class Add>
   void pull_with(const Context& context, const Add& add) {
