@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sched.h>
-#include <time.h>
-
 #include <cstdint>
 #include <string_view>
 
@@ -19,30 +16,20 @@ inline constexpr std::chrono::nanoseconds longest_device_wait = std::chrono::min
 
 namespace detail {
 
-/// Returns when `is_over()`, which asks a device's runtime without waiting. Throws DeadlineExceeded after `timeout`, which
-/// is 0 for as long as it takes; `describe()` says whose work is waited for: "queue 1 of GPU 0", and `look` what to look at:
-/// "Look at nvidia-smi whether the GPU is lost".
-template <class IsOver, class Describe>
-void await(IsOver&& is_over, Describe&& describe, std::chrono::nanoseconds timeout, std::string_view look) {
-  constexpr SpinBudget budget = SpinBudget::own_core();
-  constexpr timespec pause{0, 100'000};
-  for (unsigned spin = 0; spin < budget.spins; ++spin) {
-    if (is_over()) return;
-    relax();
-  }
+/// Returns when `is_over()`, which asks a device's runtime without waiting, and is asked again after each `pause()`, of at
+/// most a millisecond or so. Throws DeadlineExceeded after `timeout`, which is 0 for as long as it takes; `describe()` says
+/// whose work is waited for: "queue 1 of GPU 0", and `look` what to look at: "Look at nvidia-smi whether the GPU is lost".
+template <class IsOver, class Pause, class Describe>
+void await(IsOver&& is_over, Pause&& pause, Describe&& describe, std::chrono::nanoseconds timeout,
+           std::string_view look) {
   SlowWait slow;
-  const std::int64_t begin = monotonic_nanoseconds();
-  for (unsigned turn = 0; !is_over(); ++turn) {
+  for (const std::int64_t begin = monotonic_nanoseconds(); !is_over(); pause()) {
     const std::int64_t waited = monotonic_nanoseconds() - begin;
     if (timeout.count() != 0 && waited >= timeout.count())
       throw DeadlineExceeded(text("Work was not done in time: ", describe()),
                              text("the host waited ", static_cast<double>(waited) * 1e-9, " s for it"),
                              text(look, ", or set a longer timeout"));
     slow.note([&] { return text("for ", describe()); });
-    if (turn < budget.yields)
-      sched_yield();
-    else
-      nanosleep(&pause, nullptr);
   }
 }
 

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dist/core/tensor.hpp>
@@ -91,6 +93,32 @@ TEST_CASE("what XLA does not compile is refused in its words") {
   });
   CHECK(said.find("refuses to compile a program") != std::string::npos);
   CHECK(said.find("'func.return' op has 0 operands, but enclosing function (@main) returns 1") != std::string::npos);
+}
+
+TEST_CASE("a wait for a result has a deadline, and the result is there later") {
+  const auto client_with = [](std::chrono::nanoseconds timeout) {
+    return Client{{.values = {{"cpu_device_count", std::int64_t{1}}}, .timeout = timeout}};
+  };
+  const char* const square =
+      "module @m { func.func @main(%x: tensor<600x600xf32>) -> tensor<600x600xf32> {\n"
+      "%0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : "
+      "(tensor<600x600xf32>, tensor<600x600xf32>) -> tensor<600x600xf32>\n"
+      "return %0 : tensor<600x600xf32> } }";
+  Tensor<float> ones{{600, 600}};
+  for (float& each : ones.elements()) each = 1;
+  const auto run = [&](std::chrono::nanoseconds timeout, auto&& look) {
+    const Client client = client_with(timeout);
+    const Executable program{client, square};
+    const Buffer x = start_upload(client, 0, dist::TensorView<const float>{ones}).buffer;
+    const std::vector<const Buffer*> arguments[] = {{&x}};
+    look(program.execute(arguments)[0][0]);
+  };
+  run(std::chrono::microseconds{1}, [](const Buffer& late) {
+    CHECK(support::what_throws<dist::DeadlineExceeded>([&] {
+            late.wait();
+          }).find("Work was not done in time: a result on platform cpu") != std::string::npos);
+  });
+  run(std::chrono::minutes{1}, [](const Buffer& product) { CHECK(product.download<float>()[7] == 600); });
 }
 
 #ifndef DIST_TEST_ADDRESS_SANITIZER  // it ends a program that asks for so much

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <sched.h>
+#include <time.h>
+
 #include <utility>
 
 #include <dist/device/await.hpp>
+#include <dist/device/wait.hpp>
 
 namespace dist::cuda {
 
@@ -13,7 +17,19 @@ inline constexpr std::chrono::nanoseconds longest_wait = longest_device_wait;
 /// for as long as it takes; `describe()` says whose work is waited for: "queue 1 of GPU 0".
 template <class IsOver, class Describe>
 void await(IsOver&& is_over, Describe&& describe, std::chrono::nanoseconds timeout = longest_wait) {
-  ::dist::detail::await(std::forward<IsOver>(is_over), std::forward<Describe>(describe), timeout,
+  constexpr ::dist::detail::SpinBudget budget = ::dist::detail::SpinBudget::own_core();
+  for (unsigned spin = 0; spin < budget.spins; ++spin) {
+    if (is_over()) return;
+    ::dist::detail::relax();
+  }
+  auto pause = [turn = 0U]() mutable {
+    constexpr timespec while_asleep{0, 100'000};
+    if (turn++ < budget.yields)
+      sched_yield();
+    else
+      nanosleep(&while_asleep, nullptr);
+  };
+  ::dist::detail::await(std::forward<IsOver>(is_over), pause, std::forward<Describe>(describe), timeout,
                         "Look at nvidia-smi whether the GPU is busy or lost, and for a kernel that does not end");
 }
 

@@ -127,6 +127,13 @@ class Api {
     if (PJRT_Error* const error = (functions_->*function)(&arguments)) destroy(error);
   }
 
+  /// An error about which nobody asks.
+  void destroy(PJRT_Error* error) const noexcept {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Error_Destroy_Args);
+    arguments.error = error;
+    functions_->PJRT_Error_Destroy(&arguments);
+  }
+
   /// Throws what `error` means, and destroys it.
   template <class Refusal = PjrtError>
   [[noreturn]] void fail(PJRT_Error* error, std::string_view what) const {
@@ -174,12 +181,6 @@ class Api {
                     text("its version of the interface is ", functions_->pjrt_api_version.major_version, ".",
                          functions_->pjrt_api_version.minor_version),
                     "Install a newer plugin");
-  }
-
-  void destroy(PJRT_Error* error) const noexcept {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Error_Destroy_Args);
-    arguments.error = error;
-    functions_->PJRT_Error_Destroy(&arguments);
   }
 
   const PJRT_Api* functions_;

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include <dist/core/dtype.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/device/await.hpp>
 #include <dist/device/pjrt/client.hpp>
+#include <dist/device/wait.hpp>
 
 namespace dist::pjrt {
 
@@ -35,8 +40,7 @@ class Event {
   /// Throws what went wrong, OutOfMemory or PjrtError, and DeadlineExceeded after the client's timeout.
   void wait() const {
     const auto what = [&] { return text(what_, " on platform ", client_.platform()); };
-    ::dist::detail::await([&] { return is_done(); }, what, client_.timeout(),
-                          "Look whether all processes and devices that take part run the same programs");
+    if (!is_done()) sleep(what);
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
     arguments.event = handle_;
     client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
@@ -49,6 +53,40 @@ class Event {
   }
 
  private:
+  /// Whether the plugin has called back. A wait that gave up has gone by then.
+  struct Signal {
+    std::atomic<bool> is_done{false};
+    ::dist::detail::EventCount sleepers;
+  };
+  struct Callback {
+    std::shared_ptr<Signal> signal;
+    const Api& api;
+  };
+
+  /// Sleeps until the plugin says that it is done. A thread that spins instead takes the core that the work may need.
+  template <class What>
+  void sleep(const What& what) const {
+    const std::int64_t timeout = client_.timeout().count();
+    const std::int64_t longest = timeout == 0 ? 1'000'000 : std::min<std::int64_t>(1'000'000, timeout);
+    const std::shared_ptr<Signal> signal = std::make_shared<Signal>();
+    auto for_plugin = std::make_unique<Callback>(Callback{signal, client_.api()});
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_OnReady_Args);
+    arguments.event = handle_;
+    arguments.callback = [](PJRT_Error* error, void* user) {
+      const std::unique_ptr<Callback> callback{static_cast<Callback*>(user)};
+      if (error != nullptr) callback->api.destroy(error);  // the event keeps its own
+      callback->signal->is_done.store(true);
+      callback->signal->sleepers.notify();
+    };
+    arguments.user_arg = for_plugin.get();
+    client_.api().call(&PJRT_Api::PJRT_Event_OnReady, arguments, what);
+    static_cast<void>(for_plugin.release());
+    const auto is_over = [&] { return signal->is_done.load(); };
+    ::dist::detail::await(
+        is_over, [&] { signal->sleepers.wait(is_over, longest); }, what, client_.timeout(),
+        "Look whether all processes and devices that take part run the same programs");
+  }
+
   Client client_;
   PJRT_Event* handle_;
   std::string what_;
