@@ -6,7 +6,7 @@ namespace hlo = dist::hlo;
 int main() {
   const auto positive = hlo::trace<hlo::Traced<float>>(1, [](auto x) {
 #ifdef CONTROL
-    return select(x > 0, x, -x);
+    return hlo::select(x > 0, x, -x);
 #else
     if (x > 0) return x;
     return -x;

@@ -80,6 +80,10 @@ class Traced {
   Traced(T constant)
       : value_(
             Trace::current().add(dist::text("stablehlo.constant dense<", detail::literal(constant), "> : ", type()))) {}
+  /// The same from a number of another type.
+  template <class Number>
+    requires(std::floating_point<Number> && !std::same_as<Number, T>)
+  explicit Traced(Number constant) : Traced(static_cast<T>(constant)) {}
   /// A traced number for each element.
   template <std::same_as<Traced<T>> Number>
     requires(rank != 0)
@@ -136,8 +140,6 @@ class Traced {
   [[nodiscard]] friend With<bool> operator>(Traced a, Traced b) { return compared("GT", a, b); }
   [[nodiscard]] friend With<bool> operator>=(Traced a, Traced b) { return compared("GE", a, b); }
 
-  [[nodiscard]] friend Traced max(Traced a, Traced b) { return elementwise("maximum", a, b); }
-  [[nodiscard]] friend Traced min(Traced a, Traced b) { return elementwise("minimum", a, b); }
   [[nodiscard]] friend Traced pow(Traced a, Traced b) { return elementwise("power", a, b); }
   [[nodiscard]] friend Traced abs(Traced a) { return elementwise("abs", a); }
   [[nodiscard]] friend Traced exp(Traced a) { return function("exponential", a); }
@@ -154,11 +156,6 @@ class Traced {
   [[nodiscard]] friend Traced logistic(Traced a) { return function("logistic", a); }
   [[nodiscard]] friend Traced floor(Traced a) { return function("floor", a); }
 
-  /// `a` where `condition` holds, and `b` elsewhere.
-  [[nodiscard]] friend Traced select(With<bool> condition, Traced a, Traced b) {
-    return Traced{Trace::current().add(dist::text("stablehlo.select ", condition.name(), ", ", a.name(), ", ", b.name(),
-                                                  " : ", With<bool>::type(), ", ", type()))};
-  }
   /// The same numbers as another type; what is no whole number is cut for an integer type.
   template <class Other>
   [[nodiscard]] With<Other> as() const {
@@ -200,6 +197,23 @@ inline constexpr bool is_traced<Traced<T, Extents...>> = true;
 /// A type of traced values.
 template <class T>
 concept TracedArray = detail::is_traced<T>;
+
+/// The greater element of two; NaN where one of them is.
+template <TracedArray A>
+[[nodiscard]] A max(A a, std::type_identity_t<A> b) {
+  return A{Trace::current().add(dist::text("stablehlo.maximum ", a.name(), ", ", b.name(), " : ", A::type()))};
+}
+/// The lesser element of two; NaN where one of them is.
+template <TracedArray A>
+[[nodiscard]] A min(A a, std::type_identity_t<A> b) {
+  return A{Trace::current().add(dist::text("stablehlo.minimum ", a.name(), ", ", b.name(), " : ", A::type()))};
+}
+/// `a` where `condition` holds, and `b` elsewhere.
+template <TracedArray A>
+[[nodiscard]] A select(typename A::template With<bool> condition, A a, std::type_identity_t<A> b) {
+  return A{Trace::current().add(dist::text("stablehlo.select ", condition.name(), ", ", a.name(), ", ", b.name(), " : ",
+                                           condition.type(), ", ", A::type()))};
+}
 
 namespace detail {
 

@@ -39,7 +39,8 @@ struct Adagrad {
     T start;  // of what is under the root
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       slot[0] += gradient * gradient;
-      return weight - rate * gradient * detail::inverse_root(start + slot[0]);
+      using detail::inverse_root;
+      return weight - rate * gradient * inverse_root(start + slot[0]);
     }
   };
 

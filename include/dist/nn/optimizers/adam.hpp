@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
-#include <dist/core/reduce_op.hpp>
 #include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/choice.hpp>
 #include <dist/nn/optimizers/inverse_root.hpp>
 
 namespace dist::nn {
@@ -54,10 +54,12 @@ struct Adam {
       slot[1] += keep_2 * (gradient * gradient - slot[1]);
       T square = slot[1];
       if constexpr (Amsgrad) {
-        slot[2] = Max{}(slot[2], square);
+        using detail::greater;
+        slot[2] = greater(slot[2], square);
         square = slot[2];
       }
-      return weight - rate * slot[0] / (detail::root(square) + epsilon);
+      using detail::root;
+      return weight - rate * slot[0] / (root(square) + epsilon);
     }
   };
 

@@ -6,6 +6,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/choice.hpp>
 
 namespace dist::nn {
 
@@ -39,7 +40,9 @@ struct Lion {
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       const T direction = beta_1 * slot[0] + (T{1} - beta_1) * gradient;
       slot[0] = beta_2 * slot[0] + (T{1} - beta_2) * gradient;
-      return weight - rate * (direction > T{0} ? T{1} : direction < T{0} ? T{-1} : direction);
+      using detail::chosen;
+      const T sign = chosen(direction > T{0}, T{1}, chosen(direction < T{0}, T{-1}, direction));
+      return weight - rate * sign;
     }
   };
 

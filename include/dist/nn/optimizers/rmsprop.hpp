@@ -7,6 +7,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/nn/optimizers/check.hpp>
+#include <dist/nn/optimizers/choice.hpp>
 #include <dist/nn/optimizers/inverse_root.hpp>
 
 namespace dist::nn {
@@ -57,9 +58,11 @@ struct RMSprop {
       if constexpr (Centered) {
         slot[1] = rho * slot[1] + (T{1} - rho) * gradient;
         square -= slot[1] * slot[1];
-        square = square < T{0} ? T{0} : square;
+        using detail::chosen;
+        square = chosen(square < T{0}, T{0}, square);
       }
-      T step = rate * gradient * detail::inverse_root(square + epsilon);
+      using detail::inverse_root;
+      T step = rate * gradient * inverse_root(square + epsilon);
       if constexpr (Momentum) {
         slot[momentum_slot] = momentum * slot[momentum_slot] + step;
         step = slot[momentum_slot];

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <concepts>
+
+#include <dist/core/config.hpp>
+#include <dist/core/reduce_op.hpp>
+
+namespace dist::nn::detail {
+
+/// `yes` or `no`, by a function, because a type of numbers whose comparisons are known later has one of its own.
+template <std::floating_point T>
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr T chosen(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
+
+/// The greater number; NaN where one of them is.
+template <std::floating_point T>
+[[nodiscard]] DIST_HD DIST_ALWAYS_INLINE constexpr T greater(T a, T b) {
+  return Max{}(a, b);
+}
+
+}  // namespace dist::nn::detail

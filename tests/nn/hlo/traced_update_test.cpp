@@ -1,0 +1,121 @@
+#include <dist/nn/hlo/traced_update.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dist/hlo/collectives.hpp>
+#include <dist/nn/optimizers/adagrad.hpp>
+#include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/rmsprop.hpp>
+#include <dist/nn/optimizers/sgd.hpp>
+#include <hlo/run.hpp>
+#include <support/what_throws.hpp>
+
+namespace hlo = dist::hlo;
+namespace nn = dist::nn;
+using dist::Tensor;
+using W = hlo::Traced<float, 4>;
+
+namespace {
+
+/// Weights, and behind them the slots.
+template <std::size_t Slots>
+using State = hlo::Traced<float, Slots + 1, 4>;
+
+template <std::size_t... Row, class S>
+auto rows_of([[maybe_unused]] S state, std::index_sequence<Row...>) {
+  return std::array<W, sizeof...(Row)>{hlo::reshape<4>(hlo::slice<0, Row, 1>(state))...};
+}
+template <std::size_t Slots, std::size_t Row = 0>
+auto stacked(W weights, const std::array<W, Slots>& slots) {
+  if constexpr (Row == Slots)
+    return hlo::reshape<1, 4>(weights);
+  else
+    return hlo::concatenate<0>(stacked<Slots, Row + 1>(weights, slots), hlo::reshape<1, 4>(slots[Slots - 1 - Row]));
+}
+
+/// Five steps of the optimizer on two devices, whose gradients are summed, agree with those of its functor on the host, in
+/// weights and slots.
+template <std::size_t Slots, class O>
+void check_steps(const O& optimizer) {
+  CAPTURE(O::name);
+  CAPTURE(Slots);
+  const dist::pjrt::Client client = testing::cpus(2);
+  const hlo::Program program{
+      client, hlo::trace<nn::StepNumbers, W, hlo::Donated<State<Slots>>>(
+                  2, [&](nn::StepNumbers numbers, W gradient, State<Slots> state) {
+                    std::array<W, Slots + 1> rows = rows_of(state, std::make_index_sequence<Slots + 1>{});
+                    std::array<W, Slots> slots =
+                        rows_of(hlo::slice < 0, Slots == 0 ? 0 : 1, Slots > (state), std::make_index_sequence<Slots>{});
+                    const W sum = hlo::all_reduce(dist::sum, gradient);
+                    const W updated = nn::traced_update(optimizer, numbers, rows[0], sum, slots);
+                    return stacked(updated, slots);
+                  })};
+
+  Tensor<float> expected{State<Slots>::shape()};
+  for (float& each : expected.elements()) each = 0;
+  for (std::size_t i = 0; i < 4; ++i) expected[i] = static_cast<float>(i) - 1.5F;
+  hlo::PerReplica<State<Slots>> state{client, 2, expected};
+  for (std::int64_t iteration = 1; iteration <= 5; ++iteration) {
+    std::vector<Tensor<float>> gradients(2, Tensor<float>{dist::Shape{4}});
+    for (std::size_t i = 0; i < 4; ++i)  // the last is 0 at both
+      for (std::size_t replica = 0; replica < 2; ++replica)
+        gradients[replica][i] =
+            i == 3 ? 0 : static_cast<float>((replica * 7 + i * 3 + static_cast<std::size_t>(iteration) * 5) % 11) - 4;
+    state = program(hlo::PerReplica<nn::StepNumbers>{client, 2, nn::step_numbers(optimizer, iteration)},
+                    hlo::PerReplica<W>{client, gradients}, std::move(state));
+    optimizer.template with_update<float>(iteration, [&](const auto update) {
+      REQUIRE(decltype(update)::slots.size() == Slots);
+      for (std::size_t i = 0; i < 4; ++i) {
+        std::array<float, Slots + 1> slots{};
+        for (std::size_t slot = 0; slot != Slots; ++slot) slots[slot] = expected(slot + 1, i);
+        expected[i] = update(expected[i], gradients[0][i] + gradients[1][i], slots.data());
+        for (std::size_t slot = 0; slot != Slots; ++slot) expected(slot + 1, i) = slots[slot];
+      }
+    });
+    const Tensor<float> computed = state.on(0);
+    CHECK(state.on(1) == computed);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK(static_cast<double>(computed[i]) == doctest::Approx(static_cast<double>(expected[i])).epsilon(1e-5));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("optimizers step in a program as their functors do on the host, with the numbers of each step") {
+  check_steps<0>(nn::SGD{.learning_rate = 0.125F});
+  check_steps<1>(nn::SGD{.learning_rate = 0.125F, .momentum = 0.5F});
+  check_steps<1>(nn::SGD{.learning_rate = 0.125F, .momentum = 0.5F, .nesterov = true});
+  check_steps<2>(nn::Adam{.learning_rate = 0.1F});
+  check_steps<3>(nn::Adam{.learning_rate = 0.1F, .amsgrad = true});
+  check_steps<1>(nn::RMSprop{.learning_rate = 0.1F});
+  check_steps<3>(nn::RMSprop{.learning_rate = 0.1F, .momentum = 0.5F, .centered = true});
+  check_steps<1>(nn::Adagrad{.learning_rate = 0.1F});
+  check_steps<1>(nn::Lion{.learning_rate = 0.1F});
+}
+
+TEST_CASE("a weight whose gradients were all 0 stays as it is in a program, too, with an epsilon of 0") {
+  check_steps<1>(nn::Adagrad{.learning_rate = 0.1F, .initial_accumulator_value = 0, .epsilon = 0});
+}
+
+TEST_CASE("the numbers of a step are those of its functor, and slots are counted") {
+  const Tensor<float> numbers = nn::step_numbers(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 1);
+  CHECK(numbers == Tensor<float>{{8}, {0.25F, 0.5F, 0, 0, 0, 0, 0, 0}});
+  CHECK(nn::step_numbers(nn::Adam{}, 1)[0] > nn::step_numbers(nn::Adam{}, 2)[0] / 2);
+  CHECK(nn::step_numbers(nn::Adam{}, 1)[0] != nn::step_numbers(nn::Adam{}, 2)[0]);
+  const auto with_no_slot = [](nn::StepNumbers of_step, W weights, W gradient) {
+    std::array<W, 0> none;
+    return nn::traced_update(nn::Adam{}, of_step, weights, gradient, none);
+  };
+  CHECK(support::what_throws<dist::InvalidArgument>([&] {
+          static_cast<void>(hlo::trace<nn::StepNumbers, W, W>(1, with_no_slot));
+        }).find("A step of Adam cannot be traced (it is given 0 slots, and has 2 with these options)") !=
+        std::string::npos);
+}
