@@ -13,6 +13,7 @@
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/schedules/exponential_decay.hpp>
 #include <dist/nn/schedules/warm_up.hpp>
@@ -22,6 +23,7 @@
 #include "async/served_job.hpp"
 #include "async/small_network.hpp"
 #include "support/exception_suppressions.hpp"
+#include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
 using dist::Local;
@@ -41,12 +43,13 @@ std::vector<float> values_of(const dist::Tensor<float>& tensor) {
 /// Trains the same network under Default and on parameter servers, by one worker, with a message for each parameter, and compares
 /// all bits.
 template <class Net, class O>
-void check_same_as_default(const O& function, int steps = 6) {
+void check_same_as_default(const O& function, std::size_t shards = 2) {
+  const int steps = 6;
   dist::Default alone;
   nn::Network<Net> expected{alone, 7};
   nn::Optimizer optimizer{alone, expected, function};
 
-  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{shards}});
   auto& strategy = job.strategy();
   auto& coordinator = job.coordinator();
   nn::ServerNetwork<Net, nn::Reference, Local> net{strategy, 7, {.bytes_per_message = 1}};
@@ -93,6 +96,21 @@ TEST_CASE("so do optimizers with options and schedules (spec P10, P11, P12)") {
       nn::WarmUp{2, nn::ExponentialDecay{.initial_learning_rate = 0.2F, .decay_steps = 2, .decay_rate = 0.5F}}});
   check_same_as_default<small::Dense>(
       nn::With{nn::Adam{.learning_rate = 0.05F}, nn::ClipValue{0.01F}, nn::AccumulateGradients{2}});
+}
+
+TEST_CASE("an optimizer that scales by norms takes those of whole parameters, and refuses one in shards") {
+  check_same_as_default<small::Dense>(nn::Lamb{.learning_rate = 0.05F}, 1);
+  check_same_as_default<small::Dense>(
+      nn::With{nn::Lamb{.learning_rate = 0.05F}, nn::ClipNorm{0.1F}, nn::WeightDecay{0.1F, {"bias"}}}, 1);
+  ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
+  Small net{job.strategy()};
+  CHECK(
+      support::what_throws([&] {
+        nn::ServerOptimizer{job.strategy(), net, nn::Lamb{}};
+      }) ==
+      "Lamb cannot train a parameter that is divided among parameter servers (it scales each step by norms of a whole "
+      "parameter, and dense/kernel has 2 shards, each with a norm of its own). Give the ParameterServer a partitioner "
+      "that leaves the parameter whole, or none, or use nn::Adam or nn::AdamW.");
 }
 
 TEST_CASE("what layers keep is on the servers, too: moving statistics and the numbers of Dropout") {

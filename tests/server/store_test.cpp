@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,16 @@ struct Held {
   std::vector<float> ones = std::vector<float>(4, 1);
 };
 
+/// A server::DirectedUpdate.
+struct ByNorms {
+  static constexpr std::array<std::string_view, 0> slots{};
+  static constexpr bool has_two_passes = true;
+  float scale = 1;
+  float decay = 0;
+  float direction(float gradient, float*) const { return gradient; }
+  float operator()(float weight, float direction, float*) const { return weight - scale * direction; }
+};
+
 template <class Fn>
 Problem problem_of(Fn&& fn) {
   try {
@@ -119,6 +130,21 @@ TEST_CASE("a push that was refused may come again") {
   ArchiveReader reader{wrong};
   CHECK(problem_of([&] { held.store.push(reader); }) == Problem::wrong_row);
   CHECK(held.push(9, 2) == Pushed{1, 0});
+}
+
+TEST_CASE("an update that needs values for all elements is refused with others") {
+  Held held;
+  const auto problem = [&](const server::PushRequest& request) {
+    const std::vector<std::byte> bytes = push_of(held.as(9, 2), request);
+    ArchiveReader reader{bytes};
+    return problem_of([&] { held.store.push(reader); });
+  };
+  const auto rows = std::vector<std::int64_t>{1};
+  CHECK(problem(server::PushRequest{}.uniform(1, ByNorms{}, 1.0F)) == Problem::wrong_size);
+  CHECK(problem(server::PushRequest{}.rows(1, ByNorms{}, rows, std::span<const float>{held.ones}.first(2),
+                                           server::Repeats::summed)) == Problem::wrong_size);
+  CHECK(held.push(9, 2) == Pushed{1, 0});
+  CHECK(held.elements() == held.ones);
 }
 
 TEST_CASE("of a push that is older than what is remembered nobody says that it was done") {

@@ -30,6 +30,22 @@ struct Counting {
   }
 };
 
+/// Goes into the direction of twice the gradients' sum.
+struct Directed {
+  static constexpr std::array<std::string_view, 1> slots{"sum"};
+  static constexpr bool has_two_passes = true;
+  float rate;
+  float decay;
+  float scale = 1;
+  float direction(float gradient, float* slot) const {
+    slot[0] += gradient;
+    return 2 * slot[0];
+  }
+  float operator()(float weight, float direction, float*) const {
+    return weight * (1 - decay) - rate * scale * direction;
+  }
+};
+
 template <class T>
 struct Elements {
   std::vector<T> weights, slot;
@@ -73,6 +89,7 @@ std::unique_ptr<server::AnyUpdate> sent(const F& update) {
 }
 
 static_assert(server::ServerUpdate<dist::Sum, float> && server::ServerUpdate<dist::detail::Assign, bool>);
+static_assert(server::DirectedUpdate<Directed, float> && !server::DirectedUpdate<Counting<float>, float>);
 static_assert(server::SlotsUpdate<dist::nn::Adam::Update<float, false>, float>);
 static_assert(!server::ServerUpdate<std::string, float> && !server::ServerUpdate<Counting<float>, double>);
 
@@ -126,6 +143,19 @@ TEST_CASE("a functor has its members and the slots of the shard, as an optimizer
   for (std::size_t i = 0; i < 100; ++i) CHECK(weights[i] == doctest::Approx(expected[i]));
   CHECK(momentum[0] == doctest::Approx(-5.0f));
   CHECK(velocity[0] == doctest::Approx(2.5f));
+}
+
+TEST_CASE("an update of two passes scales its directions by the norms of all weights and of all directions") {
+  for (const bool decays : {false, true}) {
+    const auto update = sent<float>(Directed{0.5F, decays ? 0.5F : 0.0F});
+    CHECK(update->needs_all());
+    Elements<float> elements{{3, 4}, {0, 0}};  // of norm 5, or 2.5 after the decay
+    const Cut<float> cut{{0.75F, 1}, 1, 3};    // directions of norm 2.5
+    update->apply(elements.memory(), cut.pieces);
+    CHECK(elements.weights == (decays ? std::vector<float>{0.75F, 1} : std::vector<float>{1.5F, 2}));
+    CHECK(elements.slot == std::vector<float>{0.75F, 1});
+  }
+  CHECK_FALSE(sent<float>(dist::sum)->needs_all());
 }
 
 TEST_CASE("rows of the same index are applied in order, or summed and applied once") {

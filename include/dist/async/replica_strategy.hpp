@@ -26,6 +26,7 @@ class ReplicaStrategy : public StrategyOf<ReplicaStrategy<T>, OneReplica<Cpu>, O
 
  public:
   using Transport = T;
+  static constexpr bool updates_elsewhere = true;
 
   ReplicaStrategy() : Base(typename ReplicaStrategy::ReplicaOptions{}) {}
 

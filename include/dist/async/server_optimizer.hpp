@@ -53,12 +53,11 @@ struct ServerOptimizerOptions {
 /// This is the coordinator's side; WorkerNetwork::apply_gradients pushes. Workers do not wait for each other, so a gradient may
 /// come from parameters that others have changed since, and two workers that have pulled at the same time take steps of the same
 /// number. Gradients are a worker's own: nothing is summed before it is clipped. Refers to the network, which must outlive it.
+///
+/// An optimizer that scales by norms, such as nn::Lamb, needs each parameter whole on one server, which takes the norms. TensorFlow's
+/// optimizers see each shard as a variable, so that their steps depend on the partitioner.
 template <class Network, class O>
 class ServerOptimizer {
-  static_assert(
-      !ScalesByNorms<O>,
-      "this optimizer, as nn::Lamb, takes norms of what its slots make of a parameter's gradients, and these are "
-      "on several parameter servers: use another optimizer, such as nn::Adam or nn::AdamW");
   using Via = typename Network::Transport;
   using Scope = CrossReplicaContext<ParameterServer<Via>>;
 
@@ -67,13 +66,14 @@ class ServerOptimizer {
   using Parts = ServerOptimizerParts<O, Via>;
   using Element = typename Network::Element;
 
-  /// Throws InvalidArgument for hyper-parameters out of range, and what `ParameterServer::variable` does.
+  /// Throws InvalidArgument for hyper-parameters out of range, and for a parameter in several shards where the optimizer scales by
+  /// norms, and what `ParameterServer::variable` does.
   ServerOptimizer(ParameterServer<Via>& strategy, Network& network, O function,
                   const ServerOptimizerOptions& options = {})
       : strategy_(&strategy),
         network_(&network),
         network_alive_(network.lifetime()),
-        names_(checked_slot_names(function)),
+        names_(checked_slot_names(network, function)),
         parts_{{function},
                strategy.template variable<std::int64_t>({}, 0, text(O::name, "/iterations")),
                strategy.template variable<float>({}, function.learning_rate, text(O::name, "/learning_rate")),
@@ -203,9 +203,19 @@ class ServerOptimizer {
     }
   };
 
-  [[nodiscard]] static std::span<const std::string_view> checked_slot_names(const O& function) {
+  [[nodiscard]] static std::span<const std::string_view> checked_slot_names(const Network& network, const O& function) {
     function.check();
+    if constexpr (ScalesByNorms<O>) require_whole(network);
     return detail::slot_names<Element>(function);
+  }
+  static void require_whole(const Network& network) {
+    for (std::size_t i = 0; i < network.layout().size(); ++i)
+      if (const std::size_t shards = network.parameters()[i].shards().size(); shards > 1)
+        throw InvalidArgument(text(O::name, " cannot train a parameter that is divided among parameter servers"),
+                              text("it scales each step by norms of a whole parameter, and ",
+                                   network.layout()[i].name(), " has ", shards, " shards, each with a norm of its own"),
+                              "Give the ParameterServer a partitioner that leaves the parameter whole, or none, or use "
+                              "nn::Adam or nn::AdamW");
   }
   [[nodiscard]] std::uint32_t slot_named(std::string_view name) const {
     std::string names;

@@ -19,9 +19,16 @@
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/tracked_parts.hpp>
 #include <dist/nn/trust_ratios.hpp>
+#include <dist/variable/directed_update.hpp>
 #include <dist/variable/queue_of.hpp>
 
 namespace dist::nn {
+
+/// A strategy whose replicas apply nothing themselves: they send gradients to where that is done.
+template <class S>
+concept UpdatesElsewhere = requires {
+  requires S::updates_elsewhere;
+};
 
 /// What an optimizer keeps for the options of its function `O` besides slots, for parameters of elements T, and what they
 /// make of the gradients of a call and of the step's update (spec P10, P11).
@@ -53,7 +60,8 @@ class OptionState {
       if constexpr (!is_here) lay_out(strategy);
     }
     if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);
-    if constexpr (ScalesByNorms<O>) ratios_.emplace(strategy, parameters, segments_.size(), O::name);
+    if constexpr (ScalesByNorms<O> && !UpdatesElsewhere<S>)
+      ratios_.emplace(strategy, parameters, segments_.size(), O::name);
     if constexpr (has_option<O, AccumulateGradients>)
       accumulation_.emplace(strategy, parameters, O::name, detail::layout_of(network));
   }
@@ -88,7 +96,7 @@ class OptionState {
     if constexpr (!ScalesByNorms<O>) {
       return clipped;
     } else {
-      const auto direction = applied_to(replica, detail::direction_of(update), clipped);
+      const auto direction = applied_to(replica, dist::detail::direction_of(update), clipped);
       const auto decay = static_cast<double>(update.functor.decay);
       const detail::Segment* const table = table_on(replica);
       if constexpr (aggregate && !clips_norm)

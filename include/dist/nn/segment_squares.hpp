@@ -8,6 +8,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/nn/optimizers/segments.hpp>
+#include <dist/variable/directed_update.hpp>
 
 namespace dist::nn::detail {
 
@@ -24,7 +25,7 @@ template <bool by_segment, class T>
 void add_squares(std::span<double> squares, std::span<const Segment> segments, std::size_t first,
                  std::span<const T> values) {
   for_each_segment(segments, first, values.size(), [&](std::size_t which, IndexRange range) {
-    squares[by_segment ? which : 0] += sum_of_squares(values.subspan(range.begin - first, range.size()));
+    squares[by_segment ? which : 0] += dist::detail::sum_of_squares(values.subspan(range.begin - first, range.size()));
   });
 }
 /// Writes the same sums of a range of `values`, by a reduction of each segment in the queue of the device where they lie.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -15,26 +14,11 @@
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/segment_squares.hpp>
-#include <dist/variable/slot_update.hpp>
+#include <dist/variable/directed_update.hpp>
 
 namespace dist::nn {
 
 namespace detail {
-
-/// The first of the two passes of a functor whose optimizer ScalesByNorms: the direction takes the weight's place.
-template <class Functor>
-struct DirectionOf : Functor {
-  template <class T>
-  DIST_HD DIST_ALWAYS_INLINE T operator()(T, T gradient, T* slot) const {
-    return Functor::direction(gradient, slot);
-  }
-};
-template <class Functor, class T>
-[[nodiscard]] SlotUpdate<DirectionOf<Functor>, T> direction_of(const SlotUpdate<Functor, T>& update) {
-  SlotUpdate<DirectionOf<Functor>, T> directed{{update.functor}, {}};
-  for (std::size_t k = 0; k < update.slot_count; ++k) directed.slots[k] = update.slots[k];
-  return directed;
-}
 
 template <class Update, class T>
 struct TakeDirection {
@@ -51,9 +35,7 @@ struct RatioOfNorms {
   const Segment* segments;
   double decay;
   DIST_HD void operator()(std::size_t which) const {
-    const double weight = std::sqrt(weights[which]) * (segments[which].decays ? 1 - decay : 1);
-    const double direction = std::sqrt(directions[which]);
-    weights[which] = weight > 0 && direction > 0 ? weight / direction : 1;
+    weights[which] = dist::detail::trust_ratio(weights[which], directions[which], segments[which].decays ? decay : 0);
   }
 };
 

@@ -332,6 +332,10 @@ class Store {
       throw ArchiveError("A push is in no known form", text("number ", static_cast<unsigned>(part.head.form)),
                          "Start all processes of the job from one build of the program");
     require_type(shard, part.update->type());
+    if (!dense && part.update->needs_all())
+      throw StoreError(Problem::wrong_size, text(to_string(shard.spec()), " is updated by norms of all that is pushed"),
+                       uniform ? "one value for all elements was given" : "values of some rows were given",
+                       "Give one value for each element");
     const std::uint64_t unit = dense ? shard.bytes() : uniform ? io::bytes_of(shard.type()) : shard.row_bytes();
     const std::uint64_t units = dense || uniform ? 1 : part.rows.size();
     if (unit == 0 ? part.head.bytes != 0 : part.head.bytes % unit != 0 || part.head.bytes / unit != units)

@@ -24,6 +24,7 @@
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/shard.hpp>
+#include <dist/variable/directed_update.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/slot_update.hpp>
 
@@ -41,6 +42,15 @@ concept SlotsUpdate = Schedulable<F> && std::is_trivially_copyable_v<F> &&
     requires(const F& update, T value, T* slots) {
   { update(value, value, slots) } -> std::same_as<T>;
   F::slots.size();
+};
+
+/// A SlotsUpdate of two passes over all elements of a shard: `direction(gradient, slots)` makes the directions, and
+/// `update(weight, direction, slots)` goes there, with the trust ratio as its `scale`. Weights lose the part `decay` before.
+template <class F, class T>
+concept DirectedUpdate = SlotsUpdate<F, T> && F::has_two_passes && requires(F update, T value, T* slots) {
+  { update.direction(value, slots) } -> std::same_as<T>;
+  update.scale = value;
+  { update.decay } -> std::convertible_to<double>;
 };
 
 /// What a server does with the elements of a shard and values for them: one of these concepts.
@@ -73,6 +83,8 @@ class AnyUpdate {
 
   [[nodiscard]] virtual io::ElementType type() const noexcept = 0;
   [[nodiscard]] virtual std::size_t slots() const noexcept = 0;
+  /// Whether it looks at all elements before it updates one, and so takes values for all.
+  [[nodiscard]] virtual bool needs_all() const noexcept = 0;
   /// Throws StoreError for values that it cannot take.
   virtual void check(rpc::GatherList values) const = 0;
   /// Updates all elements, each with one of the values.
@@ -140,6 +152,7 @@ class UpdateOf final : public AnyUpdate {
 
   [[nodiscard]] io::ElementType type() const noexcept override { return io::element_type<T>; }
   [[nodiscard]] std::size_t slots() const noexcept override { return slot_count; }
+  [[nodiscard]] bool needs_all() const noexcept override { return DirectedUpdate<F, T>; }
 
   void check([[maybe_unused]] rpc::GatherList values) const override {
     if constexpr (std::same_as<F, dist::detail::Divide> && std::integral<T>)
@@ -152,10 +165,17 @@ class UpdateOf final : public AnyUpdate {
 
   void apply(const ShardMemory& shard, rpc::GatherList values) const override {
     const std::span<T> weights = shard.weights_as<T>();
-    const auto update = on(shard);
-    for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
-      dist::detail::update_range(update, first, weights.subspan(first, block.size()), block);
-    });
+    if constexpr (DirectedUpdate<F, T>) {
+      std::vector<T> directions(weights.size());
+      apply_to(std::span{directions}, dist::detail::direction_of(on(shard)), values);
+      auto update = on(shard);
+      update.functor.scale = static_cast<T>(dist::detail::trust_ratio(
+          dist::detail::sum_of_squares(std::span<const T>{weights}),
+          dist::detail::sum_of_squares(std::span<const T>{directions}), static_cast<double>(function_.decay)));
+      dist::detail::update_range(update, 0, weights, std::span<const T>{directions});
+    } else {
+      apply_to(weights, on(shard), values);
+    }
   }
 
   void apply_uniform(const ShardMemory& shard, rpc::GatherList value) const override {
@@ -198,6 +218,13 @@ class UpdateOf final : public AnyUpdate {
   }
 
  private:
+  template <class Update>
+  static void apply_to(std::span<T> elements, const Update& update, rpc::GatherList values) {
+    for_each_block<T>(values, [&](std::size_t first, std::span<const T> block) {
+      dist::detail::update_range(update, first, elements.subspan(first, block.size()), block);
+    });
+  }
+
   static constexpr bool with_slots = SlotsUpdate<F, T>;
   static constexpr std::size_t slot_count = [] {
     if constexpr (with_slots)

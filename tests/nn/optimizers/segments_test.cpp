@@ -10,7 +10,6 @@
 using dist::nn::detail::for_each_segment;
 using dist::nn::detail::Segment;
 using dist::nn::detail::segments_of;
-using dist::nn::detail::sum_of_squares;
 
 namespace {
 
@@ -73,14 +72,4 @@ TEST_CASE("a block is cut where segments end") {
   CHECK(cut(9, 2) == "a9-10 b10-11 ");
   CHECK(cut(19, 45) == "b19-20 c20-64 ");
   CHECK(cut(30, 0) == "");
-}
-
-TEST_CASE("squares are added up, whatever their number") {
-  std::vector<float> numbers;
-  double expected = 0;
-  for (int i = 0; i < 29; ++i) {
-    CHECK(sum_of_squares(std::span<const float>{numbers}) == expected);
-    numbers.push_back(static_cast<float>(i));
-    expected += i * i;
-  }
 }

@@ -60,21 +60,4 @@ DIST_ALWAYS_INLINE void for_each_segment(std::span<const Segment> segments, std:
   }
 }
 
-/// In double and in several sums at once, so that the additions need not wait for each other.
-template <class T>
-[[nodiscard]] double sum_of_squares(std::span<const T> values) {
-  constexpr std::size_t lanes = 8;
-  double sums[lanes] = {};
-  std::size_t i = 0;
-  for (; i + lanes <= values.size(); i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const double value = static_cast<double>(values[i + lane]);
-      sums[lane] += value * value;
-    }
-  for (; i < values.size(); ++i) sums[0] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  double total = 0;
-  for (const double one : sums) total += one;
-  return total;
-}
-
 }  // namespace dist::nn::detail

@@ -43,6 +43,8 @@ struct ExtendedUpdate {
     return names;
   }();
 
+  static constexpr bool has_two_passes = parts.scales_direction;
+
   Update update;
   T limit = 0;                  ///< of an element of the gradient
   T scale = 1;                  ///< of the gradient; in the second of two passes of the direction
