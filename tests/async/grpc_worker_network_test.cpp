@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <dist/async/server_metric.hpp>
@@ -15,12 +18,16 @@
 
 #include "async/served_job.hpp"
 #include "async/small_network.hpp"
+#include "support/certificates.hpp"
 #include "support/grpc_suppressions.hpp"
+#include "support/what_throws.hpp"
 
 namespace nn = dist::nn;
 using dist::Grpc;
 
-TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a metric on the servers") {
+namespace {
+
+void trains_to_the_bits_of_default() {
   const nn::Adam function{.learning_rate = 0.05F};
   dist::Default alone;
   nn::Network<small::Dense> expected{alone, 7};
@@ -49,4 +56,30 @@ TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a met
     const auto expected_values = expected.parameter(alone.scope(), parameter.name());
     for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == expected_values[i]);
   }
+}
+
+}  // namespace
+
+TEST_CASE("one worker trains to the bits of Default by gRPC, and counts in a metric on the servers") {
+  trains_to_the_bits_of_default();
+}
+
+TEST_CASE("the same over TLS, where the environment names certificates; without them nobody takes part") {
+  const support::TemporaryFolder folder;
+  const dist::net::TlsFiles files = support::Authority{folder, "authority"}.task("all tasks");
+  setenv("DIST_TLS_CA_FILE", files.authorities.c_str(), 1);
+  setenv("DIST_TLS_CERT_FILE", files.certificate.c_str(), 1);
+  setenv("DIST_TLS_KEY_FILE", files.key.c_str(), 1);
+  trains_to_the_bits_of_default();
+
+  using namespace std::chrono_literals;
+  dist_test::ServedJob<Grpc> job(1, 1);
+  const auto& servers = job.strategy().server_endpoints();
+  const dist::server::Served server{{dist::TaskType::parameter_server, 0}, servers.front()};
+  const std::string said = support::what_throws<dist::ServerUnavailable>([&] {
+    const dist::server::Session<Grpc> session{{server}, {.channel = {}, .wait_for_servers = 3s}};
+  });
+  CHECK(said.starts_with("Parameter server 0 at " + to_string(servers.front()) + " has not come within 3 s"));
+  CHECK(said.find("this task needs certificates, as DIST_TLS_CERT_FILE names one") != std::string::npos);
+  for (const char* const variable : {"DIST_TLS_CA_FILE", "DIST_TLS_CERT_FILE", "DIST_TLS_KEY_FILE"}) unsetenv(variable);
 }

@@ -66,6 +66,26 @@ TEST_CASE("workers of a job run what its coordinator schedules, with its paramet
   for (std::future<bool>& process : served) CHECK(process.get());
 }
 
+TEST_CASE("a worker's functions call parameter servers with the secret that the worker was given") {
+  const ClusterSpec cluster = dist_test::cluster_of(1);
+  const std::string secret = "kestrel 42";
+  std::vector<std::future<bool>> served;
+  for (const Task task : {ps_0, worker_0})
+    served.push_back(std::async(std::launch::async, [&cluster, &secret, task] {
+      dist::server::ServeOptions options;
+      options.server.secret = secret;
+      return dist::serve<Local>(SimpleResolver{cluster, task}, options);
+    }));
+  {
+    const Session session{dist_test::served(cluster), {.channel = {.secret = secret}}};
+    dist::ClusterCoordinator coordinator{
+        dist::WorkerList<Local>{{worker_address}, {.secret = secret}, {server_address}}};
+    const auto greet = [](WorkerContext& worker) { return worker.clients<Local>().of(0, 0)->incarnation(); };
+    CHECK(coordinator.schedule(greet).fetch(20s) == session.incarnation(ps_0));
+  }
+  for (std::future<bool>& process : served) CHECK(process.get());
+}
+
 TEST_CASE("a parameter server whose clients on workers find it gone is lost by its number (spec L15)") {
   dist_test::LocalWorkers<Local> workers(1);
   dist::ClusterCoordinator coordinator{workers.list({server_address})};

@@ -23,6 +23,7 @@
 #include <dist/core/work.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/net/tls_files.hpp>
 
 /// Remote procedure calls: what every transport between a server and its clients has in common. The transports are
 /// `dist::Local`, `dist::Grpc` and `dist::Mpi`.
@@ -142,7 +143,9 @@ class RpcError : public Error {
       case rpc::Failure::lost:
         return "See whether the server still runs, listens at this address, and can be reached";
       case rpc::Failure::refused:
-        return "Start all tasks of the job from one build, with the same DIST_JOB_SECRET and the same addresses";
+        return "Start all tasks of the job from one build, with the same DIST_JOB_SECRET, the same addresses, and "
+               "certificates of "
+               "the same authorities, or none";
       case rpc::Failure::unknown_method:
         return "Start all tasks of the job from one build";
       default:
@@ -172,6 +175,7 @@ enum class State : std::uint8_t {
 struct ServerOptions {
   std::size_t threads = 2;  ///< that run handlers, however many clients there are
   std::string secret = {};  ///< of the job; empty: every caller is believed (`net::job_secret()`)
+  net::TlsFiles tls = {};   ///< of this task; none: nothing is encrypted (`net::job_tls()`)
   std::uint64_t longest = std::uint64_t{1} << 40;  ///< bytes of a request; a longer one is refused
   bool peers_elsewhere = false;          ///< clients are on other hosts: an address of this machine is a mistake
   net::Milliseconds silence{3'000};      ///< a client that is silent for so long is lost
@@ -179,7 +183,8 @@ struct ServerOptions {
 };
 
 struct ChannelOptions {
-  std::string secret = {};                         ///< of the job; empty: none
+  std::string secret = {};  ///< of the job; empty: none
+  net::TlsFiles tls = {};   ///< of this task, where the server has them, too; none: not encrypted
   std::uint64_t longest = std::uint64_t{1} << 40;  ///< bytes of a reply; a longer one is refused
   net::Milliseconds silence{3'000};                ///< a server that is silent for so long is lost
   /// A channel that did not find its server looks again after so long at most; until then calls are lost at once. Who tries
@@ -268,7 +273,9 @@ concept Call = Work<C> && requires(C& call) {
 /// size up to `longest`. Calls of one channel may overtake each other; one that was waited for is before the next. The
 /// destructor cancels what goes on.
 ///
-/// Every call proves that the caller knows the secret of the job, if there is one, and no recorded call is taken twice.
+/// Every call proves that the caller knows the secret of the job, if there is one, and no recorded call is taken twice. Where
+/// the options name certificates, calls between processes are encrypted, and each side proves by its certificate that it belongs
+/// to the job; a transport that cannot do this refuses the options.
 template <class T>
 concept Transport = requires {
   typename T::Server;

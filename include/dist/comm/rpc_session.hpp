@@ -21,7 +21,7 @@
 /// nonces of both, a number that grows, and the proof for these, the method and the size of the request
 /// (`net::proof_of`). The server remembers which numbers of a client it has seen, so that a recorded call is refused;
 /// where it would have to remember too much it takes another nonce, and clients ask again. The bytes themselves are not
-/// proven: who can change them on their way needs TLS to be kept away.
+/// proven: who can change them on their way is kept away by TLS (net/tls_files.hpp).
 namespace dist::rpc {
 
 /// The types of the frames (net/frame.hpp) that stand before the bytes of a message.

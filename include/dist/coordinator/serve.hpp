@@ -22,7 +22,9 @@ namespace dist {
 template <class T, class Resolver>
 [[nodiscard]] bool serve(const Resolver& resolver, const server::ServeOptions& options = {}) {
   if constexpr (detail::holds<rpc::Transport<T>> && detail::holds<ClusterResolver<Resolver>>) {
-    WorkerService<T> worker;
+    // What it calls, it calls as it is called.
+    WorkerService<T> worker{
+        {.secret = options.server.secret, .tls = options.server.tls, .silence = options.server.silence}};
     return server::serve<T>(resolver, options, worker.methods());
   } else {
     return server::serve<T>(resolver, options);  // says what is wrong

@@ -23,6 +23,8 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/secret.hpp>
+#include <dist/net/tls_files.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
@@ -44,7 +46,9 @@ class WorkerService {
  public:
   using Exchange = typename Transport::Exchange;
 
-  WorkerService() : thread_([this] { end_lost_sessions(); }) {}
+  /// `to_servers`: how its functions call parameter servers.
+  explicit WorkerService(rpc::ChannelOptions to_servers = {.secret = net::job_secret(), .tls = net::job_tls()})
+      : to_servers_(std::move(to_servers)), thread_([this] { end_lost_sessions(); }) {}
   WorkerService(const WorkerService&) = delete;
   WorkerService& operator=(const WorkerService&) = delete;
   ~WorkerService() {
@@ -104,7 +108,7 @@ class WorkerService {
     detail::Greeting answer{binary_identity()};
     if (same) {
       const auto before = request.get<std::uint64_t>();
-      auto session = std::make_shared<Session>(request.get<detail::WorkerPlace>());
+      auto session = std::make_shared<Session>(request.get<detail::WorkerPlace>(), to_servers_);
       request.expect_end();
       answer.session = add(std::move(session), before);
     }
@@ -246,6 +250,7 @@ class WorkerService {
     sessions_.erase(found);
   }
 
+  const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;

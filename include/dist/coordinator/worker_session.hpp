@@ -16,7 +16,6 @@
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
-#include <dist/net/secret.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
@@ -58,7 +57,9 @@ struct WorkerPlace {
 /// What a worker keeps for a coordinator from one greeting to the next. After each the resources are made anew.
 class WorkerSession {
  public:
-  explicit WorkerSession(WorkerPlace place) : place_(std::move(place)) {}
+  /// `to_servers`: how its functions call parameter servers.
+  explicit WorkerSession(WorkerPlace place, rpc::ChannelOptions to_servers = {})
+      : place_(std::move(place)), to_servers_(std::move(to_servers)) {}
 
   [[nodiscard]] const WorkerPlace& place() const noexcept { return place_; }
   [[nodiscard]] InputContext input_context() const {
@@ -82,8 +83,7 @@ class WorkerSession {
       for (std::size_t server = 0; server < place_.servers.size(); ++server)
         endpoints.push_back(
             endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
-      kept = std::make_shared<server::Clients<T>>(std::move(endpoints),
-                                                  server::ClientOptions{.channel = {.secret = net::job_secret()}});
+      kept = std::make_shared<server::Clients<T>>(std::move(endpoints), server::ClientOptions{.channel = to_servers_});
     }
     return *static_cast<server::Clients<T>*>(kept.get());
   }
@@ -115,6 +115,7 @@ class WorkerSession {
 
  private:
   const WorkerPlace place_;
+  const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, WorkerResource> resources_;
   std::map<const void*, std::shared_ptr<void>> clients_;  ///< of each transport, by its `type_mark`

@@ -6,12 +6,20 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <dist/core/say.hpp>
 #include <dist/io/descriptor.hpp>
 #include <dist/net/error.hpp>
 
 namespace dist::net {
+
+/// Warns where users besides its owner may read a file. `what` is in it: "the secret".
+inline void warn_if_others_may_read(const std::string& path, std::string_view what) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    say(text("other users may read ", what, " in ", path, "; take the permission from them: chmod 600"));
+}
 
 /// The secret of the job: DIST_JOB_SECRET, else the content of the file that DIST_JOB_SECRET_FILE names, without the
 /// line end after it; else empty, which means none. A file that other users may read is warned of.
@@ -29,9 +37,7 @@ namespace dist::net {
   if (path == nullptr) return secret;
   const io::Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
   if (!file) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
-  struct stat status {};
-  if (fstat(file.get(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
-    say(text("other users may read the secret in ", path, "; take the permission from them: chmod 600"));
+  warn_if_others_may_read(path, "the secret");
   char bytes[4096];
   const ssize_t size = read(file.get(), bytes, sizeof bytes);
   if (size < 0) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");

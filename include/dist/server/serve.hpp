@@ -27,6 +27,7 @@
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
+#include <dist/net/tls_files.hpp>
 #include <dist/server/lifeline.hpp>
 #include <dist/server/served.hpp>
 #include <dist/server/store.hpp>
@@ -42,7 +43,7 @@ struct ServeOptions {
   /// without them, with status 1.
   net::Milliseconds end_timeout{10'000};
   net::Milliseconds patience = net::default_patience;  ///< before stderr says for whom the process waits
-  rpc::ServerOptions server = {.threads = 4, .secret = net::job_secret()};
+  rpc::ServerOptions server = {.threads = 4, .secret = net::job_secret(), .tls = net::job_tls()};
 };
 
 namespace detail {

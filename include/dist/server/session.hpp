@@ -27,6 +27,7 @@
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
+#include <dist/net/tls_files.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
@@ -36,7 +37,7 @@
 namespace dist::server {
 
 struct SessionOptions {
-  rpc::ChannelOptions channel = {.secret = net::job_secret()};
+  rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
   net::Milliseconds wait_for_servers{180'000};         ///< for all parameter servers to come (spec J02)
   net::Milliseconds patience = net::default_patience;  ///< before stderr says who is missing
   /// How often a parameter server that was lost is dialled before it counts as gone (spec L15).

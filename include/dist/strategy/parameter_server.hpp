@@ -31,6 +31,7 @@
 #include <dist/net/endpoint.hpp>
 #include <dist/net/random_number.hpp>
 #include <dist/net/secret.hpp>
+#include <dist/net/tls_files.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
@@ -51,7 +52,7 @@ namespace dist {
 struct ParameterServerOptions {
   /// Into how many shards variables are divided: see Partitioner. None leaves them whole (spec J01).
   AnyPartitioner partitioner = {};
-  rpc::ChannelOptions channel = {.secret = net::job_secret()};
+  rpc::ChannelOptions channel = {.secret = net::job_secret(), .tls = net::job_tls()};
   net::Milliseconds wait_for_servers{180'000};                  ///< for all parameter servers to come (spec J02)
   net::Milliseconds patience = net::default_patience;           ///< before stderr says who is missing
   std::chrono::nanoseconds timeout = std::chrono::seconds{60};  ///< of a call to a server

@@ -5,12 +5,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "conformance/rpc_transport.hpp"
 #include "net/ports.hpp"
+#include "support/certificates.hpp"
 #include "support/grpc_suppressions.hpp"
 #include "support/processes.hpp"
 #include "support/spawned.hpp"
@@ -18,8 +21,26 @@
 
 namespace {
 
+/// dist::Grpc with the certificates that the environment names, if there are any.
+struct CertifiedGrpc : dist::Grpc {
+  template <class Options>
+  static Options certified(Options options) {
+    options.tls = dist::net::job_tls();
+    return options;
+  }
+  struct Server : dist::Grpc::Server {
+    Server(const dist::net::Endpoint& own, const dist::rpc::ServerOptions& options,
+           std::vector<dist::rpc::Method<Exchange>> methods)
+        : dist::Grpc::Server(own, certified(options), std::move(methods)) {}
+  };
+  struct Channel : dist::Grpc::Channel {
+    Channel(const dist::net::Endpoint& server, const dist::rpc::ChannelOptions& options)
+        : dist::Grpc::Channel(server, certified(options)) {}
+  };
+};
+
 struct GrpcKit {
-  using Transport = dist::Grpc;
+  using Transport = CertifiedGrpc;
   static constexpr bool pauses = true;
 
   static bool calls() { return true; }
@@ -50,9 +71,21 @@ TEST_CASE("a server of the suite" * doctest::skip()) {
   dist::rpc::ServerOptions options;
   options.secret = std::getenv("DIST_TEST_SECRET");
   options.silence = conformance::rpc_silence;
-  const dist::Grpc::Server server{
-      {"127.0.0.1", std::getenv("DIST_TEST_PORT")}, options, conformance::rpc_methods<dist::Grpc>()};
+  const CertifiedGrpc::Server server{
+      {"127.0.0.1", std::getenv("DIST_TEST_PORT")}, options, conformance::rpc_methods<CertifiedGrpc>()};
   while (std::to_string(getppid()) == parent) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+}
+
+TEST_CASE("transports of calls over TLS") {
+  const support::TemporaryFolder folder;
+  const dist::net::TlsFiles files = support::Authority{folder, "authority"}.task("all tasks");
+  support::Spawned suite{"transports of calls<*",
+                         {"DIST_TLS_CA_FILE=" + files.authorities, "DIST_TLS_CERT_FILE=" + files.certificate,
+                          "DIST_TLS_KEY_FILE=" + files.key},
+                         folder.path("stderr")};
+  const std::optional<int> status = suite.exit_status_within(std::chrono::minutes{3});
+  if (status != 0) MESSAGE(folder.read("stderr"));
+  CHECK(status == 0);
 }
 
 TEST_CASE("a client of the suite" * doctest::skip()) {
@@ -96,7 +129,7 @@ TEST_CASE("handlers that compute for longer than a silence lose no client, thoug
 
 TEST_CASE("what a process does that was forked after gRPC had started is refused by name") {
   const dist::net::Endpoint endpoint = GrpcKit::endpoint();
-  dist::Grpc::Server server{endpoint, {}, conformance::rpc_methods<dist::Grpc>()};
+  dist::Grpc::Server server{endpoint, {}, conformance::rpc_methods<CertifiedGrpc>()};
   dist::Grpc::Channel channel{endpoint, {}};
   channel.call("echo", {}, {});
   support::Processes forked(1, [&](std::size_t) {

@@ -318,6 +318,14 @@ class Batch {
   argument.value.integer = static_cast<int>(std::min<std::int64_t>(value, 1 << 30));
   return argument;
 }
+/// The same with a text, which outlives it.
+[[nodiscard]] inline grpc_arg argument(const char* key, const std::string& value) {
+  grpc_arg argument{};
+  argument.type = GRPC_ARG_STRING;
+  argument.key = const_cast<char*>(key);
+  argument.value.string = const_cast<char*>(value.c_str());
+  return argument;
+}
 /// Options of the core for channels and servers. `silence`: of a peer, until it counts as lost.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(net::Milliseconds silence) {
   const std::int64_t ping = std::max<std::int64_t>(10, silence.count() / 3);
@@ -332,7 +340,7 @@ class Batch {
       argument(GRPC_ARG_ENABLE_RETRIES, 0), argument(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
       argument(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1), argument(GRPC_ARG_ALLOW_REUSEPORT, 0)};
 }
-/// Those of a channel. The core pauses for up to a fifth longer than it is told, by chance.
+/// Those of a channel, whose options outlive the list. The core pauses for up to a fifth longer than it is told, by chance.
 [[nodiscard]] inline std::vector<grpc_arg> arguments(const rpc::ChannelOptions& options) {
   std::vector<grpc_arg> list = arguments(options.silence);
   const std::int64_t longest = std::max<std::int64_t>(1, options.reconnect.count() * 5 / 6);
@@ -341,6 +349,8 @@ class Batch {
   // The time for a connection and its handshake, whatever its name says.
   list.push_back(argument(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, options.silence.count()));
   list.push_back(argument(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1));
+  if (!options.tls.server_name.empty())
+    list.push_back(argument(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, options.tls.server_name));
   return list;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <dist/comm/grpc/api.hpp>
+#include <dist/comm/grpc/credentials.hpp>
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
@@ -141,12 +142,13 @@ class ClientLink {
   ClientLink(std::string server, rpc::ChannelOptions its) : address(std::move(server)), options(std::move(its)) {
     std::vector<grpc_arg> list = arguments(options);
     const grpc_channel_args arguments{list.size(), list.data()};
-    grpc_channel_credentials* const credentials = grpc_insecure_credentials_create();
-    channel.reset(grpc_channel_create(address.c_str(), credentials, &arguments));
-    grpc_channel_credentials_release(credentials);
+    channel.reset(grpc_channel_create(address.c_str(), channel_credentials(options.tls).get(), &arguments));
   }
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
+  [[nodiscard]] bool is_connected() const {
+    return grpc_channel_check_connectivity_state(channel.get(), 0) == GRPC_CHANNEL_READY;
+  }
   ~ClientLink() {
     if (Core::forked()) static_cast<void>(channel.release());
   }
@@ -162,6 +164,10 @@ class ClientLink {
 };
 
 /// A call of a client: the greeting first where the server's nonce is not known, then the call itself.
+///
+/// The core does not say of a call that waits for its server why there is no connection. So before such a call waits, a greeting
+/// that does not wait looks what is there: a server that is not believed ends the call, and else the call's deadline says what was
+/// found.
 ///
 /// Its batches that are on their way, the memory that it has lent and the one who starts it count as users of an attempt,
 /// which is over when the last of them goes.
@@ -223,7 +229,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     {
       const std::lock_guard lock{mutex_};
       ++attempts_;
-      greeting_ = link_->session.must_greet();
+      looking_ = wait_for_server_ && attempts_ == 1 && !link_->is_connected();
+      greeting_ = looking_ || link_->session.must_greet();
       head_ = greeting_ ? link_->session.greeting() : link_->session.head(method_, size_);
       received_.clear();
       has_reply_head_ = false;
@@ -244,7 +251,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
       metadata_.emplace();
       trailing_metadata_.emplace();
       start<&ClientCall::ended>(Batch{}.receive_status(*trailing_metadata_, status_, details_), status_tag_);
-      send(Batch{}.send_head(wait_for_server_ ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0));
+      send(Batch{}.send_head(wait_for_server_ && !looking_ ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0));
       start<&ClientCall::received>(Batch{}.receive_head(*metadata_).receive(message_), receive_tag_);
       end_batch();
     }
@@ -342,7 +349,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     if (outcome_) return false;
     if (status_ != GRPC_STATUS_OK) {
       if (cancelled_) return give_up(rpc::Failure::cancelled, *cancelled_);
-      return give_up(failure_of_status(), view(details_));
+      return look_at_failure(failure_of_status());
     }
     if (!has_reply_head_) return give_up(rpc::Failure::refused, "it ended without an answer");
     if (received_.size() < reply_.size) return give_up(rpc::Failure::lost, "the reply ended early");
@@ -353,12 +360,25 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     }
     outcome_ = reply_.failure;
     if (outcome_ || !greeting_) return false;
+    if (!link_->session.must_greet()) return true;  // it only looked
     try {
       outcome_ = link_->session.greeted(rpc::joined(received_.pieces()));
     } catch (const net::FrameError& error) {
       return give_up(rpc::Failure::refused, error.what());
     }
     return !outcome_;
+  }
+  bool look_at_failure(rpc::Failure failure) {
+    if (failure == rpc::Failure::lost) {
+      if (const std::optional<std::string> why = distrust(view(details_), link_->options.tls))
+        return give_up(rpc::Failure::refused, *why);
+      std::string why = failed_connection(view(details_), link_->options.tls);
+      if (!looking_) return give_up(failure, why);
+      found_ = std::move(why);
+      return true;
+    }
+    const bool was_there = failure != rpc::Failure::deadline || found_.empty();
+    return give_up(failure, text(view(details_), was_there ? "" : "; at first ", was_there ? "" : found_));
   }
   bool give_up(rpc::Failure failure, std::string_view why) {
     outcome_ = rpc::Outcome{failure, std::string{why}, ""};
@@ -399,6 +419,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   std::atomic<std::size_t> users_{0};
   std::size_t batches_ = 0;  ///< on their way, and who starts the call
   std::size_t attempts_ = 0;
+  bool looking_ = false;  ///< whether the server can be reached, before the call waits for it
+  std::string found_;     ///< why it could not
   bool greeting_ = false;
   rpc::RequestHead head_;
   std::optional<Lent> lent_;

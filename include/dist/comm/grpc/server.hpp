@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <dist/comm/grpc/api.hpp>
+#include <dist/comm/grpc/credentials.hpp>
 #include <dist/comm/rpc_session.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
@@ -398,13 +399,12 @@ class Server {
     net::ListenOptions options;
     options.peers_elsewhere = host_->options.peers_elsewhere;
     options.port_in_use = host_->options.port_in_use;
+    const ServerCredentials credentials = server_credentials(host_->options.tls);
     static_cast<void>(net::open_at(own, options, [&](const net::SocketAddress& address) {
       // The core does not say why it cannot listen; a socket of ours does.
       if (!net::detail::try_to_listen(address)) return false;
       const std::string where = to_string(net::Endpoint{to_string(address), own.port});
-      grpc_server_credentials* const credentials = grpc_insecure_server_credentials_create();
-      const int port = grpc_server_add_http2_port(host_->server, where.c_str(), credentials);
-      grpc_server_credentials_release(credentials);
+      const int port = grpc_server_add_http2_port(host_->server, where.c_str(), credentials.get());
       if (port == 0) errno = EADDRINUSE;  // somebody was faster
       return port != 0;
     }));

@@ -113,6 +113,12 @@ TEST_CASE("addresses that are no ranks, and methods that are no names, are refus
         std::string::npos);
 }
 
+TEST_CASE("options of TLS are refused, because MPI does not encrypt") {
+  CHECK(support::what_throws<dist::InvalidArgument>([] {
+          RpcChannel{endpoint_of_rank(own_rank(), 30), {.tls = {"ca.pem", "task.pem", "task.key"}}};
+        }).starts_with("Calls over MPI cannot be encrypted (the options name task.pem for TLS)"));
+}
+
 TEST_CASE("a server that answers what is no reply is refused") {
   using rpc::Failure;
   const auto no_head = error_of([](CallEngine& engine, std::size_t peer, const Packet& packet) {

@@ -73,6 +73,11 @@ TEST_CASE("a server listens at its own rank only") {
                    " of MPI). Let the launcher number the tasks, as dist::MpiRolesResolver does."));
   CHECK_THROWS_AS(make({"east", "2222"}), dist::InvalidArgument);
   CHECK_THROWS_AS(make(endpoint_of_rank(rank, 0)), dist::InvalidArgument);
+  rpc::ServerOptions encrypted;
+  encrypted.tls = {"ca.pem", "task.pem", "task.key"};
+  CHECK(support::what_throws<dist::InvalidArgument>([&] {
+          RpcServer{endpoint_of_rank(rank, 5), encrypted, {}};
+        }).starts_with("Calls over MPI cannot be encrypted"));
 }
 
 TEST_CASE("requests that are malformed or too long are refused, and no handler sees them") {

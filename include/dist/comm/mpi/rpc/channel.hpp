@@ -269,9 +269,10 @@ class RpcCall {
 class RpcChannel {
  public:
   /// The first server or channel of a process is made by all processes of MPI. Throws InvalidArgument for an address of no
-  /// process (mpi::endpoint_of_rank).
+  /// process (mpi::endpoint_of_rank), and for options of TLS.
   RpcChannel(const net::Endpoint& server, rpc::ChannelOptions options)
       : link_(std::make_shared<detail::ClientLink>(server, std::move(options))) {
+    detail::refuse(link_->options.tls);
     const detail::CallEngine::Visit visit{link_->engine};
     link_->engine.watch(link_);
   }

@@ -33,8 +33,18 @@
 #include <dist/core/say.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
+#include <dist/net/tls_files.hpp>
 
 namespace dist::mpi::detail {
+
+/// Throws InvalidArgument for files of TLS: MPI does not encrypt.
+inline void refuse(const net::TlsFiles& files) {
+  if (!files.empty())
+    throw InvalidArgument(
+        "Calls over MPI cannot be encrypted", text("the options name ", files.certificate, " for TLS"),
+        "Use dist::Grpc, or trust the network and give no options for TLS (unset DIST_TLS_CERT_FILE and "
+        "the others)");
+}
 
 /// What moves the calls of a process over MPI: a communicator of its own, and a thread that looks after it while nobody
 /// waits. MPI is called under one lock, by whichever thread has something to do. One for each process, which lives as long

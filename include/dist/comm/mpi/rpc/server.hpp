@@ -283,9 +283,11 @@ inline void RpcExchange::fail(std::string_view text) { call_->fail({rpc::Failure
 class RpcServer {
  public:
   /// The first server or channel of a process is made by all processes of MPI. Throws InvalidArgument for an address of no
-  /// process (mpi::endpoint_of_rank), RendezvousError for that of another one, and where the port stays in use.
+  /// process (mpi::endpoint_of_rank), and for options of TLS, RendezvousError for that of another one, and where the port stays
+  /// in use.
   RpcServer(const net::Endpoint& own, const rpc::ServerOptions& options, detail::ServerHost::Methods methods)
       : port_(net::port_number(own)), host_(std::make_shared<detail::ServerHost>(options, std::move(methods))) {
+    detail::refuse(options.tls);
     detail::CallEngine& engine = host_->engine;
     const std::string problem = text("This task cannot listen at its own address ", to_string(own));
     if (rank_of(own, engine.peers().size()) != engine.peers().rank())
