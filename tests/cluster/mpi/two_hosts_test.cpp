@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sched.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -16,53 +15,13 @@
 
 #include <cluster/mpi/world_ranks.hpp>
 #include <support/processes.hpp>
+#include <support/two_hosts.hpp>
 
 using namespace dist_test;
 using support::Processes;
+using support::TwoHosts;
 
 namespace {
-
-/// Processes that hold a namespace each, joined by a cable of their own.
-class TwoHosts {
- public:
-  static std::string address(std::size_t host) { return dist::text("10.213.77.", host + 1); }
-
-  /// `made` is false where this process may not make hosts.
-  TwoHosts()
-      : ready_(2), holders_(2, [&](std::size_t host) {
-          const std::string name = dist::text("dist-host-", host);
-          const bool entered = unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && sethostname(name.c_str(), name.size()) == 0;
-          ready_.write(host, entered ? "made" : "refused");
-          for (;;) pause();
-          return 0;
-        }) {
-    for (int i = 0; i < 2000 && (ready_[0].empty() || ready_[1].empty()); ++i) usleep(1000);
-    made = ready_[0] == "made" && ready_[1] == "made" &&
-           on(0, dist::text("link add dist0 type veth peer name dist0 netns ", holders_[1]));
-    for (const std::size_t host : {0U, 1U})
-      made = made && on(host, dist::text("addr add ", address(host), "/24 dev dist0")) && on(host, "link set lo up") &&
-             on(host, "link set dist0 up");
-  }
-
-  /// Moves this process to a host.
-  void enter(std::size_t host) const {
-    for (const char* kind : {"net", "uts"}) {
-      const dist::io::Descriptor space{
-          open(dist::text("/proc/", holders_[host], "/ns/", kind).c_str(), O_RDONLY | O_CLOEXEC)};
-      if (setns(space.get(), 0) != 0) _exit(98);
-    }
-  }
-  /// Runs `ip` on a host.
-  [[nodiscard]] bool on(std::size_t host, const std::string& command) const {
-    return std::system(dist::text("nsenter -t ", holders_[host], " -n ip ", command, " 2>/dev/null").c_str()) == 0;
-  }
-
-  bool made = false;
-
- private:
-  Notes ready_;
-  Processes holders_;
-};
 
 /// Ends the program where there can be no hosts, before any test runs.
 struct NeedsHosts {
