@@ -68,6 +68,15 @@ TEST_CASE("slots are made once, and lie beside the weights") {
   CHECK(shard.slots() == 2);
 }
 
+TEST_CASE("of slots that are asked for together, all are made or none") {
+  Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
+  const auto second_fails = [](std::size_t slot, std::span<std::byte>) {
+    if (slot == 1) throw dist::StoreError(Problem::no_memory, "There is no memory", "it is a test", "");
+  };
+  CHECK(problem_of([&] { shard.lock().ensure_slots(0, 2, second_fails); }) == Problem::no_memory);
+  CHECK(shard.slots() == 0);
+}
+
 TEST_CASE("versions count pushes, and staleness how far they were behind") {
   Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
   shard.lock().count_push(0, true);

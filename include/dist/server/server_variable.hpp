@@ -98,7 +98,8 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
   }
 
   /// Sees to slots `first`, `first + 1` and so on beside the elements, as many as there are values: all elements of a slot have
-  /// the value given for it, unless the slot was there.
+  /// the value given for it, unless the slot was there. Shard after shard: where one fails, those before it have their slots, and
+  /// another call sees to the others.
   template <ServerContext<Via> Context>
   void ensure_slots(const Context& context, const std::vector<double>& values, std::uint32_t first = 0) {
     for (const ServerShard<T, Via>& shard : this->shards())

@@ -138,19 +138,20 @@ class Shard {
     }
     /// Counts one that was too stale.
     void count_refusal() noexcept { ++shard_.staleness_.refused; }
-    /// Sees to slots `first`, `first + 1` and so on, each filled by `fill(slot, memory)` where there was none. Throws
-    /// StoreError where slots before the first are missing, or memory is.
+    /// Sees to slots `first`, `first + 1` and so on, each filled by `fill(slot, memory)` where there was none: all of them or
+    /// none. Throws StoreError where slots before the first are missing, or memory is.
     template <class Fill>
     void ensure_slots(std::size_t first, std::size_t count, Fill&& fill) const {
       if (first > shard_.slots_.size())
         throw StoreError(Problem::wrong_slot, text(to_string(shard_.spec_), " cannot get slot ", first),
                          text("it has ", shard_.slots_.size()), "Number slots from 0, without gaps");
+      std::vector<AlignedBuffer<std::byte>> made;
       for (std::size_t slot = shard_.slots_.size(); slot < first + count; ++slot) {
-        AlignedBuffer<std::byte> made = shard_.zeros();
-        fill(slot - first, std::span{made.data(), made.size()});
-        shard_.slots_.push_back(std::move(made));
-        shard_.slot_count_.store(shard_.slots_.size(), std::memory_order_release);
+        made.push_back(shard_.zeros());
+        fill(slot - first, std::span{made.back().data(), made.back().size()});
       }
+      for (AlignedBuffer<std::byte>& slot : made) shard_.slots_.push_back(std::move(slot));
+      shard_.slot_count_.store(shard_.slots_.size(), std::memory_order_release);
     }
 
    private:
