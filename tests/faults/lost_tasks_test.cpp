@@ -270,7 +270,8 @@ class Cell {
     // What the lost worker was to do, the other one does, except what is for the lost one alone: that waits for its successor.
     CHECK_NOTHROW(chief_->coordinator.join(30s));
     std::size_t by_victim = 0;
-    for (const auto& value : chief_->running) by_victim += value.fetch(1s) == 0 ? 1 : 0;
+    for (const auto& value : chief_->running)
+      if (value.fetch(1s) == 0) ++by_victim;
     if (moment == queued) CHECK(by_victim >= 1);
     CHECK(chief_->coordinator.schedule_on(0, step, chief_->variable, int{idle}).fetch(30s) == 0);
     // A push that was held when its worker was lost may have been done as well as the one that repeats it.
@@ -311,7 +312,8 @@ template <class Fn>
 bool all_soon(const std::vector<std::unique_ptr<Cell>>& cells, Fn&& holds) {
   const bool all = holds_soon([&] {
     std::size_t count = 0;
-    for (const auto& cell : cells) count += holds(*cell) ? 1 : 0;
+    for (const auto& cell : cells)
+      if (holds(*cell)) ++count;
     return count == cells.size();
   });
   for (const auto& cell : cells)

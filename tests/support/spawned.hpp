@@ -20,12 +20,14 @@
 namespace support {
 
 /// Runs a case that is decorated with doctest::skip(), so that it runs nowhere else, and sees `environment` ("NAME=value")
-/// besides the program's own. What it writes to stderr goes to a file, if one is named. Killed at the end of the object.
+/// besides the program's own. What it writes to stderr goes to a file, if one is named; `options` are doctest's. Killed at the
+/// end of the object.
 class Spawned {
  public:
   Spawned(const std::string& test_case, const std::vector<std::string>& environment,
-          const std::string& stderr_file = "") {
+          const std::string& stderr_file = "", const std::vector<std::string>& options = {}) {
     std::vector<std::string> arguments{"/proc/self/exe", "--test-case=" + test_case, "--no-skip", "--minimal"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
     std::vector<char*> argv, envp;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);

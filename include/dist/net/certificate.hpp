@@ -119,10 +119,10 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
   sk_X509_free(between);
   ERR_clear_error();
   if (believed) return;
-  const X509* const blamed = X509_STORE_CTX_get_current_cert(check.get());
+  const X509* const refused = X509_STORE_CTX_get_current_cert(check.get());
+  const X509& blamed = refused == nullptr ? static_cast<const X509&>(*chain.front()) : *refused;
   throw FileError(files.certificate, "holds a certificate that no task of the job believes",
-                  text(X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), ": ",
-                       describe(blamed == nullptr ? *chain.front() : *blamed)),
+                  text(X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), ": ", describe(blamed)),
                   text("Give one that an authority in ", files.authorities,
                        " has signed, for servers and clients, whose days are not over by this machine's clock"));
 }

@@ -12,6 +12,9 @@ namespace dist {
 /// The processes are those of `MPI_COMM_WORLD`. All of them make their first server or channel together; that starts MPI where
 /// the program has not. A program that starts it itself asks for MPI_THREAD_MULTIPLE.
 ///
+/// One that ends before all have met is for the launcher to notice, which ends the job: nobody knows it yet. Where the launcher
+/// was told to go on (mpirun --enable-recovery), the others wait for three minutes.
+///
 /// A process that is lost is lost for good: every call to it fails from then on, and names its rank. Processes of this
 /// machine that end are noticed at once, others when they have been silent. MPI cannot give back memory of which a process
 /// was about to read when it stopped: this process then ends, with the error.
