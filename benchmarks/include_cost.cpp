@@ -1,5 +1,6 @@
 // What including a header costs: the front end's time for a file that holds nothing else, medians of repeated runs, and the
-// same for an empty file, which is what starting the compiler costs.
+// same for an empty file, which is what starting the compiler costs; for programs that compile all from headers, and for those
+// that link dist::compiled.
 //
 //   bench_include_cost COMPILER INCLUDE_FOLDER [RUNS]
 #include <cstdio>
@@ -12,9 +13,9 @@
 
 namespace {
 
-double parse_seconds(const std::string& compiler, const std::string& includes, const std::string& lines, int runs) {
+double parse_seconds(const std::string& compiler, const std::string& options, const std::string& lines, int runs) {
   const std::string command =
-      "printf '" + lines + "' | " + compiler + " -std=c++20 -fsyntax-only -I" + includes + " -x c++ -";
+      "printf '" + lines + "' | " + compiler + " -std=c++20 -fsyntax-only " + options + " -x c++ -";
   std::vector<double> times;
   for (int run = 0; run < runs; ++run) {
     const double start = bench::seconds();
@@ -45,8 +46,11 @@ int main(int argc, char** argv) {
       {"dist/data.hpp", include("dist/data.hpp")},
       {"dist/nn.hpp", include("dist/nn.hpp")},
       {"dist/train.hpp", include("dist/train.hpp")},
+      {"dist/strategy/parameter_server.hpp", include("dist/strategy/parameter_server.hpp")},
+      {"dist/parameter_server.hpp", include("dist/parameter_server.hpp")},
   };
-  std::printf("include cost, %s, median of %d\n", compiler.c_str(), runs);
+  std::printf("include cost, %s, median of %d     from headers   dist::compiled\n", compiler.c_str(), runs);
   for (const auto& [name, lines] : subjects)
-    std::printf("  %-20s %.3f s\n", name, parse_seconds(compiler, includes, lines, runs));
+    std::printf("  %-40s %10.3f s %14.3f s\n", name, parse_seconds(compiler, "-I" + includes, lines, runs),
+                parse_seconds(compiler, "-DDIST_COMPILED -I" + includes, lines, runs));
 }

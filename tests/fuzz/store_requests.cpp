@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/server/requests.hpp>
+#include <dist/server/shard_memory.hpp>
 
 namespace {
 

@@ -13,8 +13,8 @@ foreach(entry IN LISTS budgets)
   string(REPLACE " " "." name "${header}${how}")
   set(test gates.instructions.${name})
   dist_requirements("${PROJECT_SOURCE_DIR}/include/dist/${header}")
-  # Without DIST_EVERY_COMPILER two of the four, which include what the others do.
-  if(dist_off OR (NOT DIST_EVERY_COMPILER AND name MATCHES "^(dist.hpp.compiled|multi_worker.hpp)$"))
+  # Without DIST_EVERY_COMPILER two of the five, which include most of what the others do.
+  if(dist_off OR (NOT DIST_EVERY_COMPILER AND name MATCHES "^(dist.hpp.compiled|multi_worker.hpp|parameter_server.hpp.compiled)$"))
     continue()
   elseif(dist_missing)
     dist_add_skipped(${test} "the component ${dist_missing} was not found")

@@ -5,7 +5,6 @@
 using dist::net::Endpoint;
 using dist::net::names_loopback;
 using dist::net::port_number;
-using dist::net::resolve;
 
 TEST_CASE("an endpoint in words") {
   CHECK(to_string(Endpoint{"worker-0.job", "2222"}) == "worker-0.job:2222");
@@ -23,26 +22,6 @@ TEST_CASE("ports are numbers from 1 to 65535") {
       port_number({"a", "http"}),
       "Address 'a:http' has no port ('http' is not a number from 1 to 65535). Write host:port, for example "
       "10.0.0.1:2222.");
-}
-
-TEST_CASE("numbers are resolved to themselves") {
-  const auto four = resolve({"127.0.1.1", "80"});
-  REQUIRE(four.addresses.size() == 1);
-  CHECK(to_string(four.addresses[0]) == "127.0.1.1");
-  CHECK(four.addresses[0].is_loopback());
-  CHECK_FALSE(four.addresses[0].is_any());
-  const auto six = resolve({"::1", "80"});
-  REQUIRE(six.addresses.size() == 1);
-  CHECK(six.addresses[0].is_loopback());
-  CHECK(resolve({"0.0.0.0", "80"}).addresses.at(0).is_any());
-  CHECK(resolve({"::", "80"}).addresses.at(0).is_any());
-  CHECK_FALSE(resolve({"192.0.2.7", "80"}).addresses.at(0).is_loopback());
-}
-
-TEST_CASE("a name that is not known says so") {
-  const auto none = resolve({"no-such-host.invalid", "80"});
-  CHECK(none.addresses.empty());
-  CHECK(none.problem.find("the name 'no-such-host.invalid' is not known: ") == 0);
 }
 
 TEST_CASE("names that mean this machine only") {

@@ -180,7 +180,7 @@ TEST_CASE("values are taken in their order, and what is left is known") {
   CHECK(reader.get<std::string>() == "two");
   CHECK(reader.get<float>() == 3.0f);
   CHECK(reader.left() == 3);
-  const std::vector<rpc::Piece> raw = reader.get_pieces(3);
+  const rpc::PieceList raw = reader.get_pieces(3);
   CHECK(rpc::joined(raw) == std::vector<std::byte>{std::byte{'r'}, std::byte{'a'}, std::byte{'w'}});
   for (const rpc::Piece piece : raw)
     CHECK((piece.data() >= bytes.data() && piece.data() < bytes.data() + bytes.size()));

@@ -8,7 +8,10 @@
 
 #include <dist/comm/local_transport.hpp>
 
+#include <dist/nn/optimizers/sgd.hpp>
+
 #include "conformance/server_client.hpp"
+#include "support/allocations.hpp"
 
 namespace {
 
@@ -30,6 +33,18 @@ struct LocalKit {
 };
 
 }  // namespace
+
+TEST_CASE("a small push within the process asks for memory seven times, and for no more after many") {
+  const LocalKit::Peer peer{LocalKit::endpoint()};
+  dist::server::Client<dist::Local> client{0, LocalKit::endpoint()};
+  client.create({1, "w", 16, 1, 0}, 0.0f);
+  const std::vector<float> ones(16, 1);
+  const auto push = [&] { client.push(1, dist::nn::SGD::Plain<float>{0.5f}, std::span{ones}); };
+  push();  // which makes what the server keeps for a client
+  const std::size_t before = allocations;
+  for (int i = 0; i < 1000; ++i) push();
+  CHECK(allocations - before <= 7000);
+}
 
 namespace conformance {
 TEST_CASE_TEMPLATE_INSTANTIATE(server_clients, LocalKit);

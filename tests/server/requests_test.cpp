@@ -24,7 +24,7 @@ TEST_CASE("values and indices are sent from where they lie") {
   push.dense(1, dist::sum, std::span<const float>{values})
       .rows(2, dist::max, rows, std::span<const float>{values}, server::Repeats::in_order);
   CHECK(push.size() == 2);
-  const std::vector<rpc::Piece> pieces = push.pieces();
+  const rpc::PieceList pieces = push.pieces();
   REQUIRE(pieces.size() == 5);
   CHECK(pieces[1].data() == reinterpret_cast<const std::byte*>(values.data()));
   CHECK(pieces[1].size() == 24);

@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <dist/comm/replay_window.hpp>
+#include <dist/server/requests.hpp>
+
 #include <doctest/doctest.h>
 
 #include "support/what_throws.hpp"

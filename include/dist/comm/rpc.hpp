@@ -1,17 +1,11 @@
 #pragma once
 
-#include <cxxabi.h>
-
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -20,6 +14,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/kept_function.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/short_list.hpp>
 #include <dist/core/work.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
@@ -32,6 +27,8 @@ namespace dist::rpc {
 using Piece = std::span<const std::byte>;
 /// The bytes of a request or a reply, one piece of memory after another.
 using GatherList = std::span<const Piece>;
+/// A list of pieces that is made step by step.
+using PieceList = detail::ShortList<Piece, 4>;
 
 [[nodiscard]] inline std::uint64_t size_of(GatherList pieces) {
   std::uint64_t size = 0;
@@ -40,20 +37,8 @@ using GatherList = std::span<const Piece>;
 }
 
 /// Copies the pieces one after another to `to`, which is as long as all of them.
-inline void copy(GatherList pieces, std::span<std::byte> to) {
-  if (size_of(pieces) != to.size())
-    throw ShapeMismatch(text("A message of ", size_of(pieces), " bytes does not fit"),
-                        text("the memory for it has ", to.size()), "Give memory of exactly the message's size");
-  for (const Piece piece : pieces) {
-    if (!piece.empty()) std::memcpy(to.data(), piece.data(), piece.size());
-    to = to.subspan(piece.size());
-  }
-}
-[[nodiscard]] inline std::vector<std::byte> joined(GatherList pieces) {
-  std::vector<std::byte> bytes(size_of(pieces));
-  copy(pieces, bytes);
-  return bytes;
-}
+void copy(GatherList pieces, std::span<std::byte> to);
+[[nodiscard]] std::vector<std::byte> joined(GatherList pieces);
 
 /// Why a call has no reply. Transports decide this by what happened, never by a text that a peer sent.
 enum class Failure : std::uint8_t {
@@ -65,10 +50,7 @@ enum class Failure : std::uint8_t {
   handler = 6,         ///< the server's handler failed: what it threw stands in the error
 };
 
-[[nodiscard]] inline std::string_view to_string_view(Failure failure) {
-  constexpr std::string_view names[] = {"deadline", "cancelled", "lost", "refused", "unknown method", "handler"};
-  return names[static_cast<std::size_t>(failure) - 1];
-}
+[[nodiscard]] std::string_view to_string_view(Failure failure);
 
 /// What ended a call, as a transport knows it.
 struct Outcome {
@@ -78,22 +60,7 @@ struct Outcome {
 };
 
 /// What a handler threw. To be called where it is caught.
-[[nodiscard]] inline Outcome outcome_of_exception() {
-  Outcome outcome{Failure::handler, "an exception that is no std::exception", ""};
-  if (const std::type_info* type = abi::__cxa_current_exception_type()) {
-    int status = 0;
-    char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-    outcome.thrown = name == nullptr ? type->name() : name;
-    std::free(name);
-  }
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    outcome.why = error.what();
-  } catch (...) {
-  }
-  return outcome;
-}
+[[nodiscard]] Outcome outcome_of_exception();
 
 }  // namespace dist::rpc
 
@@ -102,10 +69,7 @@ namespace dist {
 /// A call to another process has no reply. `failure()` says why.
 class RpcError : public Error {
  public:
-  RpcError(std::string_view method, std::string_view peer, const rpc::Outcome& outcome)
-      : Error(problem_of(method, peer, outcome), outcome.why, suggestion_for(outcome.failure)),
-        outcome_(outcome),
-        peer_(peer) {}
+  RpcError(std::string_view method, std::string_view peer, const rpc::Outcome& outcome);
 
   [[nodiscard]] rpc::Failure failure() const noexcept { return outcome_.failure; }
   /// The address of the server.
@@ -117,41 +81,8 @@ class RpcError : public Error {
 
  private:
   [[nodiscard]] static std::string problem_of(std::string_view method, std::string_view peer,
-                                              const rpc::Outcome& outcome) {
-    const std::string call = text("Call ", quoted(method), " to ", peer);
-    switch (outcome.failure) {
-      case rpc::Failure::deadline:
-        return text(call, " has no reply in time");
-      case rpc::Failure::cancelled:
-        return text(call, " was cancelled");
-      case rpc::Failure::lost:
-        return text(call, " did not reach the server, or lost it");
-      case rpc::Failure::refused:
-        return text(call, " was refused");
-      case rpc::Failure::unknown_method:
-        return text(call, " asks for what the server does not do");
-      default:
-        return text(call, " failed there with ", outcome.thrown.empty() ? "an error" : outcome.thrown);
-    }
-  }
-  [[nodiscard]] static std::string_view suggestion_for(rpc::Failure failure) {
-    switch (failure) {
-      case rpc::Failure::deadline:
-        return "Give the call a longer timeout, or see what keeps the server busy";
-      case rpc::Failure::cancelled:
-        return "Call again if the result is wanted";
-      case rpc::Failure::lost:
-        return "See whether the server still runs, listens at this address, and can be reached";
-      case rpc::Failure::refused:
-        return "Start all tasks of the job from one build, with the same DIST_JOB_SECRET, the same addresses, and "
-               "certificates of "
-               "the same authorities, or none";
-      case rpc::Failure::unknown_method:
-        return "Start all tasks of the job from one build";
-      default:
-        return "See what the server was asked to do";
-    }
-  }
+                                              const rpc::Outcome& outcome);
+  [[nodiscard]] static std::string_view suggestion_for(rpc::Failure failure);
 
   rpc::Outcome outcome_;
   std::string peer_;
@@ -219,9 +150,7 @@ template <class Exchange>
     known += text(&method == methods.data() ? " " : ", ", quoted(method.name));
   return methods.empty() ? "it knows none" : known;
 }
-[[nodiscard]] inline std::string too_long(std::uint64_t size, std::uint64_t longest) {
-  return text("a message of ", size, " bytes, where ", longest, " are allowed");
-}
+[[nodiscard]] std::string too_long(std::uint64_t size, std::uint64_t longest);
 
 /// What a handler has to do with: a request, and the one who waits for the reply to it.
 /// - `method()`, `pieces()`: what is asked. The pieces are valid until the handler returns.
@@ -331,3 +260,7 @@ void add_live(std::vector<std::weak_ptr<T>>& list, const std::shared_ptr<T>& add
 }
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/comm/rpc.ipp>
+#endif

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include <dist/coordinator/closure_queue.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/error.hpp>
 
 namespace dist {
 
@@ -46,25 +46,12 @@ struct CoordinatorOptions {
 namespace detail {
 
 /// Throws InvalidArgument for options that make no sense.
-inline void validate(const CoordinatorOptions& options) {
-  const auto refuse_negative = [](const char* name, CoordinatorOptions::Duration value) {
-    if (value.count() < 0)
-      throw InvalidArgument(text("The option ", name, " of a coordinator is negative"),
-                            text(value.count(), " nanoseconds"), "Give 0 or a positive duration");
-  };
-  refuse_negative("schedule_timeout", options.schedule_timeout);
-  refuse_negative("function_timeout", options.function_timeout);
-  refuse_negative("recovery_timeout", options.recovery_timeout);
-  refuse_negative("start_delay", options.start_delay);
-  refuse_negative("longest_start_delay", options.longest_start_delay);
-  refuse_negative("watchdog_timeout", options.watchdog_timeout);
-  refuse_negative("end_timeout", options.end_timeout);
-  if (options.server_failures == 0)
-    throw InvalidArgument("The option server_failures of a coordinator is 0",
-                          "no call to a parameter server may fail then",
-                          "Give 1, so that the first failure is an error, or more");
-}
+void validate(const CoordinatorOptions& options);
 
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/coordinator_options.ipp>
+#endif

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 
 namespace dist {
@@ -20,12 +21,7 @@ class Cancelled : public Error {
 class RemoteError : public Error {
  public:
   RemoteError(std::size_t worker, std::string_view address, std::string_view function, std::string_view thrown,
-              std::string_view why)
-      : Error(text("A scheduled function failed on worker ", worker, " at ", address),
-              text(function, " threw ", thrown.empty() ? "an error" : thrown), text("It said: ", why)),
-        worker_(worker),
-        thrown_(thrown),
-        why_(why) {}
+              std::string_view why);
 
   /// The number of the worker.
   [[nodiscard]] std::size_t worker() const noexcept { return worker_; }
@@ -41,3 +37,7 @@ class RemoteError : public Error {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/error.ipp>
+#endif

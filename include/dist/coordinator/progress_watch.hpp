@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <mutex>
 
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 #include <dist/core/kept_function.hpp>
-#include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
 
 namespace dist {
@@ -25,37 +25,13 @@ class ProgressWatch {
   };
 
   /// `timeout` is positive. Both functions are called in the thread of the watch.
-  ProgressWatch(Duration timeout, detail::KeptFunction<Progress> look, detail::KeptFunction<void, Duration> report)
-      : timeout_(timeout), look_(std::move(look)), report_(std::move(report)), thread_([this] { run(); }) {}
+  ProgressWatch(Duration timeout, detail::KeptFunction<Progress> look, detail::KeptFunction<void, Duration> report);
   ProgressWatch(const ProgressWatch&) = delete;
   ProgressWatch& operator=(const ProgressWatch&) = delete;
-  ~ProgressWatch() {
-    {
-      const std::lock_guard lock{mutex_};
-      ending_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
+  ~ProgressWatch();
 
  private:
-  void run() {
-    detail::name_this_thread("dist progress");
-    std::uint64_t ended = 0;
-    Clock::time_point since = Clock::now(), reported = since;
-    std::unique_lock lock{mutex_};
-    while (!changed_.wait_for(lock, timeout_ / 10, [&] { return ending_; })) {
-      const Progress progress = look_();
-      const Clock::time_point now = Clock::now();
-      if (!progress.busy || progress.ended != ended) {
-        ended = progress.ended;
-        since = reported = now;
-      } else if (now - reported >= timeout_) {
-        reported = now;
-        report_(now - since);
-      }
-    }
-  }
+  void run();
 
   const Duration timeout_;
   const detail::KeptFunction<Progress> look_;
@@ -67,3 +43,7 @@ class ProgressWatch {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/progress_watch.ipp>
+#endif

@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include <dist/core/config.hpp>
+
 namespace dist {
 
 /// Counts the failures that a coordinator tolerates: functions that run again because a parameter server was gone, or
@@ -16,15 +18,9 @@ class TransientFailures {
       : server_failures_(server_failures), ignored_timeouts_(ignored_timeouts) {}
 
   /// Counts a function that found a parameter server gone: true where it runs again.
-  [[nodiscard]] bool tolerates_server(std::size_t server) {
-    const std::lock_guard lock{mutex_};
-    return ++of_servers_[server] < server_failures_;
-  }
+  [[nodiscard]] bool tolerates_server(std::size_t server);
   /// Counts a function, or its call to a parameter server, that took too long: true where it runs again.
-  [[nodiscard]] bool tolerates_timeout() {
-    const std::lock_guard lock{mutex_};
-    return ++timeouts_ <= ignored_timeouts_;
-  }
+  [[nodiscard]] bool tolerates_timeout();
 
  private:
   const std::size_t server_failures_;
@@ -35,3 +31,7 @@ class TransientFailures {
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/transient_failures.ipp>
+#endif

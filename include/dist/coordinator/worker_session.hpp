@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <dist/cluster/task_endpoint.hpp>
 #include <dist/comm/rpc.hpp>
 #include <dist/context/input_context.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/pointers.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/server/archive.hpp>
@@ -67,11 +66,7 @@ class WorkerSession {
             static_cast<std::size_t>(place_.replicas_in_sync)};
   }
   /// The number of the parameter server with that address, or the number of all where there is none.
-  [[nodiscard]] std::size_t server_at(const std::string& address) const {
-    std::size_t server = 0;
-    while (server < place_.servers.size() && place_.servers[server] != address) ++server;
-    return server;
-  }
+  [[nodiscard]] std::size_t server_at(const std::string& address) const;
 
   /// The clients of the parameter servers, made when they are first asked for.
   template <rpc::Transport T>
@@ -79,32 +74,15 @@ class WorkerSession {
     const std::lock_guard lock{mutex_};
     std::shared_ptr<void>& kept = clients_[&type_mark<T>];
     if (!kept) {
-      std::vector<net::Endpoint> endpoints;
-      for (std::size_t server = 0; server < place_.servers.size(); ++server)
-        endpoints.push_back(
-            endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
-      kept = std::make_shared<server::Clients<T>>(std::move(endpoints), server::ClientOptions{.channel = to_servers_});
+      kept = std::make_shared<server::Clients<T>>(endpoints(), server::ClientOptions{.channel = to_servers_});
     }
     return *static_cast<server::Clients<T>*>(kept.get());
   }
 
   /// Keeps a resource as long as the session, unless there is one of this number.
-  void keep(std::uint64_t id, WorkerResource resource) {
-    const std::lock_guard lock{mutex_};
-    resources_.emplace(id, std::move(resource));
-  }
+  void keep(std::uint64_t id, WorkerResource resource);
   /// Throws ArchiveError where there is no resource of that number and type, and ResourceError where it was not made.
-  [[nodiscard]] void* resource(std::uint64_t id, const void* type) const {
-    const std::lock_guard lock{mutex_};
-    const auto found = resources_.find(id);
-    if (found == resources_.end() || (found->second.value && found->second.type != type))
-      throw ArchiveError(
-          "A function asks for a resource that this worker does not have",
-          found == resources_.end() ? text("none has the number ", id) : text("resource ", id, " is of another type"),
-          "Give a function the resources of its own coordinator");
-    if (!found->second.value) throw ResourceError(found->second.failure);
-    return found->second.value.get();
-  }
+  [[nodiscard]] void* resource(std::uint64_t id, const void* type) const;
 
   /// Asks its functions to stop, because nobody waits for them.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
@@ -114,6 +92,8 @@ class WorkerSession {
   void end_function() noexcept { busy_.store(false, std::memory_order_release); }
 
  private:
+  [[nodiscard]] std::vector<net::Endpoint> endpoints() const;
+
   const WorkerPlace place_;
   const rpc::ChannelOptions to_servers_;
   mutable std::mutex mutex_;
@@ -124,3 +104,7 @@ class WorkerSession {
 };
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/coordinator/worker_session.ipp>
+#endif

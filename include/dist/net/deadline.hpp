@@ -3,8 +3,8 @@
 #include <string>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
-#include <dist/core/text.hpp>
 
 namespace dist::net {
 
@@ -42,13 +42,10 @@ class Deadline {
 };
 
 /// "120 s" or "0.25 s".
-[[nodiscard]] inline std::string seconds(Milliseconds wait) {
-  const auto whole = wait.count() / 1000;
-  const auto rest = wait.count() % 1000;
-  if (rest == 0) return text(whole, " s");
-  std::string digits = std::to_string(1000 + rest).substr(1);
-  while (digits.back() == '0') digits.pop_back();
-  return text(whole, ".", digits, " s");
-}
+[[nodiscard]] std::string seconds(Milliseconds wait);
 
 }  // namespace dist::net
+
+#ifndef DIST_COMPILED
+#include <dist/net/deadline.ipp>
+#endif

@@ -16,6 +16,7 @@
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/hello.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::net {
 

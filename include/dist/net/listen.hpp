@@ -9,6 +9,7 @@
 #include <dist/io/descriptor.hpp>
 #include <dist/net/deadline.hpp>
 #include <dist/net/endpoint.hpp>
+#include <dist/net/socket_address.hpp>
 
 namespace dist::net {
 

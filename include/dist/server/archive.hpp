@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -27,6 +26,7 @@
 #include <dist/core/pointers.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
+#include <dist/core/short_list.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_name.hpp>
@@ -221,19 +221,15 @@ class ArchiveWriter {
   }
   /// Puts bytes as they are, without their number.
   ArchiveWriter& put_bytes(const void* bytes, std::size_t size) {
-    const auto* const first = static_cast<const std::byte*>(bytes);
-    if (content_.capacity() == 0) content_.reserve(std::max(size, short_message));
-    content_.insert(content_.end(), first, first + size);
+    content_.append(static_cast<const std::byte*>(bytes), size);
     return *this;
   }
 
   [[nodiscard]] std::span<const std::byte> content() const noexcept { return content_; }
   /// What was put so far. The writer is then empty.
-  [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(content_, {}); }
+  [[nodiscard]] std::vector<std::byte> take() { return content_.take(); }
 
  private:
-  static constexpr std::size_t short_message = 128;  ///< bytes, for which memory is asked for once
-
   template <class T>
   void write(const T& value) {
     if constexpr (ArchivesItself<T>) {
@@ -285,7 +281,7 @@ class ArchiveWriter {
     write_elements(elements, count);
   }
 
-  std::vector<std::byte> content_;
+  detail::ShortList<std::byte, 128> content_;
   std::size_t depth_ = 0;  ///< of the list that is being written
 };
 
@@ -321,16 +317,7 @@ class ArchiveReader {
     }
   }
   /// The next bytes where they lie. Throws ArchiveError where there are not so many.
-  [[nodiscard]] std::vector<rpc::Piece> get_pieces(std::uint64_t size) {
-    if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
-    left_ -= size;
-    std::vector<rpc::Piece> parts;
-    while (size > 0) {
-      parts.push_back(next(size));
-      size -= parts.back().size();
-    }
-    return parts;
-  }
+  [[nodiscard]] rpc::PieceList get_pieces(std::uint64_t size);
 
   /// How many bytes were not taken yet.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
@@ -424,17 +411,7 @@ class ArchiveReader {
       return values;
     }
   }
-  [[nodiscard]] Shape read_shape() {
-    const std::size_t rank = list_length<std::size_t>("dist::Shape");
-    if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", text(rank, " axes"));
-    std::array<std::size_t, Shape::max_rank> extents{};
-    read_elements(extents.data(), rank);
-    try {
-      return Shape{std::span<const std::size_t>{extents.data(), rank}};
-    } catch (const InvalidArgument& error) {
-      detail::refuse_value(what_, "dist::Shape", error.what());
-    }
-  }
+  [[nodiscard]] Shape read_shape();
   template <class E>
   [[nodiscard]] Tensor<E> read_tensor(const Shape& shape) {
     if (shape.elements() > left_ / sizeof(E))

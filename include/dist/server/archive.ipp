@@ -29,3 +29,31 @@ DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std:
 }
 
 }  // namespace dist::detail
+
+namespace dist {
+
+DIST_INLINE rpc::PieceList ArchiveReader::get_pieces(std::uint64_t size) {
+  if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
+  left_ -= size;
+  rpc::PieceList parts;
+  while (size > 0) {
+    const rpc::Piece part = next(size);
+    parts.push_back(part);
+    size -= part.size();
+  }
+  return parts;
+}
+
+DIST_INLINE Shape ArchiveReader::read_shape() {
+  const std::size_t rank = list_length<std::size_t>("dist::Shape");
+  if (rank > Shape::max_rank) detail::refuse_value(what_, "dist::Shape", text(rank, " axes"));
+  std::array<std::size_t, Shape::max_rank> extents{};
+  read_elements(extents.data(), rank);
+  try {
+    return Shape{std::span<const std::size_t>{extents.data(), rank}};
+  } catch (const InvalidArgument& error) {
+    detail::refuse_value(what_, "dist::Shape", error.what());
+  }
+}
+
+}  // namespace dist

@@ -14,7 +14,7 @@
 #include <dist/server/client.hpp>
 #include <dist/server/clients.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
 
 namespace dist::server {

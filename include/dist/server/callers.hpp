@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -103,7 +102,7 @@ class Callers {
   }
 
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Caller>> callers_;
+  std::map<std::uint64_t, std::shared_ptr<Caller>> callers_;
   std::uint64_t calls_ = 0;
 };
 

@@ -24,7 +24,7 @@
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
 
 namespace dist::server {
@@ -80,8 +80,7 @@ class Client {
   void greet() {
     detail::Message message;
     message.archive().put(binary_identity());
-    const std::uint64_t answered =
-        call("store.greet", std::move(message), [](ArchiveReader&, std::uint64_t store) { return store; }).result();
+    const std::uint64_t answered = call("store.greet", std::move(message), answering_store).result();
     std::uint64_t expected = 0;
     if (!incarnation_.compare_exchange_strong(expected, answered) && expected != answered) throw lost_variables();
   }
@@ -146,19 +145,7 @@ class Client {
   [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
     detail::Message message = asking();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
-    const auto take = [&request](ArchiveReader& reply, std::uint64_t) {
-      const auto seen = reply.get<std::vector<detail::PullSeen>>();
-      if (seen.size() != request.size())
-        throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", request.size()),
-                           "Start all tasks of the job from one build");
-      std::vector<std::uint64_t> versions;
-      for (std::size_t part = 0; part < seen.size(); ++part) {
-        request.take(part, seen[part], reply);
-        versions.push_back(seen[part].version);
-      }
-      return versions;
-    };
-    return call("store.pull", std::move(message), take, request.pieces());
+    return call("store.pull", std::move(message), pulled, request.pieces(), &request);
   }
   std::vector<std::uint64_t> pull(const PullRequest& request) { return start(request).result(); }
 
@@ -183,14 +170,27 @@ class Client {
   }
 
  private:
-  /// Takes the result out of a reply of this store.
+  /// Takes the result out of a reply of this store; `pull` is what was asked for, of a pull.
   template <class Result>
-  using Take = dist::detail::KeptFunction<Result, ArchiveReader&, std::uint64_t>;
+  using Take = Result(ArchiveReader&, std::uint64_t store, const PullRequest* pull);
 
-  static bool nothing(ArchiveReader&, std::uint64_t) { return true; }
+  static bool nothing(ArchiveReader&, std::uint64_t, const PullRequest*) { return true; }
+  static std::uint64_t answering_store(ArchiveReader&, std::uint64_t store, const PullRequest*) { return store; }
   template <class Value>
-  static Value value(ArchiveReader& reply, std::uint64_t) {
+  static Value value(ArchiveReader& reply, std::uint64_t, const PullRequest*) {
     return reply.get<Value>();
+  }
+  static std::vector<std::uint64_t> pulled(ArchiveReader& reply, std::uint64_t, const PullRequest* pull) {
+    const auto seen = reply.get<std::vector<detail::PullSeen>>();
+    if (seen.size() != pull->size())
+      throw ArchiveError("A reply is for another request", text(seen.size(), " shards, not ", pull->size()),
+                         "Start all tasks of the job from one build");
+    std::vector<std::uint64_t> versions;
+    for (std::size_t part = 0; part < seen.size(); ++part) {
+      pull->take(part, seen[part], reply);
+      versions.push_back(seen[part].version);
+    }
+    return versions;
   }
 
   template <class Element>
@@ -210,11 +210,11 @@ class Client {
   }
 
   /// `more` are pieces behind the message.
-  template <class Fn>
-  [[nodiscard]] auto call(std::string_view method, detail::Message message, Fn take,
-                          const std::vector<rpc::Piece>& more = {}) {
-    using Result = std::invoke_result_t<Fn, ArchiveReader&, std::uint64_t>;
-    return Call<Result>{*this, method, std::move(message), more, take};
+  template <class Result>
+  [[nodiscard]] Call<Result> call(std::string_view method, detail::Message&& message, Take<Result>& take,
+                                  rpc::GatherList more = {}, const PullRequest* pull = nullptr) {
+    return Call<Result>{
+        std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), more, take, pull)};
   }
 
   [[nodiscard]] ServerUnavailable lost_variables() const {
@@ -240,22 +240,52 @@ template <class T>
 template <class Result>
 class Client<T>::Call {
  public:
-  Call(Call&& other) noexcept { *this = std::move(other); }
-  Call& operator=(Call&& other) noexcept {
-    end();
-    client_ = other.client_;
-    method_ = other.method_;
-    message_ = std::move(other.message_);
-    pieces_ = std::move(other.pieces_);
-    take_ = std::move(other.take_);
-    call_ = std::move(other.call_);
-    other.call_.reset();
-    result_ = std::move(other.result_);
-    return *this;
-  }
-  ~Call() { end(); }
-
   /// Throws ServerUnavailable, StoreError or RpcError where there is no result.
+  void wait() { started_->wait(); }
+  [[nodiscard]] bool is_done() const { return started_->is_done(); }
+  /// Waits, and gives the result away.
+  [[nodiscard]] Result result() {
+    wait();
+    return started_->take_result();
+  }
+
+ private:
+  friend class Client;
+  /// It stays where it is, because the transport reads it.
+  class Started;
+
+  explicit Call(std::unique_ptr<Started> started) : started_(std::move(started)) {}
+
+  std::unique_ptr<Started> started_;
+};
+
+template <class T>
+template <class Result>
+class Client<T>::Call<Result>::Started {
+ public:
+  Started(Client& client, std::string_view method, detail::Message&& message, rpc::GatherList more, Take<Result>& take,
+          const PullRequest* pull)
+      : client_(client),
+        method_(method),
+        message_(std::move(message)),
+        pieces_(message_.pieces()),
+        take_(take),
+        pull_(pull) {
+    pieces_.append(more.data(), more.size());
+    begin();
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  /// Nothing reads what was lent any more.
+  ~Started() {
+    if (!call_) return;
+    call_->cancel();
+    try {
+      call_->wait();
+    } catch (const RpcError&) {  // as it was cancelled
+    }
+  }
+
   void wait() {
     for (std::size_t attempt = 1; !result_; ++attempt) try {
         if (!call_) begin();
@@ -265,45 +295,18 @@ class Client<T>::Call {
       } catch (const RpcError& error) {
         call_.reset();
         if (!rpc::is_lost(error)) throw;
-        if (attempt >= client_->options_.attempts) throw client_->unavailable(error);
-        std::this_thread::sleep_for(client_->options_.channel.reconnect);  // then the channel has looked again
+        if (attempt >= client_.options_.attempts) throw client_.unavailable(error);
+        std::this_thread::sleep_for(client_.options_.channel.reconnect);  // then the channel has looked again
       }
   }
   [[nodiscard]] bool is_done() const { return result_ || !call_ || call_->is_done(); }
-  /// Waits, and gives the result away.
-  [[nodiscard]] Result result() {
-    wait();
-    return std::move(*result_);
-  }
+  [[nodiscard]] Result take_result() { return std::move(*result_); }
 
  private:
-  friend class Client;
-
-  Call(Client& client, std::string_view method, detail::Message message, const std::vector<rpc::Piece>& more,
-       Take<Result> take)
-      : client_(&client),
-        method_(method),
-        message_(std::move(message)),
-        pieces_(message_.pieces()),
-        take_(std::move(take)) {
-    pieces_.insert(pieces_.end(), more.begin(), more.end());
-    begin();
-  }
-
   void begin() {
-    const bool greets = method_ == "store.greet" && client_->options_.wait_for_server.count() > 0;
-    const rpc::CallOptions options{greets ? client_->options_.wait_for_server : client_->options_.timeout, greets};
-    call_.emplace(client_->channel_.start(method_, pieces_, options));
-  }
-  /// Nothing reads what was lent any more.
-  void end() noexcept {
-    if (!call_) return;
-    call_->cancel();
-    try {
-      call_->wait();
-    } catch (const RpcError&) {  // as it was cancelled
-    }
-    call_.reset();
+    const bool greets = method_ == "store.greet" && client_.options_.wait_for_server.count() > 0;
+    const rpc::CallOptions options{greets ? client_.options_.wait_for_server : client_.options_.timeout, greets};
+    call_.emplace(client_.channel_.start(method_, pieces_, options));
   }
   [[nodiscard]] Result read(const typename T::Reply& reply) const {
     ArchiveReader reader{reply.pieces(), "A reply"};
@@ -312,20 +315,21 @@ class Client<T>::Call {
       const auto said = reader.get<std::string>();
       const auto why = reader.get<std::string>();
       const auto suggestion = reader.get<std::string>();
-      if (problem == Problem::lost_variables) throw client_->lost_variables();
+      if (problem == Problem::lost_variables) throw client_.lost_variables();
       throw StoreError(problem, said, why, suggestion);
     }
     const auto store = reader.get<std::uint64_t>();
-    Result result = take_(reader, store);
+    Result result = take_(reader, store, pull_);
     reader.expect_end();
     return result;
   }
 
-  Client* client_ = nullptr;
-  std::string_view method_;  ///< a literal
-  detail::Message message_;
-  std::vector<rpc::Piece> pieces_;
-  Take<Result> take_;
+  Client& client_;
+  const std::string_view method_;  ///< a literal
+  const detail::Message message_;
+  rpc::PieceList pieces_;
+  Take<Result>& take_;
+  const PullRequest* const pull_;
   std::optional<typename T::Call> call_;
   std::optional<Result> result_;
 };

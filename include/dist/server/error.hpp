@@ -33,8 +33,7 @@ enum class Problem : std::uint8_t {
 /// A parameter server refuses a request, and has changed nothing. `problem()` says why.
 class StoreError : public Error {
  public:
-  StoreError(server::Problem problem, std::string_view what, std::string_view why, std::string_view suggestion)
-      : Error(what, why, suggestion), problem_(problem), what_(what), why_(why), suggestion_(suggestion) {}
+  StoreError(server::Problem problem, std::string_view what, std::string_view why, std::string_view suggestion);
 
   [[nodiscard]] server::Problem problem() const noexcept { return problem_; }
   /// The three parts of the text, for who sends it on.
@@ -54,9 +53,11 @@ class StoreError : public Error {
 class ServerUnavailable : public Unavailable {
  public:
   ServerUnavailable(std::size_t index, std::string_view address, std::string_view happened, std::string_view why,
-                    std::string_view suggestion)
-      : Unavailable(text("Parameter server ", index, " at ", address, " ", happened), index, address, why, suggestion) {
-  }
+                    std::string_view suggestion);
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/server/error.ipp>
+#endif

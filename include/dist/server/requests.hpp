@@ -11,11 +11,13 @@
 #include <vector>
 
 #include <dist/comm/rpc.hpp>
+#include <dist/core/config.hpp>
+#include <dist/core/short_list.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
 
 namespace dist::server {
@@ -111,35 +113,22 @@ struct CreateHead {
 class Message {
  public:
   [[nodiscard]] ArchiveWriter& archive() { return archive_; }
-  void lend(rpc::Piece piece) {
-    if (!piece.empty()) lent_.emplace_back(archive_.content().size(), piece);
-  }
-  /// Pieces that are valid as long as nothing else is put.
-  [[nodiscard]] std::vector<rpc::Piece> pieces() const {
-    std::vector<rpc::Piece> all;
-    all.reserve(2 * lent_.size() + 1);
-    std::size_t begin = 0;
-    const rpc::Piece own = archive_.content();
-    for (const auto& [at, piece] : lent_) {
-      if (at > begin) all.push_back(own.subspan(begin, at - begin));
-      all.push_back(piece);
-      begin = at;
-    }
-    if (begin < own.size()) all.push_back(own.subspan(begin));
-    return all;
-  }
+  void lend(rpc::Piece piece);
+  /// Pieces that are valid as long as this stays where it is and nothing else is put.
+  [[nodiscard]] rpc::PieceList pieces() const;
 
  private:
+  struct Lent {
+    std::size_t at = 0;  ///< behind so many bytes of the archive
+    rpc::Piece piece;
+  };
+
   ArchiveWriter archive_;
-  std::vector<std::pair<std::size_t, rpc::Piece>> lent_;  ///< behind so many bytes of the archive
+  dist::detail::ShortList<Lent, 2> lent_;
 };
 
 /// Refuses, by the shard's number, rows of values that are not as many as the indices.
-inline void require_whole_rows(ShardId shard, std::size_t rows, std::size_t values) {
-  if (rows == 0 ? values != 0 : values % rows != 0)
-    throw ShapeMismatch(text("Rows for shard ", shard, " do not fit together"),
-                        text(rows, " indices and ", values, " values"), "Give one row of values for each index");
-}
+void require_whole_rows(ShardId shard, std::size_t rows, std::size_t values);
 
 }  // namespace detail
 
@@ -183,7 +172,8 @@ class PushRequest {
   }
   /// For how many shards it is.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::vector<rpc::Piece> pieces() const { return message_.pieces(); }
+  /// As long as it stays where it is, and nothing is added.
+  [[nodiscard]] rpc::PieceList pieces() const { return message_.pieces(); }
 
  private:
   template <class T, class F>
@@ -226,18 +216,11 @@ class PullRequest {
     return put<T>({shard, io::element_type<T>, false, indices.size(), options}, indices, to);
   }
   [[nodiscard]] std::size_t size() const noexcept { return parts_.size(); }
-  [[nodiscard]] std::vector<rpc::Piece> pieces() const { return message_.pieces(); }
+  /// As long as it stays where it is, and nothing is added.
+  [[nodiscard]] rpc::PieceList pieces() const { return message_.pieces(); }
 
   /// The part of the reply that is for shard `number` of the request. Throws StoreError where it does not fit.
-  void take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const {
-    const Part& part = parts_[number];
-    if (seen.version == part.known && seen.bytes == 0) return;
-    if (seen.bytes != part.to.size())
-      throw StoreError(Problem::wrong_size, text("A pull of shard ", part.shard, " has no room for its elements"),
-                       text("they are ", seen.bytes, " bytes, there is room for ", part.to.size()),
-                       "Give memory of the size of the shard");
-    reply.get_bytes(part.to);
-  }
+  void take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const;
 
  private:
   struct Part {
@@ -259,3 +242,7 @@ class PullRequest {
 };
 
 }  // namespace dist::server
+
+#ifndef DIST_COMPILED
+#include <dist/server/requests.ipp>
+#endif

@@ -49,23 +49,10 @@ struct ServeOptions {
 namespace detail {
 
 /// Whether a task of the cluster is on another machine than this one.
-[[nodiscard]] inline bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own,
-                                          std::string_view source) {
-  for (const Task task : cluster.tasks()) {
-    if (cluster.task_address(task).empty()) continue;
-    const net::Endpoint other = task_endpoint(cluster, task, source);
-    if (other.host != own.host && !net::names_loopback(other.host)) return true;
-  }
-  return false;
-}
+[[nodiscard]] bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own, std::string_view source);
 
 /// "chief 0 at 10.0.0.1:2222", for messages.
-[[nodiscard]] inline std::string coordinator_of(const ClusterSpec& cluster) {
-  constexpr Task chief{TaskType::chief, 0};
-  if (!cluster.has(chief)) return "a coordinator";
-  const std::string& address = cluster.task_address(chief);
-  return address.empty() ? to_string(chief) : text(to_string(chief), " at ", address);
-}
+[[nodiscard]] std::string coordinator_of(const ClusterSpec& cluster);
 
 /// Returns when the process is to end: its coordinator has left, or is lost and no other one has come.
 template <class Lifeline>
@@ -118,24 +105,10 @@ template <class T, class Resolver>
 /// Ends the process unless it is gone in time: no thread can be made to leave a function that does not return.
 class EndWatch {
  public:
-  EndWatch(std::string self, net::Milliseconds timeout)
-      : thread_([this, self = std::move(self), timeout] {
-          std::unique_lock lock{mutex_};
-          if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
-          say(text(self, " ends without what it still runs, which has not ended within ", net::seconds(timeout),
-                   ": a function that runs for long should ask whether it is to stop"));
-          std::_Exit(EXIT_FAILURE);
-        }) {}
+  EndWatch(std::string self, net::Milliseconds timeout);
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
-  ~EndWatch() {
-    {
-      const std::lock_guard lock{mutex_};
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
+  ~EndWatch();
 
  private:
   std::mutex mutex_;
@@ -196,3 +169,7 @@ template <class T, class Resolver>
 }
 
 }  // namespace dist::server
+
+#ifndef DIST_COMPILED
+#include <dist/server/serve.ipp>
+#endif

@@ -18,7 +18,7 @@
 #include <dist/server/client.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/server_context.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
 #include <dist/variable/given_value.hpp>
 

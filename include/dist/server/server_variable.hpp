@@ -16,7 +16,7 @@
 #include <dist/server/requests.hpp>
 #include <dist/server/server_context.hpp>
 #include <dist/server/server_shard.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_spec.hpp>
 #include <dist/server/update.hpp>
 #include <dist/variable/shard.hpp>
 #include <dist/variable/sharded_variable.hpp>

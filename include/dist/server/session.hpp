@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <dist/core/duration.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/kept_function.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/say.hpp>
 #include <dist/core/thread_name.hpp>
 #include <dist/core/threads.hpp>
@@ -78,7 +78,7 @@ class Session {
   /// One more worker that serves this coordinator.
   void add(const Served& process) {
     const std::lock_guard lock{mutex_};
-    links_.emplace_back(process, options_.channel, dial_message(process.task));
+    links_.push_back(std::make_unique<Link>(process, options_.channel, dial_message(process.task)));
   }
 
   /// Throws ServerUnavailable where a parameter server is gone or has lost its variables, and the error of a worker that is
@@ -90,8 +90,8 @@ class Session {
   /// Which process has come as that task: another number after it was started again. 0 where none has come yet.
   [[nodiscard]] std::uint64_t incarnation(Task task) const {
     const std::lock_guard lock{mutex_};
-    for (const Link& link : links_)
-      if (link.task == task) return link.incarnation;
+    for (const auto& link : links_)
+      if (link->task == task) return link->incarnation;
     return 0;
   }
 
@@ -137,8 +137,8 @@ class Session {
     std::unique_lock lock{mutex_};
     while (!stopping_) {
       std::optional<ServerUnavailable> lost;
-      for (Link& link : links_)
-        if (std::optional<ServerUnavailable> its = advance(link); its && !lost) lost = std::move(its);
+      for (const auto& link : links_)
+        if (std::optional<ServerUnavailable> its = advance(*link); its && !lost) lost = std::move(its);
       changed_.notify_all();
       if (lost && options_.on_loss) {
         lock.unlock();
@@ -252,10 +252,10 @@ class Session {
       if (failure_) std::rethrow_exception(failure_);
       const Link* first = nullptr;
       std::string missing;
-      for (const Link& link : links_) {
-        if (!link.is_server() || link.incarnation != 0) continue;
-        if (first == nullptr) first = &link;
-        missing += text(missing.empty() ? "" : ", ", link.name(), ": ", link.why);
+      for (const auto& link : links_) {
+        if (!link->is_server() || link->incarnation != 0) continue;
+        if (first == nullptr) first = &*link;
+        missing += text(missing.empty() ? "" : ", ", link->name(), ": ", link->why);
       }
       if (first == nullptr) return;
       if (deadline.passed())
@@ -281,20 +281,20 @@ class Session {
     thread_.join();
     std::vector<Call> farewells;
     const rpc::Piece number = number_;
-    for (Link& link : links_)
-      if (done && link.attending)
-        farewells.push_back(link.channel.start(detail::leave_method, {&number, 1}, {longest_farewell, false}));
+    for (const auto& link : links_)
+      if (done && link->attending)
+        farewells.push_back(link->channel.start(detail::leave_method, {&number, 1}, {longest_farewell, false}));
     for (Call& farewell : farewells) await(farewell);
-    for (Link& link : links_) {
-      if (!link.call) continue;
-      link.call->cancel();
-      await(*link.call);
+    for (const auto& link : links_) {
+      if (!link->call) continue;
+      link->call->cancel();
+      await(*link->call);
     }
   }
   /// No first greeting is on its way. `mutex_` is held.
   [[nodiscard]] bool all_are_greeted() const {
     return std::all_of(links_.begin(), links_.end(),
-                       [](const Link& link) { return link.attending || link.ended || link.failures > 0; });
+                       [](const auto& link) { return link->attending || link->ended || link->failures > 0; });
   }
   static void await(Call& call) {
     try {
@@ -309,7 +309,7 @@ class Session {
   const int exceptions_ = std::uncaught_exceptions();
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Link> links_;
+  std::vector<std::unique_ptr<Link>> links_;
   std::exception_ptr failure_;
   bool stopping_ = false;
   std::thread thread_;

@@ -17,13 +17,14 @@
 
 #include <dist/comm/element_update.hpp>
 #include <dist/comm/rpc.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/archive.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/registry.hpp>
-#include <dist/server/shard.hpp>
+#include <dist/server/shard_memory.hpp>
 #include <dist/variable/directed_update.hpp>
 #include <dist/variable/element_update.hpp>
 #include <dist/variable/slot_update.hpp>
@@ -303,9 +304,7 @@ template <class T, class F>
 void put_update(ArchiveWriter& archive, const F& update) {
   archive.put(FunctionTable<ReadUpdate>::number<&read_update<F, T>>()).put(update);
 }
-[[nodiscard]] inline std::unique_ptr<AnyUpdate> get_update(ArchiveReader& archive) {
-  return FunctionTable<ReadUpdate>::find(archive.get<CodePlace>())(archive);
-}
+[[nodiscard]] std::unique_ptr<AnyUpdate> get_update(ArchiveReader& archive);
 
 template <class F, class T>
 concept FillsRange = requires(F& fill, std::uint64_t first, std::span<T> elements) {
@@ -353,3 +352,7 @@ template <class F, class T>
 }  // namespace detail
 
 }  // namespace dist::server
+
+#ifndef DIST_COMPILED
+#include <dist/server/update.ipp>
+#endif

@@ -6,11 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
-#include <dist/core/error.hpp>
+#include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/indexed_slices.hpp>
 #include <dist/core/tensor.hpp>
@@ -18,9 +17,7 @@
 namespace dist {
 
 /// What shard `shard` of the variable `name` is called: "name/part_0", "name/part_1", … (spec J06).
-[[nodiscard]] inline std::string part_name(std::string_view name, std::size_t shard) {
-  return text(name, "/part_", shard);
-}
+[[nodiscard]] std::string part_name(std::string_view name, std::size_t shard);
 
 /// A list of rows, taken apart by shard: made by `ShardLayout::split`. Within a shard rows keep their order, and one that is
 /// named twice is there twice.
@@ -78,17 +75,9 @@ class ShardLayout {
 
   /// `rows` rows in `shards` shards by the rule "div": each has rows / shards of them, and the first rows % shards have one
   /// more (spec J06). `shards` is not 0.
-  [[nodiscard]] static ShardLayout div(std::size_t rows, std::size_t shards) {
-    ShardLayout layout;
-    for (std::size_t shard = 0; shard < shards; ++shard) layout.first_.push_back(shard_of(rows, shard, shards).end);
-    return layout;
-  }
+  [[nodiscard]] static ShardLayout div(std::size_t rows, std::size_t shards);
   /// Shards of these numbers of rows. There is at least one.
-  [[nodiscard]] static ShardLayout of(std::span<const std::size_t> rows_of_shards) {
-    ShardLayout layout;
-    for (const std::size_t rows : rows_of_shards) layout.first_.push_back(layout.first_.back() + rows);
-    return layout;
-  }
+  [[nodiscard]] static ShardLayout of(std::span<const std::size_t> rows_of_shards);
 
   [[nodiscard]] std::size_t shards() const noexcept { return first_.size() - 1; }
   /// Of all shards.
@@ -98,46 +87,23 @@ class ShardLayout {
 
   /// Where row `row`, which is less than `rows()`, is. Under the rule "div" this is max(row / (base + 1), (row - extra) / base),
   /// where base is rows / shards and extra the remainder (spec K07).
-  [[nodiscard]] Place place_of(std::size_t row) const noexcept {
-    const auto behind = std::upper_bound(first_.begin(), first_.end() - 1, row);
-    const auto shard = static_cast<std::size_t>(behind - first_.begin()) - 1;
-    return {shard, row - first_[shard]};
-  }
+  [[nodiscard]] Place place_of(std::size_t row) const noexcept;
 
   /// Takes a list of rows of the variable `name` apart. Throws InvalidArgument for a row that the variable does not have.
-  [[nodiscard]] SplitRows split(std::string_view name, std::span<const std::int64_t> list) const {
-    SplitRows split;
-    split.rows_.resize(list.size());
-    split.places_.resize(list.size());
-    split.first_.assign(shards() + 1, 0);
-    std::vector<std::size_t> shard_at(list.size());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      require_row(name, list[i]);
-      shard_at[i] = place_of(static_cast<std::size_t>(list[i])).shard;
-      ++split.first_[shard_at[i] + 1];
-    }
-    std::partial_sum(split.first_.begin(), split.first_.end(), split.first_.begin());
-    std::vector<std::size_t> next(split.first_.begin(), split.first_.end() - 1);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::size_t to = next[shard_at[i]]++;
-      split.rows_[to] = list[i] - static_cast<std::int64_t>(first_[shard_at[i]]);
-      split.places_[to] = i;
-    }
-    return split;
-  }
+  [[nodiscard]] SplitRows split(std::string_view name, std::span<const std::int64_t> list) const;
 
   friend bool operator==(const ShardLayout&, const ShardLayout&) = default;
 
  private:
   ShardLayout() = default;
 
-  void require_row(std::string_view name, std::int64_t row) const {
-    if (row < 0 || static_cast<std::uint64_t>(row) >= rows())
-      throw InvalidArgument(text("Variable ", quoted(name), " has no row ", row),
-                            text("it has ", rows(), " rows, numbered from 0"), "Name rows that it has");
-  }
+  void require_row(std::string_view name, std::int64_t row) const;
 
   std::vector<std::size_t> first_{0};  // the first row of each shard, and the number of rows
 };
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/variable/shard_layout.ipp>
+#endif

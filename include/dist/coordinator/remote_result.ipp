@@ -1,0 +1,52 @@
+#pragma once
+
+#include <utility>
+
+#include <dist/coordinator/remote_result.hpp>
+#include <dist/core/error.hpp>
+
+namespace dist {
+
+DIST_INLINE std::string_view to_string_view(RemoteState state) {
+  constexpr std::string_view names[] = {"not ready", "ready", "failed", "cancelled", "aborted"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+namespace detail {
+
+DIST_INLINE void RemoteResult::finish(std::vector<std::byte> bytes) {
+  const std::lock_guard lock{mutex_};
+  if (state_ != RemoteState::not_ready) return;
+  bytes_ = std::move(bytes);
+  end(RemoteState::ready);
+}
+DIST_INLINE void RemoteResult::fail(RemoteState state, std::exception_ptr error) {
+  const std::lock_guard lock{mutex_};
+  if (state_ != RemoteState::not_ready) return;
+  error_ = std::move(error);
+  end(state);
+}
+DIST_INLINE RemoteState RemoteResult::state() const {
+  const std::lock_guard lock{mutex_};
+  return state_;
+}
+DIST_INLINE std::span<const std::byte> RemoteResult::wait(std::optional<Clock::time_point> until) const {
+  std::unique_lock lock{mutex_};
+  const auto ended = [&] { return state_ != RemoteState::not_ready; };
+  if (!until) {
+    changed_.wait(lock, ended);
+  } else if (!changed_.wait_until(lock, *until, ended)) {
+    throw DeadlineExceeded("The result of a scheduled function is not here in time",
+                           "the function waits for a worker, or still runs", "Give fetch a longer timeout");
+  }
+  if (error_) std::rethrow_exception(error_);
+  return bytes_;
+}
+DIST_INLINE void RemoteResult::end(RemoteState state) {
+  state_ = state;
+  changed_.notify_all();
+}
+
+}  // namespace detail
+
+}  // namespace dist

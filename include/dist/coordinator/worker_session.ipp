@@ -1,0 +1,39 @@
+#pragma once
+
+#include <utility>
+
+#include <dist/cluster/task_endpoint.hpp>
+#include <dist/coordinator/worker_session.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist::detail {
+
+DIST_INLINE std::size_t WorkerSession::server_at(const std::string& address) const {
+  std::size_t server = 0;
+  while (server < place_.servers.size() && place_.servers[server] != address) ++server;
+  return server;
+}
+DIST_INLINE void WorkerSession::keep(std::uint64_t id, WorkerResource resource) {
+  const std::lock_guard lock{mutex_};
+  resources_.emplace(id, std::move(resource));
+}
+DIST_INLINE void* WorkerSession::resource(std::uint64_t id, const void* type) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = resources_.find(id);
+  if (found == resources_.end() || (found->second.value && found->second.type != type))
+    throw ArchiveError(
+        "A function asks for a resource that this worker does not have",
+        found == resources_.end() ? text("none has the number ", id) : text("resource ", id, " is of another type"),
+        "Give a function the resources of its own coordinator");
+  if (!found->second.value) throw ResourceError(found->second.failure);
+  return found->second.value.get();
+}
+DIST_INLINE std::vector<net::Endpoint> WorkerSession::endpoints() const {
+  std::vector<net::Endpoint> endpoints;
+  for (std::size_t server = 0; server < place_.servers.size(); ++server)
+    endpoints.push_back(endpoint_at(place_.servers[server], text("parameter server ", server, " of the coordinator")));
+  return endpoints;
+}
+
+}  // namespace dist::detail

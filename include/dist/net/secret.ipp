@@ -1,0 +1,46 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <dist/core/error.hpp>
+#include <dist/core/say.hpp>
+#include <dist/io/descriptor.hpp>
+#include <dist/net/error.hpp>
+#include <dist/net/secret.hpp>
+
+namespace dist::net {
+
+DIST_INLINE void warn_if_others_may_read(const std::string& path, std::string_view what) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    say(text("other users may read ", what, " in ", path, "; take the permission from them: chmod 600"));
+}
+
+DIST_INLINE std::string job_secret() {
+  constexpr const char* how = "Give 32 random bytes in hexadecimal digits, for example of `openssl rand -hex 32`";
+  std::string secret;
+  if (const char* value = std::getenv("DIST_JOB_SECRET")) {
+    secret = value;
+    if (secret.empty()) throw InvalidArgument("DIST_JOB_SECRET is empty", "that is no secret", how);
+    return secret;
+  }
+  const char* path = std::getenv("DIST_JOB_SECRET_FILE");
+  if (path == nullptr) return secret;
+  const io::Descriptor file{open(path, O_RDONLY | O_CLOEXEC)};
+  if (!file) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
+  warn_if_others_may_read(path, "the secret");
+  char bytes[4096];
+  const ssize_t size = read(file.get(), bytes, sizeof bytes);
+  if (size < 0) throw FileError(path, "cannot be read", system_text(), "DIST_JOB_SECRET_FILE names it; check that");
+  if (size == sizeof bytes) throw FileError(path, "is too long for a secret", "4096 bytes or more", how);
+  secret.assign(bytes, static_cast<std::size_t>(size));
+  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+  if (secret.empty()) throw FileError(path, "holds no secret", "it is empty", how);
+  return secret;
+}
+
+}  // namespace dist::net

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdlib>
+#include <utility>
+
+#include <dist/cluster/task_endpoint.hpp>
+#include <dist/core/say.hpp>
+#include <dist/core/text.hpp>
+#include <dist/server/serve.hpp>
+
+namespace dist::server::detail {
+
+DIST_INLINE bool has_other_hosts(const ClusterSpec& cluster, const net::Endpoint& own, std::string_view source) {
+  for (const Task task : cluster.tasks()) {
+    if (cluster.task_address(task).empty()) continue;
+    const net::Endpoint other = task_endpoint(cluster, task, source);
+    if (other.host != own.host && !net::names_loopback(other.host)) return true;
+  }
+  return false;
+}
+DIST_INLINE std::string coordinator_of(const ClusterSpec& cluster) {
+  constexpr Task chief{TaskType::chief, 0};
+  if (!cluster.has(chief)) return "a coordinator";
+  const std::string& address = cluster.task_address(chief);
+  return address.empty() ? to_string(chief) : text(to_string(chief), " at ", address);
+}
+
+DIST_INLINE EndWatch::EndWatch(std::string self, net::Milliseconds timeout)
+    : thread_([this, self = std::move(self), timeout] {
+        std::unique_lock lock{mutex_};
+        if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
+        say(text(self, " ends without what it still runs, which has not ended within ", net::seconds(timeout),
+                 ": a function that runs for long should ask whether it is to stop"));
+        std::_Exit(EXIT_FAILURE);
+      }) {}
+DIST_INLINE EndWatch::~EndWatch() {
+  {
+    const std::lock_guard lock{mutex_};
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+}  // namespace dist::server::detail
