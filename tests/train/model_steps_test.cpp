@@ -4,15 +4,55 @@
 #include <tuple>
 
 #include <doctest/doctest.h>
+#include <dist/core/index_range.hpp>
 #include <dist/nn/losses/mean_squared_error.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 
 #include "linear.hpp"
 
+namespace nn = dist::nn;
+
+namespace {
+
+/// A network whose optimizer is told which gradients are ready.
+struct Overlapped : Linear<dist::Default> {
+  using Linear<dist::Default>::Linear;
+  void backward(const auto& replica, const auto& loss, const auto& when_ready) {
+    Linear<dist::Default>::backward(replica, loss);
+    when_ready(dist::IndexRange{0, 3});
+  }
+};
+
+}  // namespace
+
+template <>
+class nn::Optimizer<dist::Default, Overlapped, nn::SGD> {
+ public:
+  static constexpr bool applies_when_ready = true;
+  Optimizer(dist::Default&, Overlapped&, const nn::SGD&) {}
+  auto when_ready(const auto&) {
+    return [this](dist::IndexRange elements) { ready += elements.size(); };
+  }
+  void apply_gradients(const auto&) { ready_before_the_end = ready; }
+
+  std::size_t ready = 0;
+  std::size_t ready_before_the_end = 0;
+};
+
+TEST_CASE("an optimizer that applies gradients when they are ready is told so in the backward pass") {
+  dist::Default strategy;
+  Overlapped net{strategy};
+  nn::detail::ModelSteps<dist::Default, Overlapped, nn::SGD, nn::MeanSquaredError> steps{strategy, net, nn::SGD{},
+                                                                                         nn::MeanSquaredError{}};
+  Points::Element batch;
+  REQUIRE(Points{4, 4}.iterate(0).next(batch));
+  strategy.run([&](auto& replica) { steps.train(replica, std::tuple{batch.x, batch.y}); });
+  CHECK(steps.optimizer().ready_before_the_end == 3);
+}
+
 // What a Model makes of it: model_test.cpp, model_fit_test.cpp.
 TEST_CASE("a step of training updates and measures, one of a test measures alone") {
-  namespace nn = dist::nn;
   constexpr float rate = 0.125F;
   dist::Default strategy;
   Linear<dist::Default> net{strategy};

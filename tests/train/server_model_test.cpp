@@ -77,7 +77,7 @@ struct Trained {
   decltype(model_of(job.strategy(), net)) model = model_of(job.strategy(), net);
 
   explicit Trained(std::size_t workers, std::uint64_t seed = 3)
-      : job(2, workers, {.partitioner = dist::FixedShards{2}}), net(job.strategy(), seed) {}
+      : job(2, workers, {.partitioner = dist::FixedShards{2}}), net(job.strategy(), seed, {.bytes_per_message = 1}) {}
 };
 struct Alone {
   dist::Default strategy;
