@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -135,7 +136,8 @@ TEST_CASE("workers that wait for nobody train together, from datasets that begin
   const nn::History history =
       trained.model.fit([](const dist::InputContext& worker) { return examples(12 + 6 * worker.input_pipeline_id()); },
                         {.epochs = 4, .steps_per_epoch = 60, .console = terminal.console(false)});
-  CHECK(history["loss"][3] < history["loss"][0]);
+  CHECK(history["loss"][3] <
+        std::log(3.0));  // that of chance; the first epoch may be one worker's alone, on fewer examples
   CHECK(trained.model.optimizer().iterations(trained.job.scope()) == 240);
 }
 
@@ -227,7 +229,7 @@ TEST_CASE("callbacks are called between epochs, with what the servers have (spec
   std::vector<std::int64_t> iterations;
   nn::callbacks::LearningRateScheduler rates{[](std::size_t epoch) { return epoch < 2 ? 0.05F : 0.0F; }};
   nn::callbacks::EarlyStopping stopping{
-      {.monitor = "loss", .min_delta = 1e-3, .patience = 1, .restore_best_weights = true}};
+      {.monitor = "loss", .min_delta = 1e-3, .patience = 1, .restore_best_weights = true, .start_from_epoch = 2}};
   auto seen = nn::callbacks::lambda<nn::hooks::on_epoch_end>([&](auto& model, const nn::Epoch&, const nn::Logs&) {
     iterations.push_back(model.optimizer().iterations(model.strategy().scope()));
   });
