@@ -16,6 +16,8 @@
 #include <dist/cluster/launcher_resolver.ipp>
 #include <dist/cluster/roles.ipp>
 #include <dist/cluster/slurm_resolver.ipp>
+#include <dist/cluster/task.ipp>
+#include <dist/cluster/task_endpoint.ipp>
 #include <dist/cluster/torchrun_resolver.ipp>
 #include <dist/cluster/validate.ipp>
 #include <dist/cluster/whole_number.ipp>
@@ -65,8 +67,10 @@
 #include <dist/server/error.ipp>
 #include <dist/server/requests.ipp>
 #include <dist/server/serve.ipp>
+#include <dist/server/served.ipp>
 #include <dist/server/shard.ipp>
 #include <dist/server/shard_spec.ipp>
 #include <dist/server/store.ipp>
 #include <dist/server/update.ipp>
+#include <dist/variable/id_list.ipp>
 #include <dist/variable/shard_layout.ipp>

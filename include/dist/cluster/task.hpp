@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/text.hpp>
+#include <dist/core/config.hpp>
 
 namespace dist {
 
@@ -42,6 +42,10 @@ struct Task {
 };
 
 /// "worker 2"
-[[nodiscard]] inline std::string to_string(const Task& task) { return text(to_string(task.type), " ", task.index); }
+[[nodiscard]] std::string to_string(const Task& task);
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/cluster/task.ipp>
+#endif

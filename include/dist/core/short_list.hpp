@@ -30,25 +30,37 @@ class ShortList {
   void push_back(T value) { append(&value, 1); }
   /// The values are none of this list.
   void append(const T* values, std::size_t count) {
-    if (more_.empty()) {
-      if (count <= few - size_) {
-        if (count > 0) std::memcpy(static_cast<void*>(few_ + size_), values, count * sizeof(T));
-        size_ += count;
-        return;
-      }
-      more_.reserve(count + 2 * few);
-      more_.insert(more_.end(), few_, few_ + size_);
+    if (count == 0) return;
+    const std::size_t before = size();
+    if (more_.empty() && count <= few - before) {
+      copy(values, count, few_ + before);
+      size_ += count;
+      return;
     }
-    more_.insert(more_.end(), values, values + count);
+    if (more_.empty()) {
+      more_.reserve(count + 2 * few);
+      more_.resize(before);
+      copy(few_, before, more_.data());
+    }
+    more_.resize(before + count);
+    copy(values, count, more_.data() + before);
   }
   /// All values, which the list has no longer.
   [[nodiscard]] std::vector<T> take() {
-    std::vector<T> all = more_.empty() ? std::vector<T>(few_, few_ + size_) : std::exchange(more_, {});
+    std::vector<T> all = std::exchange(more_, {});
+    if (all.empty() && size_ > 0) {
+      all.resize(size_);
+      copy(few_, size_, all.data());
+    }
     size_ = 0;
     return all;
   }
 
  private:
+  static void copy(const T* from, std::size_t count, T* to) {
+    std::memcpy(static_cast<void*>(to), from, count * sizeof(T));
+  }
+
   T few_[few]{};
   std::size_t size_ = 0;  ///< of those in `few_`, where `more_` is empty
   std::vector<T> more_;   ///< all values, where they are more

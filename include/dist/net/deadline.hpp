@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/duration.hpp>
 
@@ -19,21 +18,15 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   /// `wait` from now; what is longer than ten years is ten years.
-  [[nodiscard]] static Deadline in(Milliseconds wait) {
-    return Deadline{Clock::now() + std::min(wait, Milliseconds{std::chrono::hours{24 * 3650}})};
-  }
+  [[nodiscard]] static Deadline in(Milliseconds wait);
 
-  [[nodiscard]] bool passed() const { return Clock::now() >= at_; }
+  [[nodiscard]] bool passed() const;
   /// Not negative, and rounded up: after a sleep of that length the deadline has passed.
-  [[nodiscard]] Milliseconds left() const {
-    return std::max(Milliseconds{0}, std::chrono::ceil<Milliseconds>(at_ - Clock::now()));
-  }
+  [[nodiscard]] Milliseconds left() const;
   /// For `poll`: until the deadline, but at most `longest`.
-  [[nodiscard]] int poll_timeout(Milliseconds longest = Milliseconds{1000}) const {
-    return static_cast<int>(std::min(left(), longest).count());
-  }
-  [[nodiscard]] Deadline sooner(Deadline other) const { return Deadline{std::min(at_, other.at_)}; }
-  [[nodiscard]] Deadline later(Milliseconds wait) const { return Deadline{at_ + wait}; }
+  [[nodiscard]] int poll_timeout(Milliseconds longest = Milliseconds{1000}) const;
+  [[nodiscard]] Deadline sooner(Deadline other) const;
+  [[nodiscard]] Deadline later(Milliseconds wait) const;
 
  private:
   explicit Deadline(Clock::time_point at) : at_(at) {}

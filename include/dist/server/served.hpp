@@ -5,7 +5,7 @@
 
 #include <dist/cluster/cluster_spec.hpp>
 #include <dist/cluster/task.hpp>
-#include <dist/cluster/task_endpoint.hpp>
+#include <dist/core/config.hpp>
 #include <dist/net/endpoint.hpp>
 
 namespace dist::server {
@@ -20,11 +20,10 @@ struct Served {
 
 /// The workers and the parameter servers of a cluster that validate_parameter_servers takes. `source` says where the cluster
 /// comes from: "TF_CONFIG".
-[[nodiscard]] inline std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source) {
-  std::vector<Served> all;
-  for (const Task task : cluster.tasks())
-    if (task.type != TaskType::chief) all.push_back({task, task_endpoint(cluster, task, source)});
-  return all;
-}
+[[nodiscard]] std::vector<Served> served_by(const ClusterSpec& cluster, std::string_view source);
 
 }  // namespace dist::server
+
+#ifndef DIST_COMPILED
+#include <dist/server/served.ipp>
+#endif

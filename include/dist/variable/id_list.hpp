@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <dist/context/operand.hpp>
-#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
@@ -53,13 +52,7 @@ class IdList {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   /// Of the rows themselves, where a variable has the shape `variable`: that of the ids, and behind it that of a row. Throws
   /// InvalidArgument for more axes than a shape has.
-  [[nodiscard]] Shape shape_of_rows(const Shape& variable) const {
-    std::size_t extents[2 * Shape::max_rank] = {};
-    const std::size_t axes = shape_.rank();
-    std::copy_n(shape_.extents().data(), axes, extents);
-    for (std::size_t axis = 1; axis < variable.rank(); ++axis) extents[axes + axis - 1] = variable[axis];
-    return Shape(std::span<const std::size_t>{extents, axes + variable.rank() - 1});
-  }
+  [[nodiscard]] Shape shape_of_rows(const Shape& variable) const;
 
  private:
   template <class T>
@@ -84,3 +77,7 @@ class IdList {
 }  // namespace detail
 
 }  // namespace dist
+
+#ifndef DIST_COMPILED
+#include <dist/variable/id_list.ipp>
+#endif
