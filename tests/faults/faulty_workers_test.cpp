@@ -196,9 +196,11 @@ TEST_CASE("a worker that never ends, or whose server a signal has stopped, is na
       [](const Job& job) {
         const std::string victim = "orker " + std::to_string(job.plan().victim);
         if (job.plan().fault == "stop_server") {
-          check_ended_survivors(job, {"stuck in MPI_Finalize", "a signal has stopped the server process of this host"},
-                                71);
-          CHECK(job.statuses()[job.plan().victim] == 71);
+          // Both wait until the same deadline. The first that ends says so, and may break the wait of the other before that does.
+          CHECK(job.output().find("stuck in MPI_Finalize") != std::string::npos);
+          CHECK(job.output().find("a signal has stopped the server process of this host") != std::string::npos);
+          CHECK((job.statuses()[0] == 71 || job.statuses()[1] == 71));
+          for (const double end : job.ends()) CHECK(end - job.last(job.plan().victim, "fault").at < 5);
         } else {
           check_ended_survivors(job, {"has finished and waits for w" + victim, "within 1 s"}, 71);
         }
