@@ -16,7 +16,6 @@
 #include <dist/cluster/launcher_resolver.ipp>
 #include <dist/cluster/roles.ipp>
 #include <dist/cluster/slurm_resolver.ipp>
-#include <dist/cluster/task.ipp>
 #include <dist/cluster/task_endpoint.ipp>
 #include <dist/cluster/torchrun_resolver.ipp>
 #include <dist/cluster/validate.ipp>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <dist/core/config.hpp>
+#include <dist/core/text.hpp>
 
 namespace dist {
 
@@ -42,10 +42,6 @@ struct Task {
 };
 
 /// "worker 2"
-[[nodiscard]] std::string to_string(const Task& task);
+[[nodiscard]] inline std::string to_string(const Task& task) { return text(to_string(task.type), " ", task.index); }
 
 }  // namespace dist
-
-#ifndef DIST_COMPILED
-#include <dist/cluster/task.ipp>
-#endif

@@ -17,7 +17,7 @@ inline constexpr std::chrono::nanoseconds longest_wait = longest_device_wait;
 /// for as long as it takes; `describe()` says whose work is waited for: "queue 1 of GPU 0".
 template <class IsOver, class Describe>
 void await(IsOver&& is_over, Describe&& describe, std::chrono::nanoseconds timeout = longest_wait) {
-  constexpr ::dist::detail::SpinBudget budget = ::dist::detail::SpinBudget::own_core();
+  static constexpr ::dist::detail::SpinBudget budget = ::dist::detail::SpinBudget::own_core();
   for (unsigned spin = 0; spin < budget.spins; ++spin) {
     if (is_over()) return;
     ::dist::detail::relax();
