@@ -1,8 +1,12 @@
 #include <dist/net/dialer.hpp>
 
 #include <doctest/doctest.h>
+#include <sched.h>
+#include <support/processes.hpp>
 #include <support/stderr_of.hpp>
 
+#include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <net/host.hpp>
@@ -97,6 +101,29 @@ TEST_CASE("nobody listens: the deadline names whom and why") {
 TEST_CASE("a name that is not known yet is tried again") {
   CHECK(contains(last_problem({"no-such-host.invalid", "2222"}, {}, 60ms),
                  "the name 'no-such-host.invalid' is not known"));
+}
+
+TEST_CASE("who reaches itself, where the system gives it the peer's port, leaves that port to the peer at once") {
+  constexpr int not_allowed = 77;
+  support::Processes process{
+      1, [](std::size_t) {
+        // A network with two ports to connect from, of which one is the peer's.
+        if (unshare(CLONE_NEWNET) != 0 || std::system("ip link set lo up 2>/dev/null") != 0 ||
+            !(std::ofstream{"/proc/sys/net/ipv4/ip_local_port_range"} << "40000 40001" << std::flush))
+          return not_allowed;
+        const Endpoint peer{"127.0.0.1", "40000"};
+        Dialer dialer{peer, worker(1), {}};
+        const Deadline deadline = Deadline::in(10s);
+        while (dialer.last_problem() != "nobody listens there") {
+          if (deadline.passed()) return 1;
+          dialer.advance();
+        }
+        static_cast<void>(listen_at(peer, {.port_in_use = 0ms}));
+        return 0;
+      }};
+  const int status = process.wait()[0];
+  if (status == not_allowed) return;
+  CHECK(status == 0);
 }
 
 TEST_CASE("a mute peer and a stranger are left, and tried again") {

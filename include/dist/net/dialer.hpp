@@ -94,7 +94,10 @@ class Dialer {
     socklen_t size = sizeof problem;
     getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
     if (problem != 0) return again(system_text(problem));
-    if (is_own_end()) return again("nobody listens there");
+    if (is_own_end()) {
+      leave_port();
+      return again("nobody listens there");
+    }
     const int on = 1;
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     connection_ = Connection{std::move(socket_), longest_handshake};
@@ -108,6 +111,12 @@ class Dialer {
     return getsockname(socket_.get(), here.get(), &here.size) == 0 &&
            getpeername(socket_.get(), there.get(), &there.size) == 0 && here.size == there.size &&
            std::memcmp(&here.storage, &there.storage, here.size) == 0;
+  }
+
+  /// Lets the socket give up its port as soon as it is closed, not a minute later: the peer is to listen there.
+  void leave_port() {
+    const linger at_once{1, 0};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
 
   void greeting() {
