@@ -54,8 +54,9 @@ TEST_CASE("an error says which call to whom failed, why, and what to do; its kin
        "this "
        "address, and can be reached."},
       {refused,
-       "Call 'push' to ps:1 was refused (so). Start all tasks of the job from one build, with the same DIST_JOB_SECRET "
-       "and the same addresses."},
+       "Call 'push' to ps:1 was refused (so). Start all tasks of the job from one build, with the same "
+       "DIST_JOB_SECRET, "
+       "the same addresses, and certificates of the same authorities, or none."},
       {unknown_method,
        "Call 'push' to ps:1 asks for what the server does not do (so). Start all tasks of the job from one build."},
       {handler, "Call 'push' to ps:1 failed there with OfUser (so). See what the server was asked to do."}};
