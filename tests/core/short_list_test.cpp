@@ -48,7 +48,7 @@ TEST_CASE("an append that does not fit any more brings all its values") {
 }
 
 TEST_CASE("copies have values of their own, short or long") {
-  for (const std::size_t count : {2, 5}) {
+  for (const std::size_t count : {2U, 5U}) {
     CAPTURE(count);
     ShortList<int, 3> list;
     for (std::size_t i = 0; i < count; ++i) list.push_back(7);
