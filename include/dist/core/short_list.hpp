@@ -28,7 +28,7 @@ class ShortList {
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
 
   void push_back(T value) { append(&value, 1); }
-  /// The values are none of this list.
+  /// The values do not lie in this list.
   void append(const T* values, std::size_t count) {
     if (count == 0) return;
     const std::size_t before = size();

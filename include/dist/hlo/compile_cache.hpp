@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/core/fnv1a.hpp>
 #include <dist/core/warning.hpp>
 #include <dist/hlo/program.hpp>
 #include <dist/io/atomic_file.hpp>
@@ -87,11 +88,9 @@ class CompileCache {
 
   /// The file's name is a number made from the key (FNV-1a); whether the file is the right one, the key in it says.
   [[nodiscard]] std::string path_of(std::string_view key) const {
-    std::uint64_t number = 14695981039346656037U;
-    for (const char c : key) number = (number ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    std::string digits;
-    for (int shift = 60; shift >= 0; shift -= 4) digits.push_back("0123456789abcdef"[number >> shift & 15U]);
-    return text(folder_, "/", digits, ".xla");
+    ::dist::detail::Fnv1a number;
+    number.add(key);
+    return text(folder_, "/", number.value, ".xla");
   }
 
   [[nodiscard]] static std::optional<pjrt::Executable> load(const pjrt::Client& client, const std::string& path,

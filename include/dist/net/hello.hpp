@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/fnv1a.hpp>
 #include <dist/net/endpoint.hpp>
 #include <dist/net/error.hpp>
 #include <dist/net/hmac.hpp>
@@ -46,17 +47,17 @@ using Nonce = std::array<std::byte, 32>;
 /// A number for a list of tasks: two lists have the same one only if they agree in every name, port and place, and in
 /// the job's name.
 [[nodiscard]] inline std::uint64_t list_checksum(std::span<const Endpoint> tasks, std::string_view job) {
-  std::uint64_t checksum = 14695981039346656037u;  // FNV-1a
+  dist::detail::Fnv1a checksum;
   const auto add = [&](std::string_view content) {
-    for (const char character : content) checksum = (checksum ^ static_cast<unsigned char>(character)) * 1099511628211u;
-    checksum = (checksum ^ 256) * 1099511628211u;  // where a text ends
+    checksum.add(content);
+    checksum.add(256);  // where a text ends
   };
   add(job);
   for (const Endpoint& task : tasks) {
     add(task.host);
     add(task.port);
   }
-  return checksum;
+  return checksum.value;
 }
 
 /// What a process says about itself when it connects.

@@ -21,6 +21,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/core/never.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/core/text.hpp>
 
 namespace dist {
@@ -186,6 +187,27 @@ class Api {
   const PJRT_Api* functions_;
   std::string path_;
 };
+
+namespace detail {
+
+template <auto object, auto destroy>
+struct Destroy;
+template <class T, class Arguments, T* Arguments::*object, PJRT_Error* (*PJRT_Api::*destroy)(Arguments*)>
+struct Destroy<object, destroy> {
+  using Object = T;
+  const Api* api;
+  void operator()(T* handle) const noexcept {
+    auto arguments = sized_arguments<Arguments>(sizeof(Arguments));
+    arguments.*object = handle;
+    api->call_noexcept(destroy, arguments);
+  }
+};
+
+}  // namespace detail
+
+/// What a plugin has made, until it is destroyed by that function of the plugin. `object` is the argument that names it.
+template <auto object, auto destroy>
+using Owned = std::unique_ptr<typename detail::Destroy<object, destroy>::Object, detail::Destroy<object, destroy>>;
 
 }  // namespace pjrt
 }  // namespace dist

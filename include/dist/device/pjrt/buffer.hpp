@@ -21,33 +21,19 @@ class Event {
  public:
   /// Takes over an event of the client's plugin; `what` says what it is: "a transfer to device 1".
   Event(Client client, PJRT_Event* handle, std::string what)
-      : client_(std::move(client)), handle_(handle), what_(std::move(what)) {}
-  Event(Event&& other) noexcept
-      : client_(other.client_), handle_(std::exchange(other.handle_, nullptr)), what_(std::move(other.what_)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(client_, other.client_);
-    std::swap(handle_, other.handle_);
-    std::swap(what_, other.what_);
-    return *this;
-  }
-  ~Event() {
-    if (handle_ == nullptr) return;
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Destroy_Args);
-    arguments.event = handle_;
-    client_.api().call_noexcept(&PJRT_Api::PJRT_Event_Destroy, arguments);
-  }
+      : client_(std::move(client)), handle_(handle, {&client_.api()}), what_(std::move(what)) {}
 
   /// Throws what went wrong, OutOfMemory or PjrtError, and DeadlineExceeded after the client's timeout.
   void wait() const {
     const auto what = [&] { return text(what_, " on platform ", client_.platform()); };
     if (!is_done()) sleep(what);
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
-    arguments.event = handle_;
+    arguments.event = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
   }
   [[nodiscard]] bool is_done() const {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
-    arguments.event = handle_;
+    arguments.event = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return text("to look at ", what_); });
     return arguments.is_ready;
   }
@@ -71,7 +57,7 @@ class Event {
     const std::shared_ptr<Signal> signal = std::make_shared<Signal>();
     auto for_plugin = std::make_unique<Callback>(Callback{signal, client_.api()});
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_OnReady_Args);
-    arguments.event = handle_;
+    arguments.event = handle_.get();
     arguments.callback = [](PJRT_Error* error, void* user) {
       const std::unique_ptr<Callback> callback{static_cast<Callback*>(user)};
       if (error != nullptr) callback->api.destroy(error);  // the event keeps its own
@@ -88,7 +74,7 @@ class Event {
   }
 
   Client client_;
-  PJRT_Event* handle_;
+  Owned<&PJRT_Event_Destroy_Args::event, &PJRT_Api::PJRT_Event_Destroy> handle_;
   std::string what_;
 };
 
@@ -97,27 +83,15 @@ class Event {
 class Buffer {
  public:
   /// Takes over a buffer of the client's plugin.
-  Buffer(Client client, PJRT_Buffer* handle) : client_(std::move(client)), handle_(handle) {}
-  Buffer(Buffer&& other) noexcept : client_(other.client_), handle_(std::exchange(other.handle_, nullptr)) {}
-  Buffer& operator=(Buffer&& other) noexcept {
-    std::swap(client_, other.client_);
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~Buffer() {
-    if (handle_ == nullptr) return;
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Destroy_Args);
-    arguments.buffer = handle_;
-    client_.api().call_noexcept(&PJRT_Api::PJRT_Buffer_Destroy, arguments);
-  }
+  Buffer(Client client, PJRT_Buffer* handle) : client_(std::move(client)), handle_(handle, {&client_.api()}) {}
 
-  [[nodiscard]] PJRT_Buffer* get() const noexcept { return handle_; }
+  [[nodiscard]] PJRT_Buffer* get() const noexcept { return handle_.get(); }
   [[nodiscard]] const Client& client() const noexcept { return client_; }
 
   /// The extents. Throws InvalidArgument for more than Shape holds.
   [[nodiscard]] Shape shape() const {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
-    arguments.buffer = handle_;
+    arguments.buffer = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
     const std::vector<std::size_t> extents(arguments.dims, arguments.dims + arguments.num_dims);
     return Shape(std::span<const std::size_t>{extents});
@@ -125,14 +99,14 @@ class Buffer {
   /// PJRT's name for the type of the elements.
   [[nodiscard]] PJRT_Buffer_Type type() const {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
-    arguments.buffer = handle_;
+    arguments.buffer = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
     return arguments.type;
   }
   /// A program has taken its memory for a result: nothing can be read any more.
   [[nodiscard]] bool is_donated() const {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
-    arguments.buffer = handle_;
+    arguments.buffer = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
     return arguments.is_deleted;
   }
@@ -140,7 +114,7 @@ class Buffer {
   /// Returns when the device has computed what the buffer holds. Throws what went wrong there, and DeadlineExceeded.
   void wait() const {
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
-    arguments.buffer = handle_;
+    arguments.buffer = handle_.get();
     client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
     Event{client_, arguments.event, "a result"}.wait();
   }
@@ -159,7 +133,7 @@ class Buffer {
     row_major.tiled.minor_to_major = minor_to_major.data();
     row_major.tiled.minor_to_major_size = rank;
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args);
-    arguments.src = handle_;
+    arguments.src = handle_.get();
     arguments.host_layout = &row_major;
     // Without an address, PJRT only says how many bytes there are.
     arguments.dst = target.size() == 0 ? static_cast<void*>(&row_major) : target.data();
@@ -191,7 +165,7 @@ class Buffer {
   }
 
   Client client_;
-  PJRT_Buffer* handle_;
+  Owned<&PJRT_Buffer_Destroy_Args::buffer, &PJRT_Api::PJRT_Buffer_Destroy> handle_;
 };
 
 /// A buffer, and the copy that fills it.

@@ -44,7 +44,7 @@ class Client {
   explicit Client(const ClientOptions& options = {}) : state_(std::make_shared<State>(options)) {}
 
   [[nodiscard]] const Api& api() const noexcept { return state_->api; }
-  [[nodiscard]] PJRT_Client* get() const noexcept { return state_->handle; }
+  [[nodiscard]] PJRT_Client* get() const noexcept { return state_->handle.get(); }
   /// "cpu", "tpu", "cuda".
   [[nodiscard]] const std::string& platform() const noexcept { return state_->platform; }
   /// The version of the plugin, as it says it.
@@ -65,22 +65,13 @@ class Client {
  private:
   struct State {
     explicit State(const ClientOptions& options)
-        : api(load_plugin(plugin_path(options.plugin))), timeout(options.timeout) {
-      handle = create(options);
-      try {
-        platform = name(&PJRT_Api::PJRT_Client_PlatformName, &PJRT_Client_PlatformName_Args::platform_name,
-                        &PJRT_Client_PlatformName_Args::platform_name_size);
-        version = name(&PJRT_Api::PJRT_Client_PlatformVersion, &PJRT_Client_PlatformVersion_Args::platform_version,
-                       &PJRT_Client_PlatformVersion_Args::platform_version_size);
-        find_devices();
-      } catch (...) {
-        destroy();
-        throw;
-      }
+        : api(load_plugin(plugin_path(options.plugin))), timeout(options.timeout), handle(create(options), {&api}) {
+      platform = name(&PJRT_Api::PJRT_Client_PlatformName, &PJRT_Client_PlatformName_Args::platform_name,
+                      &PJRT_Client_PlatformName_Args::platform_name_size);
+      version = name(&PJRT_Api::PJRT_Client_PlatformVersion, &PJRT_Client_PlatformVersion_Args::platform_version,
+                     &PJRT_Client_PlatformVersion_Args::platform_version_size);
+      find_devices();
     }
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
-    ~State() { destroy(); }
 
     [[nodiscard]] PJRT_Client* create(const ClientOptions& options) const {
       std::vector<PJRT_NamedValue> values;
@@ -127,14 +118,14 @@ class Client {
     [[nodiscard]] std::string name(PJRT_Error* (*PJRT_Api::*function)(Arguments*), const char* Arguments::*text,
                                    std::size_t Arguments::*size) const {
       auto arguments = sized_arguments<Arguments>(sizeof(Arguments));
-      arguments.client = handle;
+      arguments.client = handle.get();
       api.call(function, arguments, [] { return "to name its platform"; });
       return {arguments.*text, arguments.*size};
     }
 
     void find_devices() {
       auto list = DIST_PJRT_ARGUMENTS(PJRT_Client_AddressableDevices_Args);
-      list.client = handle;
+      list.client = handle.get();
       api.call(&PJRT_Api::PJRT_Client_AddressableDevices, list, [] { return "to list its devices"; });
       for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
         const auto what = [&] { return text("to describe device ", i); };
@@ -151,15 +142,9 @@ class Client {
       }
     }
 
-    void destroy() noexcept {
-      auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Client_Destroy_Args);
-      arguments.client = handle;
-      api.call_noexcept(&PJRT_Api::PJRT_Client_Destroy, arguments);
-    }
-
     const Api& api;
     std::chrono::nanoseconds timeout;
-    PJRT_Client* handle = nullptr;
+    Owned<&PJRT_Client_Destroy_Args::client, &PJRT_Api::PJRT_Client_Destroy> handle;
     std::string platform, version;
     std::vector<Device> devices;
   };

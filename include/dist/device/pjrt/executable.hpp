@@ -38,25 +38,6 @@ class Executable {
     return loaded;
   }
 
-  Executable(Executable&& other) noexcept
-      : client_(other.client_),
-        handle_(std::exchange(other.handle_, nullptr)),
-        replicas_(other.replicas_),
-        results_(other.results_) {}
-  Executable& operator=(Executable&& other) noexcept {
-    std::swap(client_, other.client_);
-    std::swap(handle_, other.handle_);
-    std::swap(replicas_, other.replicas_);
-    std::swap(results_, other.results_);
-    return *this;
-  }
-  ~Executable() {
-    if (handle_ == nullptr) return;
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_Destroy_Args);
-    arguments.executable = handle_;
-    client_.api().call_noexcept(&PJRT_Api::PJRT_LoadedExecutable_Destroy, arguments);
-  }
-
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// How many buffers each replica returns.
@@ -85,7 +66,7 @@ class Executable {
     }
     auto options = DIST_PJRT_ARGUMENTS(PJRT_ExecuteOptions);
     auto call = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_Execute_Args);
-    call.executable = handle_;
+    call.executable = handle_.get();
     call.options = &options;
     call.argument_lists = input_lists.data();
     call.num_devices = replicas_;
@@ -101,7 +82,7 @@ class Executable {
   /// The compiled program, for processes with a client of the same plugin on the same kind of machine. Throws PjrtError
   /// where the plugin cannot.
   [[nodiscard]] std::vector<std::byte> serialized() const {
-    const Description description{*this};
+    const Description description = this->description();
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_Serialize_Args);
     arguments.executable = description.get();
     client_.api().call(&PJRT_Api::PJRT_Executable_Serialize, arguments, [] { return "to serialise a program"; });
@@ -113,33 +94,20 @@ class Executable {
 
  private:
   /// What the plugin says of a program, apart from the devices on which it is loaded.
-  class Description {
-   public:
-    explicit Description(const Executable& program) : api_(program.client_.api()) {
-      auto arguments = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args);
-      arguments.loaded_executable = program.handle_;
-      api_.call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, arguments, [] { return "to look at a program"; });
-      handle_ = arguments.executable;
-    }
-    Description(const Description&) = delete;
-    Description& operator=(const Description&) = delete;
-    ~Description() {
-      auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_Destroy_Args);
-      arguments.executable = handle_;
-      api_.call_noexcept(&PJRT_Api::PJRT_Executable_Destroy, arguments);
-    }
-    [[nodiscard]] PJRT_Executable* get() const noexcept { return handle_; }
-
-   private:
-    const Api& api_;
-    PJRT_Executable* handle_ = nullptr;
-  };
+  using Description = Owned<&PJRT_Executable_Destroy_Args::executable, &PJRT_Api::PJRT_Executable_Destroy>;
+  [[nodiscard]] Description description() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args);
+    arguments.loaded_executable = handle_.get();
+    client_.api().call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, arguments,
+                       [] { return "to look at a program"; });
+    return {arguments.executable, {&client_.api()}};
+  }
 
   Executable(Client client, PJRT_LoadedExecutable* handle, std::size_t replicas)
-      : client_(std::move(client)), handle_(handle), replicas_(replicas) {}
+      : client_(std::move(client)), handle_(handle, {&client_.api()}), replicas_(replicas) {}
 
   void count_results() {
-    const Description description{*this};
+    const Description description = this->description();
     auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Executable_NumOutputs_Args);
     arguments.executable = description.get();
     client_.api().call(&PJRT_Api::PJRT_Executable_NumOutputs, arguments, [] { return "to count results"; });
@@ -183,7 +151,7 @@ class Executable {
   }
 
   Client client_;
-  PJRT_LoadedExecutable* handle_;
+  Owned<&PJRT_LoadedExecutable_Destroy_Args::executable, &PJRT_Api::PJRT_LoadedExecutable_Destroy> handle_;
   std::size_t replicas_;
   std::size_t results_ = 0;
 };

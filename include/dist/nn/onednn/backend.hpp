@@ -24,7 +24,7 @@
 namespace dist::nn {
 
 /// Layers by oneDNN, in float, one thread per replica. Primitives are compiled once per batch size; a step of
-/// a known size allocates nothing here. Needs the component dist::onednn.
+/// a known size allocates nothing, but for what oneDNN needs during a product of Conv2DProducts. Needs the component dist::onednn.
 struct OneDnn {
   static constexpr std::string_view name = "oneDNN";
   using Device = Cpu;

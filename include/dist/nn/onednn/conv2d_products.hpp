@@ -18,9 +18,9 @@
 namespace dist::nn::onednn {
 
 /// Whether Conv2DProducts takes less time than oneDNN's convolution: where padding is a large part of the windows, or few
-/// pixels share the cost of copying the kernel into the layout of the primitive. Forward and backward took 0.06 to 0.8
-/// of the time for images of 1 to 9 pixels, and 1.05 of it for 16 (oneDNN 2.6, AVX-512, 32 images, 64 to 512 channels).
-/// With windows of one pixel there is no padding, and the primitive is faster from 9 pixels on.
+/// pixels share the cost of copying the kernel into the layout of the primitive. Forward and backward take 0.16, 0.38
+/// and 0.87 of the bare primitive's time for images of 1, 4 and 9 pixels (benchmarks/layers.cpp, oneDNN 2.6, AVX-512), and
+/// 1.1 of it for 16. With windows of one pixel there is no padding, and from 4 pixels on the primitive is as fast or faster.
 template <class Geometry>
 [[nodiscard]] constexpr bool is_faster_by_products() {
   constexpr std::size_t most_pixels = Geometry::window > 1 ? 9 : 1;
