@@ -168,7 +168,9 @@ int main(int argc, char** argv) {
   all.add<Pair<nn::Conv2D<32, 3, nn::Relu>, Shape<28, 28, 1>, 64, bare::Convolution, InputGradient::none>>(
       "conv_1", "Conv2D 1 to 32, ReLU, 64 x 28x28");
   all.add<Pair<Convolution<64>, Shape<8, 8, 64>, 32, bare::Convolution>>("conv_64", "Conv2D 64 to 64, 32 x 8x8");
+  all.add<Pair<Convolution<128>, Shape<3, 3, 128>, 32, bare::Convolution>>("conv_128", "Conv2D 128 to 128, 32 x 3x3");
   all.add<Pair<Convolution<256>, Shape<2, 2, 256>, 32, bare::Convolution>>("conv_256", "Conv2D 256 to 256, 32 x 2x2");
+  all.add<Pair<Convolution<512>, Shape<1, 1, 512>, 32, bare::Convolution>>("conv_512", "Conv2D 512 to 512, 32 x 1x1");
   all.add<Pair<nn::Dense<128, nn::Relu>, Shape<21632>, 64, bare::Dense>>("dense", "Dense 21632 to 128, ReLU, 64");
   all.add<Pair<nn::BatchNormalization<>, Shape<16, 16, 64>, 32, bare::BatchNormalization>>(
       "batch_norm", "BatchNormalization 64, 32 x 16x16");
