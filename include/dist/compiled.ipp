@@ -55,6 +55,11 @@
 #include <dist/device/replica_threads.ipp>
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
+#include <dist/hlo/collectives.ipp>
+#include <dist/hlo/loop.ipp>
+#include <dist/hlo/trace.ipp>
+#include <dist/hlo/type.ipp>
+#include <dist/hlo/untyped.ipp>
 #include <dist/io/atomic_file.ipp>
 #include <dist/net/deadline.ipp>
 #include <dist/net/endpoint.ipp>

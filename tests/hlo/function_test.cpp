@@ -19,9 +19,10 @@ TEST_CASE("a traced function is a module with the types of its arguments and res
   CHECK(function.module() ==
         "module @program attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {\n"
         "func.func @main(%0: tensor<2x3xf32>, %1: tensor<f32>) -> (tensor<2x3xf32>) {\n"
-        "%2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<2x3xf32>\n"
-        "%3 = stablehlo.multiply %2, %0 : tensor<2x3xf32>\n"
-        "return %3 : tensor<2x3xf32>\n}\n}\n");
+        "%2 = \"stablehlo.broadcast_in_dim\"(%1) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> "
+        "(tensor<2x3xf32>)\n"
+        "%3 = \"stablehlo.multiply\"(%2, %0) : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>)\n"
+        "\"func.return\"(%3) : (tensor<2x3xf32>) -> ()\n}\n}\n");
 }
 
 TEST_CASE("the memory of donated arguments goes to results of their types, each to one") {

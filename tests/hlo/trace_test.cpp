@@ -4,30 +4,76 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <support/what_throws.hpp>
 
+using dist::hlo::ElementKind;
+using dist::hlo::Operation;
 using dist::hlo::Trace;
 using dist::hlo::Value;
 
-TEST_CASE("a trace numbers arguments and operations, and writes a line for each operation") {
+namespace {
+
+const dist::hlo::Type number{ElementKind::f32, {}};
+
+}  // namespace
+
+TEST_CASE("a trace numbers arguments and results, knows their types, and writes operations in order") {
   Trace trace{2};
   CHECK(trace.replicas() == 2);
-  const Value argument = trace.argument();
-  const Value sum = trace.add("stablehlo.add %0, %0 : tensor<f32>");
-  trace.add_line("return");
+  const Value argument = trace.argument(number);
+  const Value sum = trace.add({"add", {argument, argument}, "", {}}, number);
+  const Value range = trace.add({"iota", {}, "iota_dimension = 0 : i64", {}}, {ElementKind::i32, {3}});
   CHECK(trace.name(argument) == "%0");
   CHECK(trace.name(sum) == "%1");
-  CHECK(trace.name({sum.trace, sum.number, 2}) == "%1#2");
-  CHECK(trace.text() == "%1 = stablehlo.add %0, %0 : tensor<f32>\nreturn\n");
+  CHECK(trace.type(sum) == number);
+  CHECK(trace.type(range).shape == dist::Shape{3});
+  CHECK(trace.operations() == 2);
+  CHECK(trace.operation(0).operands == std::vector<Value>{argument, argument});
+  const std::vector<Value> results{range, sum};
+  CHECK(trace.module({&argument, 1}, results) ==
+        "module @program attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {\n"
+        "func.func @main(%0: tensor<f32>) -> (tensor<3xi32>, tensor<f32>) {\n"
+        "%1 = \"stablehlo.add\"(%0, %0) : (tensor<f32>, tensor<f32>) -> (tensor<f32>)\n"
+        "%2 = \"stablehlo.iota\"() {iota_dimension = 0 : i64} : () -> (tensor<3xi32>)\n"
+        "\"func.return\"(%2, %1) : (tensor<3xi32>, tensor<f32>) -> ()\n}\n}\n");
 }
 
-TEST_CASE("a region takes its operations out of the program, and numbers go on") {
+TEST_CASE("a region has operations of its own, whose values end with it, while arguments are the program's") {
   Trace trace{1};
-  static_cast<void>(trace.add("a"));
-  CHECK(trace.region([&] { static_cast<void>(trace.add("b")); }) == "%1 = b\n");
-  static_cast<void>(trace.add("c"));
-  CHECK(trace.text() == "%0 = a\n%2 = c\n");
+  const Value before = trace.argument(number);
+  std::vector<Value> inside, later;
+  Operation operation{"all_reduce", {before}, "", {}};
+  operation.regions.push_back(trace.region({number}, [&](const std::vector<Value>& arguments) {
+    inside = {trace.add({"add", {arguments[0], before}, "", {}}, number)};
+    later = {trace.argument(number)};
+    CHECK(trace.is_visible(inside[0]));
+    return inside;
+  }));
+  const Value result = trace.add(operation, number);
+  CHECK_FALSE(trace.is_visible(inside[0]));
+  CHECK(support::what_throws<dist::InvalidArgument>([&] {
+          static_cast<void>(trace.add({"negate", inside, "", {}}, number));
+        }).find("it was computed in the body of a loop, which is over") != std::string::npos);
+  const std::vector<Value> arguments{later[0], before};
+  const std::string module = trace.module(arguments, {&result, 1}, std::vector<dist::hlo::Donation>{{1, 0}});
+  CHECK(module.find("@main(%3: tensor<f32>, %0: tensor<f32> {tf.aliasing_output = 0 : i32})") != std::string::npos);
+  CHECK(module.find("%4 = \"stablehlo.all_reduce\"(%0) ({^bb0(%1: tensor<f32>):\n"
+                    "%2 = \"stablehlo.add\"(%1, %0) : (tensor<f32>, tensor<f32>) -> (tensor<f32>)\n"
+                    "\"stablehlo.return\"(%2) : (tensor<f32>) -> ()\n}) : (tensor<f32>) -> (tensor<f32>)\n") !=
+        std::string::npos);
+  CHECK(support::what_throws<dist::InvalidArgument>([&] {
+          static_cast<void>(trace.module({&before, 1}, {&result, 1}));
+        }).find("its argument %3 is not listed") != std::string::npos);
+}
+
+TEST_CASE("the rows of a batch are those that the program is traced for") {
+  CHECK(Trace{1, 32}.batch() == 32);
+  CHECK_THROWS_AS((Trace{1, 0}), dist::InvalidArgument);
+  CHECK(support::what_throws<dist::InvalidArgument>([] {
+          static_cast<void>(Trace{1}.batch());
+        }).find("the program is traced without a number of rows") != std::string::npos);
 }
 
 TEST_CASE("the innermost trace of a thread is the current one; without one, or for no replica, an error says so") {
@@ -52,9 +98,9 @@ TEST_CASE("the innermost trace of a thread is the current one; without one, or f
 
 TEST_CASE("a value of another program is refused, also where its number fits") {
   Trace outer{1};
-  const Value value = outer.argument();
+  const Value value = outer.argument(number);
   Trace inner{1};
-  static_cast<void>(inner.argument());
+  static_cast<void>(inner.argument(number));
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(inner.name(value));
         }).find("A traced value belongs to another program") != std::string::npos);

@@ -42,7 +42,7 @@ class CompileCache {
     const std::string path = path_of(key);
     if (std::optional<pjrt::Executable> loaded = load(client, path, key, function.replicas())) {
       ++loaded_;
-      return Program<Signature>{*std::move(loaded)};
+      return Program<Signature>{*std::move(loaded), function.rows()};
     }
     Program<Signature> program{client, function};
     ++compiled_;

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <dist/hlo/traced.hpp>
 
@@ -89,16 +91,44 @@ class Function;
 template <class... Results, class... Arguments>
 class Function<std::tuple<Results...>(Arguments...)> {
  public:
-  Function(std::string module, std::size_t replicas) : module_(std::move(module)), replicas_(replicas) {}
+  Function(std::string module, std::size_t replicas, std::optional<std::size_t> rows = std::nullopt)
+      : module_(std::move(module)), replicas_(replicas), rows_(rows) {}
 
   /// A module of StableHLO whose function `main` is the program.
   [[nodiscard]] const std::string& module() const noexcept { return module_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
+  /// The rows of a replica's batch; nothing where it has none.
+  [[nodiscard]] std::optional<std::size_t> rows() const noexcept { return rows_; }
 
  private:
   std::string module_;
   std::size_t replicas_;
+  std::optional<std::size_t> rows_;
 };
+
+namespace detail {
+
+template <class... Arguments, class Body>
+[[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body) {
+  static_assert((TracedArray<TracedArgument<Arguments>> && ...),
+                "the arguments of hlo::trace are hlo::Traced<T, Extents...>, or hlo::Donated ones");
+  using Result = decltype(std::declval<Body&>()(std::declval<TracedArgument<Arguments>>()...));
+  using Results = typename ResultsOf<Result>::Type;
+  static_assert(are_traced<Results>,
+                "the function of hlo::trace returns a hlo::Traced<T, Extents...>, or a std::tuple of some");
+  using Places = Donations<Results, Arguments...>;
+  static_assert(Places::all_taken, "no result has the type of a hlo::Donated argument, or other arguments take it");
+  Trace trace{replicas, rows};
+  const std::tuple arguments{TracedArgument<Arguments>{trace.argument(TracedArgument<Arguments>::type())}...};
+  std::vector<Donation> donations;
+  for (std::size_t argument = 0; argument < sizeof...(Arguments); ++argument)
+    if (Places::to[argument] != Places::results) donations.push_back({argument, Places::to[argument]});
+  const Results results{std::apply(std::forward<Body>(body), arguments)};
+  return Function<Results(Arguments...)>{trace.module(values_of(arguments), values_of(results), donations), replicas,
+                                         rows};
+}
+
+}  // namespace detail
 
 /// Writes down what `body` does with traced arguments, as a program for so many replicas: calls it once, with a
 /// `Traced<T, Extents...>` for each of Arguments, which are such types or Donated ones. It returns a traced value, or a
@@ -109,32 +139,12 @@ class Function<std::tuple<Results...>(Arguments...)> {
 ///     });
 template <class... Arguments, class Body>
 [[nodiscard]] auto trace(std::size_t replicas, Body&& body) {
-  static_assert((TracedArray<detail::TracedArgument<Arguments>> && ...),
-                "the arguments of hlo::trace are hlo::Traced<T, Extents...>, or hlo::Donated ones");
-  using Result = decltype(std::declval<Body&>()(std::declval<detail::TracedArgument<Arguments>>()...));
-  using Results = typename detail::ResultsOf<Result>::Type;
-  static_assert(detail::are_traced<Results>,
-                "the function of hlo::trace returns a hlo::Traced<T, Extents...>, or a std::tuple of some");
-  using Donations = detail::Donations<Results, Arguments...>;
-  static_assert(Donations::all_taken, "no result has the type of a hlo::Donated argument, or other arguments take it");
-  Trace trace{replicas};
-  const std::tuple arguments{detail::TracedArgument<Arguments>{trace.argument()}...};
-  std::string parameters;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((parameters += dist::text(I == 0 ? "" : ", ", std::get<I>(arguments).name(), ": ", std::get<I>(arguments).type(),
-                               Donations::to[I] == Donations::results
-                                   ? ""
-                                   : dist::text(" {tf.aliasing_output = ", Donations::to[I], " : i32}"))),
-     ...);
-  }
-  (std::index_sequence_for<Arguments...>{});
-  const Results results{std::apply(std::forward<Body>(body), arguments)};
-  const detail::Listed listed = detail::listed(results);
-  return Function<Results(Arguments...)>{
-      dist::text("module @program attributes {mhlo.num_replicas = ", replicas,
-                 " : i32, mhlo.num_partitions = 1 : i32} {\nfunc.func @main(", parameters, ") -> (", listed.types,
-                 ") {\n", trace.text(), "return ", listed.names, " : ", listed.types, "\n}\n}\n"),
-      replicas};
+  return detail::traced<Arguments...>(replicas, std::nullopt, std::forward<Body>(body));
+}
+/// The same for batches of so many rows for each replica, which the extent hlo::batch stands for.
+template <class... Arguments, class Body>
+[[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body) {
+  return detail::traced<Arguments...>(replicas, rows, std::forward<Body>(body));
 }
 
 }  // namespace dist::hlo

@@ -1,15 +1,24 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
-#include <string>
+#include <functional>
 #include <tuple>
 #include <type_traits>
-#include <utility>
+#include <vector>
 
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
+
+namespace untyped {
+
+/// What a loop does with its state.
+using StateFunction = std::function<std::vector<Value>(const std::vector<Value>&)>;
+/// `condition` returns one value, and `body` the state of the next pass.
+[[nodiscard]] std::vector<Value> loop(const StateFunction& condition, const StateFunction& body,
+                                      const std::vector<Value>& initial);
+
+}  // namespace untyped
 
 /// A loop of the program, for as long as `condition(state...)` holds: `body(state...)` returns the state of the next pass,
 /// a std::tuple of the same types. Returns the state at the end. Both functions are called once, to be traced; what they
@@ -20,29 +29,19 @@ template <class Condition, class Body, TracedArray... State>
                 "the condition of hlo::loop returns a hlo::Traced<bool>");
   static_assert(std::same_as<std::invoke_result_t<Body, State...>, std::tuple<State...>>,
                 "the body of hlo::loop returns a std::tuple of what it is given");
-  Trace& trace = Trace::current();
-  const std::tuple<State...> state{State{trace.argument()}...};
-  const std::string check = trace.region([&] {
-    const Traced<bool> goes_on = std::apply(condition, state);
-    trace.add_line(dist::text("stablehlo.return ", goes_on.name(), " : ", goes_on.type()));
-  });
-  const std::string pass = trace.region([&] {
-    const detail::Listed next = detail::listed(std::tuple<State...>{std::apply(body, state)});
-    trace.add_line(dist::text("stablehlo.return ", next.names, " : ", next.types));
-  });
-  std::string starts;
-  std::apply(
-      [&](const State&... each) {
-        ((starts += dist::text(starts.empty() ? "" : ", ", each.name(), " = ", initial.name())), ...);
+  using All = std::tuple<State...>;
+  return detail::arrays_of<All>(untyped::loop(
+      [&](const std::vector<Value>& state) {
+        return std::vector<Value>{Traced<bool>{std::apply(condition, detail::arrays_of<All>(state))}.value()};
       },
-      state);
-  const Value results = trace.argument();
-  trace.add_line(dist::text(trace.name(results), ":", sizeof...(State), " = stablehlo.while(", starts,
-                            ") : ", detail::listed(state).types, "\ncond {\n", check, "} do {\n", pass, "}"));
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple<State...>{State{Value{results.trace, results.number, I}}...};
-  }
-  (std::index_sequence_for<State...>{});
+      [&](const std::vector<Value>& state) {
+        return detail::values_of(All{std::apply(body, detail::arrays_of<All>(state))});
+      },
+      {initial.value()...}));
 }
 
 }  // namespace dist::hlo
+
+#ifndef DIST_COMPILED
+#include <dist/hlo/loop.ipp>
+#endif

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <utility>
 
+#include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/hlo/traced.hpp>
 
@@ -61,42 +62,21 @@ template <std::size_t Rank>
   return extents;
 }
 
-/// "0, 2".
-template <std::size_t Count>
-[[nodiscard]] std::string list(const std::array<std::size_t, Count>& numbers) {
-  std::string joined;
-  for (const std::size_t number : numbers) joined += dist::text(joined.empty() ? "" : ", ", number);
-  return joined;
-}
-
-/// StableHLO's name of a reduction, and the element that changes nothing.
-template <class Op, class T>
-struct Reduction {
-  static_assert(::dist::detail::never<Op>,
-                "traced values are reduced by dist::sum, dist::prod, dist::min or dist::max");
-};
-template <class T>
-struct Reduction<Sum, T> {
-  static constexpr std::string_view name = "add";
-};
-template <class T>
-struct Reduction<Prod, T> {
-  static constexpr std::string_view name = "multiply";
-};
-template <class T>
-struct Reduction<Min, T> {
-  static constexpr std::string_view name = "minimum";
-};
-template <class T>
-struct Reduction<Max, T> {
-  static constexpr std::string_view name = "maximum";
-};
-
-template <TracedArray Result, class T, std::size_t... Extents>
-[[nodiscard]] Result unary(std::string_view operation, Traced<T, Extents...> x, std::string_view attributes) {
-  return Result{Trace::current().add(
-      dist::text("stablehlo.", operation, " ", x.name(), attributes, " : (", x.type(), ") -> ", Result::type()))};
-}
+/// StableHLO's name of a reduction.
+template <class Op>
+inline constexpr std::string_view reduction_name = [] {
+  if constexpr (std::same_as<Op, Sum>)
+    return "add";
+  else if constexpr (std::same_as<Op, Prod>)
+    return "multiply";
+  else if constexpr (std::same_as<Op, Min>)
+    return "minimum";
+  else if constexpr (std::same_as<Op, Max>)
+    return "maximum";
+  else
+    static_assert(::dist::detail::never<Op>,
+                  "traced values are reduced by dist::sum, dist::prod, dist::min or dist::max");
+}();
 
 }  // namespace detail
 
@@ -108,17 +88,17 @@ template <TracedArray Result, std::size_t... Axes, class T, std::size_t... Exten
                 "hlo::broadcast needs an axis of the result for each axis of the argument");
   static_assert(((Result::extents[Axes] == Extents) && ...),
                 "hlo::broadcast: an axis of the argument and its axis of the result have different extents");
-  return detail::unary<Result>(
-      "broadcast_in_dim", x,
-      dist::text(", dims = [", detail::list(std::array<std::size_t, sizeof...(Axes)>{Axes...}), "]"));
+  return Result{untyped::broadcast(x.value(), Result::type().shape, {Axes...})};
 }
 
-/// The same elements, row by row, in another shape.
+/// The same elements, row by row, in another shape, which has hlo::batch as often.
 template <std::size_t... To, class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, To...> reshape(Traced<T, Extents...> x) {
-  static_assert(Traced<T, To...>::elements == Traced<T, Extents...>::elements,
-                "hlo::reshape keeps the number of elements");
-  return detail::unary<Traced<T, To...>>("reshape", x, "");
+  using Result = Traced<T, To...>;
+  static_assert(Result::elements == Traced<T, Extents...>::elements, "hlo::reshape keeps the number of elements");
+  static_assert(Result::batch_axes == Traced<T, Extents...>::batch_axes,
+                "hlo::reshape keeps the number of axes that are hlo::batch");
+  return Result{untyped::reshape(x.value(), Result::type().shape)};
 }
 
 /// The axes in another order: axis i of the result is axis Axes[i] of `x`.
@@ -127,8 +107,7 @@ template <std::size_t... Axes, class T, std::size_t... Extents>
   using X = Traced<T, Extents...>;
   static_assert(sizeof...(Axes) == X::rank && detail::are_axes<Axes...>(X::rank),
                 "hlo::transpose needs each axis of its argument once");
-  return detail::unary<Traced<T, X::extents[Axes]...>>(
-      "transpose", x, dist::text(", dims = [", detail::list(std::array<std::size_t, X::rank>{Axes...}), "]"));
+  return Traced<T, X::extents[Axes]...>{untyped::transpose(x.value(), {Axes...})};
 }
 
 /// Sums of products over axis AxisOfA of `a` and axis AxisOfB of `b`, which have one extent; the result has the other axes
@@ -140,10 +119,7 @@ template <std::size_t AxisOfA, std::size_t AxisOfB, class T, std::size_t... A, s
   constexpr detail::Extents<sizeof...(B)> of_b{B...};
   static_assert(of_a[AxisOfA] == of_b[AxisOfB], "hlo::contract: the two axes have different extents");
   constexpr auto extents = detail::joined(detail::without<1>(of_a, {AxisOfA}), detail::without<1>(of_b, {AxisOfB}));
-  using Result = detail::TracedWith<T, extents>;
-  return Result{Trace::current().add(dist::text("stablehlo.dot_general ", a.name(), ", ", b.name(),
-                                                ", contracting_dims = [", AxisOfA, "] x [", AxisOfB, "] : (", a.type(),
-                                                ", ", b.type(), ") -> ", Result::type()))};
+  return detail::TracedWith<T, extents>{untyped::contract(a.value(), b.value(), {{}, {}, {AxisOfA}, {AxisOfB}})};
 }
 
 /// Reduces these axes of `x` by dist::sum, dist::prod, dist::min or dist::max; all axes where none is named.
@@ -158,10 +134,7 @@ template <std::size_t... Axes, class Op, class T, std::size_t... Extents>
                   "hlo::reduce: the argument has no such axis, or it is named twice");
     constexpr std::array<std::size_t, sizeof...(Axes)> axes{Axes...};
     using Result = detail::TracedWith<T, detail::without(X::extents, axes)>;
-    const Traced<T> start{Op::template identity<T>};
-    return Result{Trace::current().add(dist::text(
-        "stablehlo.reduce(", x.name(), " init: ", start.name(), ") applies stablehlo.", detail::Reduction<Op, T>::name,
-        " across dimensions = [", detail::list(axes), "] : (", x.type(), ", ", start.type(), ") -> ", Result::type()))};
+    return Result{untyped::reduce(detail::reduction_name<Op>, x.value(), literal(Op::template identity<T>), {Axes...})};
   }
 }
 
@@ -169,7 +142,7 @@ template <std::size_t... Axes, class Op, class T, std::size_t... Extents>
 template <TracedArray Result, std::size_t Axis>
 [[nodiscard]] Result iota() {
   static_assert(Axis < Result::rank, "hlo::iota: the result has no such axis");
-  return Result{Trace::current().add(dist::text("stablehlo.iota dim = ", Axis, " : ", Result::type()))};
+  return Result{untyped::iota(Result::type(), Axis)};
 }
 
 /// Count elements along Axis, from First on.
@@ -177,13 +150,10 @@ template <std::size_t Axis, std::size_t First, std::size_t Count, class T, std::
 [[nodiscard]] auto slice(Traced<T, Extents...> x) {
   using X = Traced<T, Extents...>;
   static_assert(Axis < X::rank, "hlo::slice: the argument has no such axis");
+  static_assert(X::extents[Axis] != batch, "hlo::slice cannot cut an axis that is hlo::batch");
   static_assert(First + Count <= X::extents[Axis], "hlo::slice: the argument has fewer elements along this axis");
-  std::string ranges;
-  for (std::size_t axis = 0; axis < X::rank; ++axis)
-    ranges += dist::text(axis == 0 ? "" : ", ", axis == Axis ? First : 0, ":",
-                         axis == Axis ? First + Count : X::extents[axis]);
-  return detail::unary<detail::TracedWith<T, detail::with(X::extents, Axis, Count)>>("slice", x,
-                                                                                     dist::text(" [", ranges, "]"));
+  return detail::TracedWith<T, detail::with(X::extents, Axis, Count)>{
+      untyped::slice_along(x.value(), Axis, First, First + Count)};
 }
 
 /// `a`, and behind it along Axis, `b`.
@@ -192,11 +162,11 @@ template <std::size_t Axis, class T, std::size_t... A, std::size_t... B>
   constexpr detail::Extents<sizeof...(A)> of_a{A...};
   constexpr detail::Extents<sizeof...(B)> of_b{B...};
   static_assert(Axis < sizeof...(A), "hlo::concatenate: the arguments have no such axis");
+  static_assert(of_a[Axis] != batch && of_b[Axis] != batch, "hlo::concatenate: its axis cannot be hlo::batch");
   static_assert(detail::with(of_a, Axis, 0) == detail::with(of_b, Axis, 0),
                 "hlo::concatenate: only the extents along its axis may be different");
   using Result = detail::TracedWith<T, detail::with(of_a, Axis, of_a[Axis] + of_b[Axis])>;
-  return Result{Trace::current().add(dist::text("stablehlo.concatenate ", a.name(), ", ", b.name(), ", dim = ", Axis,
-                                                " : (", a.type(), ", ", b.type(), ") -> ", Result::type()))};
+  return Result{untyped::concatenate({a.value(), b.value()}, Axis)};
 }
 
 }  // namespace dist::hlo

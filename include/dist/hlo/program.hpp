@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -21,23 +22,24 @@ class PerReplica {
  public:
   using Element = typename A::Element;
 
-  /// `parts[r]` is for replica r. Throws ShapeMismatch, InvalidArgument, OutOfMemory and PjrtError.
+  /// `parts[r]` is for replica r; where A has the extent hlo::batch, the parts may have any number of rows, all the same.
+  /// Throws ShapeMismatch, InvalidArgument, OutOfMemory and PjrtError.
   PerReplica(const pjrt::Client& client, std::span<const Tensor<Element>> parts) {
     for (std::size_t replica = 0; replica < parts.size(); ++replica) {
-      if (parts[replica].shape() != A::shape())
-        throw ShapeMismatch(text("The array for replica ", replica, " does not fit"),
-                            text("its shape is ", parts[replica].shape(), ", and the program's ", A::shape()),
-                            "Give each replica an array of the shape for which the program was traced");
+      require_shape(replica, parts[replica].shape());
       buffers_.push_back(upload(client, replica, parts[replica]));
     }
   }
   /// The same array for each of so many replicas.
   PerReplica(const pjrt::Client& client, std::size_t replicas, const Tensor<Element>& part)
       : PerReplica(client, std::vector<Tensor<Element>>(replicas, part)) {}
-  /// Takes over buffers of this type and shape.
-  explicit PerReplica(std::vector<pjrt::Buffer> buffers) noexcept : buffers_(std::move(buffers)) {}
+  /// Takes over buffers of this type and shape, and of so many rows where A has the extent hlo::batch.
+  explicit PerReplica(std::vector<pjrt::Buffer> buffers, std::optional<std::size_t> rows = std::nullopt) noexcept
+      : buffers_(std::move(buffers)), rows_(rows) {}
 
   [[nodiscard]] std::size_t replicas() const noexcept { return buffers_.size(); }
+  /// The rows of each part; nothing where A has no extent hlo::batch.
+  [[nodiscard]] std::optional<std::size_t> rows() const noexcept { return rows_; }
   [[nodiscard]] const pjrt::Buffer& buffer(std::size_t replica) const { return buffers_.at(replica); }
   /// What replica `replica` has, when it is there. Throws what went wrong in its program, and DeadlineExceeded.
   [[nodiscard]] Tensor<Element> on(std::size_t replica) const {
@@ -49,7 +51,25 @@ class PerReplica {
   }
 
  private:
+  void require_shape(std::size_t replica, const Shape& shape) {
+    bool fits = shape.rank() == A::rank;
+    for (std::size_t axis = 0; fits && axis < A::rank; ++axis) {
+      if (A::extents[axis] == batch && !rows_) rows_ = shape[axis];
+      fits = shape[axis] == (A::extents[axis] == batch ? *rows_ : A::extents[axis]);
+    }
+    if (fits) return;
+    std::string wanted;
+    for (const std::size_t extent : A::extents) {
+      if (!wanted.empty()) wanted += ", ";
+      wanted += extent != batch ? text(extent) : rows_ ? text(*rows_) : "rows";
+    }
+    throw ShapeMismatch(text("The array for replica ", replica, " does not fit"),
+                        text("its shape is ", shape, ", and the program's [", wanted, "]"),
+                        "Give each replica an array of the shape for which the program was traced");
+  }
+
   std::vector<pjrt::Buffer> buffers_;
+  std::optional<std::size_t> rows_;
 };
 
 namespace detail {
@@ -81,14 +101,15 @@ class Program<std::tuple<Results...>(Arguments...)> {
 
   /// Throws ProgramRefused, and InvalidArgument where there are fewer devices than replicas.
   Program(pjrt::Client client, const Function& function)
-      : Program(pjrt::Executable{std::move(client), function.module(), function.replicas()}) {}
-  /// What was compiled for the same function.
-  explicit Program(pjrt::Executable executable) noexcept : executable_(std::move(executable)) {}
+      : Program(pjrt::Executable{std::move(client), function.module(), function.replicas()}, function.rows()) {}
+  /// What was compiled for the same function, of so many rows.
+  explicit Program(pjrt::Executable executable, std::optional<std::size_t> rows = std::nullopt) noexcept
+      : executable_(std::move(executable)), rows_(rows) {}
 
   [[nodiscard]] const pjrt::Executable& executable() const noexcept { return executable_; }
 
   /// A std::tuple of the results; one that is alone comes without it. Throws InvalidArgument for arguments of another number
-  /// of replicas, and PjrtError.
+  /// of replicas, ShapeMismatch for those of another number of rows, and PjrtError.
   auto operator()(typename detail::Passed<Arguments>::Type... arguments) const {
     const std::size_t replicas = executable_.replicas();
     std::vector<std::vector<const pjrt::Buffer*>> lists(replicas);
@@ -98,6 +119,11 @@ class Program<std::tuple<Results...>(Arguments...)> {
             "A program cannot be executed",
             text("it has ", replicas, " replicas, and an argument has parts for ", argument.replicas()),
             "Give each replica its part");
+      if (argument.rows() && argument.rows() != rows_)
+        throw ShapeMismatch(
+            "A program cannot be executed",
+            text("it is traced for batches of ", rows_.value_or(0), " rows, and an argument has ", *argument.rows()),
+            "Fill the batch up to the rows of the program, or trace one for these");
       for (std::size_t replica = 0; replica < replicas; ++replica) lists[replica].push_back(&argument.buffer(replica));
     };
     (append(arguments), ...);
@@ -105,7 +131,7 @@ class Program<std::tuple<Results...>(Arguments...)> {
     const auto take = [&]<class A>(std::type_identity<A>, std::size_t result) {
       std::vector<pjrt::Buffer> parts;
       for (std::vector<pjrt::Buffer>& of_replica : all) parts.push_back(std::move(of_replica[result]));
-      return PerReplica<A>{std::move(parts)};
+      return PerReplica<A>{std::move(parts), A::batch_axes == 0 ? std::nullopt : rows_};
     };
     auto results = [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple<PerReplica<Results>...>{take(std::type_identity<Results>{}, I)...};
@@ -119,6 +145,7 @@ class Program<std::tuple<Results...>(Arguments...)> {
 
  private:
   pjrt::Executable executable_;
+  std::optional<std::size_t> rows_;
 };
 template <class Signature>
 Program(pjrt::Client, const Function<Signature>&) -> Program<Signature>;

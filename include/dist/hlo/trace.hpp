@@ -1,93 +1,134 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include <dist/core/error.hpp>
-#include <dist/core/text.hpp>
+#include <dist/hlo/type.hpp>
 
 namespace dist::hlo {
 
-/// A value of a program that is traced: the number of the operation that computes it, and which program that is.
+/// A value of a program that is traced, by its number, and which program that is.
 struct Value {
-  /// Instead of the number of a result: the operation has one.
-  static constexpr std::size_t only = static_cast<std::size_t>(-1);
-
   std::uint64_t trace;
   std::size_t number;
-  std::size_t result = only;
+
+  friend bool operator==(Value, Value) = default;
 };
 
-/// The program that this thread writes down: the text of its operations, in StableHLO, one line for each. While it lives,
-/// operations on traced values add to it; where traces are nested, to the innermost.
+/// The gradient of an operand, from the result of its operation and the gradient of this result.
+using Pullback = std::function<Value(Value result, Value gradient)>;
+
+/// Operations that another one runs, such as the body of a loop.
+struct Region {
+  std::vector<Value> arguments;
+  /// By their numbers in the trace.
+  std::vector<std::size_t> operations;
+  std::vector<Value> results;
+};
+
+/// An operation of StableHLO, as it is recorded.
+struct Operation {
+  /// Without the dialect: "add".
+  std::string_view name;
+  std::vector<Value> operands;
+  /// As StableHLO writes them: "dimension = 0 : i64, ...".
+  std::string attributes;
+  /// For each operand; an empty function where no gradient passes, because the result only has steps there. No list at all:
+  /// the operation has no gradient yet.
+  std::vector<Pullback> pullbacks;
+  std::vector<Region> regions = {};
+  std::vector<Value> results = {};
+};
+
+/// An argument whose memory becomes that of a result, by their places in the lists.
+struct Donation {
+  std::size_t argument;
+  std::size_t result;
+};
+
+/// The program that this thread writes down: its operations, in order. While it lives, operations on traced values add to
+/// it; where traces are nested, to the innermost.
 class Trace {
  public:
-  /// For so many replicas. Throws InvalidArgument for none.
-  explicit Trace(std::size_t replicas) : replicas_(replicas), id_(next_id()), outer_(current_) {
-    if (replicas == 0)
-      throw InvalidArgument("A program cannot be traced", "it is for no replica", "Ask for one replica or more");
-    current_ = this;
-  }
+  /// For so many replicas, and so many rows in the batch of each where the program has batches. Throws InvalidArgument for
+  /// no replica, or no row.
+  explicit Trace(std::size_t replicas, std::optional<std::size_t> rows = std::nullopt);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace() { current_ = outer_; }
 
   /// The innermost one of this thread. Throws InvalidArgument where there is none.
-  [[nodiscard]] static Trace& current() {
-    if (current_ == nullptr)
-      throw InvalidArgument("A traced value was made or used outside of a program",
-                            "this thread traces none at the moment",
-                            "Make constants and compute in the function that is given to hlo::trace");
-    return *current_;
-  }
+  [[nodiscard]] static Trace& current();
 
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  /// The rows of a replica's batch. Throws InvalidArgument where the program has no batches.
+  [[nodiscard]] std::size_t batch() const;
 
-  /// A value that no operation computes: an argument of the program, or of the body of a loop.
-  [[nodiscard]] Value argument() noexcept { return {id_, numbers_++}; }
-  /// The result of one more operation, such as "stablehlo.add %0, %1 : tensor<f32>".
-  [[nodiscard]] Value add(std::string_view operation) {
-    const Value result = argument();
-    text_ += dist::text(name(result), " = ", operation, "\n");
-    return result;
-  }
-  /// The operations of a region, which `body()` adds, and which are taken out of the program again.
-  template <class Body>
-  [[nodiscard]] std::string region(Body&& body) {
-    std::string before = std::exchange(text_, {});
-    std::forward<Body>(body)();
-    return std::exchange(text_, std::move(before));
-  }
-  /// Adds a line that computes nothing by itself.
-  void add_line(std::string_view line) { text_ += dist::text(line, "\n"); }
+  /// One more argument of the program, at any time, also while a region is traced.
+  [[nodiscard]] Value argument(const Type& type);
+  /// Records an operation, and gives its result, or its results.
+  [[nodiscard]] Value add(Operation operation, const Type& result);
+  [[nodiscard]] std::vector<Value> add(Operation operation, const std::vector<Type>& results);
+  /// The operations that `body` records: it is called once, with arguments of these types, and returns the results.
+  [[nodiscard]] Region region(const std::vector<Type>& arguments,
+                              const std::function<std::vector<Value>(const std::vector<Value>&)>& body);
 
-  /// How an operation names a value: "%3". Throws InvalidArgument for a value of another program.
-  [[nodiscard]] std::string name(Value value) const {
-    if (value.trace != id_)
-      throw InvalidArgument("A traced value belongs to another program",
-                            "it was computed while another function was traced",
-                            "Give it to this program as an argument, or compute it there");
-    return value.result == Value::only ? dist::text("%", value.number)
-                                       : dist::text("%", value.number, "#", value.result);
-  }
+  /// Throw InvalidArgument for a value of another program, or of a region that is over.
+  [[nodiscard]] const Type& type(Value value) const { return entry(value).type; }
+  /// How the program names it: "%3".
+  [[nodiscard]] std::string name(Value value) const;
+
+  /// How many operations there are, with those of all regions.
+  [[nodiscard]] std::size_t operations() const noexcept { return operations_.size(); }
+  [[nodiscard]] const Operation& operation(std::size_t number) const { return operations_.at(number); }
+  /// Whether `value` can be used now: it is of this program, and of no region that is over.
+  [[nodiscard]] bool is_visible(Value value) const noexcept;
+
+  /// The module of StableHLO whose function `main` has these arguments and results. Throws InvalidArgument where an argument
+  /// of the program is not listed.
+  [[nodiscard]] std::string module(std::span<const Value> arguments, std::span<const Value> results,
+                                   std::span<const Donation> donations = {}) const;
 
  private:
-  [[nodiscard]] static std::uint64_t next_id() noexcept {
-    static std::atomic<std::uint64_t> last{0};
-    return ++last;
-  }
+  struct Entry {
+    Type type;
+    /// The number of the region that has it; 0 is the program.
+    std::size_t region;
+  };
+  /// A region that is being traced.
+  struct Open {
+    std::size_t number;
+    std::vector<std::size_t> operations = {};
+  };
+
+  [[nodiscard]] const Entry& entry(Value value) const;
+  [[nodiscard]] Value new_value(const Type& type, std::size_t region);
+  void write(std::string& out, const std::vector<std::size_t>& operations) const;
+  void write(std::string& out, const Region& region) const;
+
   inline static thread_local Trace* current_ = nullptr;
 
   std::size_t replicas_;
+  std::optional<std::size_t> rows_;
   std::uint64_t id_;
   Trace* outer_;
-  std::size_t numbers_ = 0;
-  std::string text_;
+  std::deque<Entry> values_;          // whose types stay in place while others are added
+  std::deque<Operation> operations_;  // which stay in place while their rules record others
+  std::vector<Open> open_{{0}};
+  std::size_t regions_ = 0;
+  std::vector<Value> arguments_;
 };
 
 }  // namespace dist::hlo
+
+#ifndef DIST_COMPILED
+#include <dist/hlo/trace.ipp>
+#endif

@@ -1,73 +1,36 @@
 #pragma once
 
 #include <array>
-#include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <string>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
-#include <dist/core/bfloat16.hpp>
-#include <dist/core/dtype.hpp>
-#include <dist/core/float16.hpp>
 #include <dist/core/never.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
-#include <dist/core/text.hpp>
-#include <dist/hlo/trace.hpp>
+#include <dist/hlo/untyped.hpp>
 
 namespace dist::hlo {
 
-namespace detail {
-
-/// StableHLO's name of a number type: "f32", "i64", "ui8", "i1".
-template <class T>
-[[nodiscard]] std::string element_name() {
-  if constexpr (std::same_as<T, bool>) return "i1";
-  if constexpr (std::unsigned_integral<T>) return dist::text("ui", 8 * sizeof(T));
-  return std::string{dtype_name<T>};
-}
-
-/// A number as StableHLO reads it back without a change.
-template <class T>
-[[nodiscard]] std::string literal(T value) {
-  if constexpr (std::same_as<T, bool>) return value ? "true" : "false";
-  if constexpr (Floating<T>) {
-    const double number =
-        static_cast<double>(static_cast<std::conditional_t<std::same_as<T, double>, double, float>>(value));
-    char digits[40];
-    if (std::isfinite(number)) {
-      std::snprintf(digits, sizeof digits, "%.17e", number);
-    } else {
-      using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
-      std::snprintf(digits, sizeof digits, "0x%0*llX", static_cast<int>(2 * sizeof(T)),
-                    static_cast<unsigned long long>(std::bit_cast<Bits>(value)));
-    }
-    return digits;
-  } else {
-    return dist::text(value);
-  }
-}
-
-}  // namespace detail
-
 /// An array of a program that is traced, known when the program runs: what the host's code does with it, the program does
-/// later. Type and shape are known when C++ compiles; `Traced<float>` is one number. Operators and functions work element
-/// by element, as on a number, so that code that is a template over its number type is traced without a change. Numbers of
-/// the host are constants of the program.
+/// later. Type and shape are known when C++ compiles, but for the number of rows where an extent is hlo::batch;
+/// `Traced<float>` is one number. Operators and functions work element by element, as on a number, so that code that is a
+/// template over its number type is traced without a change. Numbers of the host are constants of the program.
 template <class T, std::size_t... Extents>
 class Traced {
  public:
   using Element = T;
   static constexpr std::size_t rank = sizeof...(Extents);
-  static constexpr std::size_t elements = (std::size_t{1} * ... * Extents);
   static constexpr std::array<std::size_t, rank> extents{Extents...};
+  /// How many extents are hlo::batch.
+  static constexpr std::size_t batch_axes = (std::size_t{0} + ... + (Extents == batch ? 1 : 0));
+  /// For each row of the batch, where it has one.
+  static constexpr std::size_t elements = (std::size_t{1} * ... * (Extents == batch ? 1 : Extents));
   /// Of other elements, in the same shape.
   template <class Other>
   using With = Traced<Other, Extents...>;
@@ -77,9 +40,7 @@ class Traced {
   /// The result of an operation of this type.
   explicit Traced(Value value) noexcept : value_(value) {}
   /// A constant. Throws InvalidArgument where no program is traced.
-  Traced(T constant)
-      : value_(
-            Trace::current().add(dist::text("stablehlo.constant dense<", detail::literal(constant), "> : ", type()))) {}
+  Traced(T constant) : value_(untyped::constant(type(), literal(constant))) {}
   /// The same from a number of another type.
   template <class Number>
     requires(std::floating_point<Number> && !std::same_as<Number, T>)
@@ -87,9 +48,7 @@ class Traced {
   /// A traced number for each element.
   template <std::same_as<Traced<T>> Number>
     requires(rank != 0)
-  Traced(Number number)
-      : value_(Trace::current().add(dist::text("stablehlo.broadcast_in_dim ", number.name(), ", dims = [] : (",
-                                               Traced<T>::type(), ") -> ", type()))) {}
+  Traced(Number number) : value_(untyped::broadcast(number.value(), type().shape, {})) {}
 
   /// There is no such value yet.
   template <class Number>
@@ -102,28 +61,34 @@ class Traced {
   }
 
   [[nodiscard]] Value value() const noexcept { return value_; }
-  /// How operations of the program that is traced name it. Throws InvalidArgument for one of another program.
-  [[nodiscard]] std::string name() const { return Trace::current().name(value_); }
-  /// StableHLO's name of the type: "tensor<64x10xf32>".
-  [[nodiscard]] static std::string type() {
-    std::string name = "tensor<";
-    for (const std::size_t extent : extents) name += dist::text(extent, "x");
-    return name + detail::element_name<T>() + ">";
+  /// The type in the program that is traced. Throws InvalidArgument where that has no batches, and the array has.
+  [[nodiscard]] static Type type() {
+    if constexpr (batch_axes == 0) {
+      return {element_kind<T>, shape()};
+    } else {
+      std::array<std::size_t, rank> known = extents;
+      for (std::size_t& extent : known)
+        if (extent == batch) extent = Trace::current().batch();
+      return {element_kind<T>, Shape{std::span<const std::size_t>{known}}};
+    }
   }
-  [[nodiscard]] static constexpr Shape shape() { return Shape{Extents...}; }
+  [[nodiscard]] static constexpr Shape shape() {
+    static_assert(batch_axes == 0, "the shape of an array of a batch is known when the program is traced: use type()");
+    return Shape{Extents...};
+  }
 
-  [[nodiscard]] friend Traced operator+(Traced a, Traced b) { return elementwise("add", a, b); }
-  [[nodiscard]] friend Traced operator-(Traced a, Traced b) { return elementwise("subtract", a, b); }
-  [[nodiscard]] friend Traced operator*(Traced a, Traced b) { return elementwise("multiply", a, b); }
-  [[nodiscard]] friend Traced operator/(Traced a, Traced b) { return elementwise("divide", a, b); }
-  [[nodiscard]] friend Traced operator-(Traced a) { return elementwise("negate", a); }
+  [[nodiscard]] friend Traced operator+(Traced a, Traced b) { return Traced{untyped::add(a.value_, b.value_)}; }
+  [[nodiscard]] friend Traced operator-(Traced a, Traced b) { return Traced{untyped::subtract(a.value_, b.value_)}; }
+  [[nodiscard]] friend Traced operator*(Traced a, Traced b) { return Traced{untyped::multiply(a.value_, b.value_)}; }
+  [[nodiscard]] friend Traced operator/(Traced a, Traced b) { return Traced{untyped::divide(a.value_, b.value_)}; }
+  [[nodiscard]] friend Traced operator-(Traced a) { return Traced{untyped::negate(a.value_)}; }
   Traced& operator+=(Traced other) { return *this = *this + other; }
   Traced& operator-=(Traced other) { return *this = *this - other; }
   Traced& operator*=(Traced other) { return *this = *this * other; }
   Traced& operator/=(Traced other) { return *this = *this / other; }
 
   /// The remainder, with the sign of `a`.
-  [[nodiscard]] friend Traced operator%(Traced a, Traced b) { return elementwise("remainder", a, b); }
+  [[nodiscard]] friend Traced operator%(Traced a, Traced b) { return Traced{untyped::remainder(a.value_, b.value_)}; }
   [[nodiscard]] friend Traced operator&(Traced a, Traced b) { return bitwise("and", a, b); }
   [[nodiscard]] friend Traced operator|(Traced a, Traced b) { return bitwise("or", a, b); }
   [[nodiscard]] friend Traced operator^(Traced a, Traced b) { return bitwise("xor", a, b); }
@@ -131,7 +96,9 @@ class Traced {
   [[nodiscard]] friend Traced operator>>(Traced a, Traced b) {
     return bitwise(std::signed_integral<T> ? "shift_right_arithmetic" : "shift_right_logical", a, b);
   }
-  [[nodiscard]] friend Traced operator!(Traced a) requires std::same_as<T, bool> { return elementwise("not", a); }
+  [[nodiscard]] friend Traced operator!(Traced a) requires std::same_as<T, bool> {
+    return Traced{untyped::logical_not(a.value_)};
+  }
 
   [[nodiscard]] friend With<bool> operator==(Traced a, Traced b) { return compared("EQ", a, b); }
   [[nodiscard]] friend With<bool> operator!=(Traced a, Traced b) { return compared("NE", a, b); }
@@ -140,48 +107,39 @@ class Traced {
   [[nodiscard]] friend With<bool> operator>(Traced a, Traced b) { return compared("GT", a, b); }
   [[nodiscard]] friend With<bool> operator>=(Traced a, Traced b) { return compared("GE", a, b); }
 
-  [[nodiscard]] friend Traced pow(Traced a, Traced b) { return elementwise("power", a, b); }
-  [[nodiscard]] friend Traced abs(Traced a) { return elementwise("abs", a); }
-  [[nodiscard]] friend Traced exp(Traced a) { return function("exponential", a); }
-  [[nodiscard]] friend Traced expm1(Traced a) { return function("exponential_minus_one", a); }
-  [[nodiscard]] friend Traced log(Traced a) { return function("log", a); }
-  [[nodiscard]] friend Traced log1p(Traced a) { return function("log_plus_one", a); }
-  [[nodiscard]] friend Traced sqrt(Traced a) { return function("sqrt", a); }
+  [[nodiscard]] friend Traced pow(Traced a, Traced b) { return Traced{untyped::power(a.value_, b.value_)}; }
+  [[nodiscard]] friend Traced abs(Traced a) { return Traced{untyped::abs(a.value_)}; }
+  [[nodiscard]] friend Traced exp(Traced a) { return function(untyped::exp, a); }
+  [[nodiscard]] friend Traced expm1(Traced a) { return function(untyped::expm1, a); }
+  [[nodiscard]] friend Traced log(Traced a) { return function(untyped::log, a); }
+  [[nodiscard]] friend Traced log1p(Traced a) { return function(untyped::log1p, a); }
+  [[nodiscard]] friend Traced sqrt(Traced a) { return function(untyped::sqrt, a); }
   /// 1 / sqrt(a).
-  [[nodiscard]] friend Traced rsqrt(Traced a) { return function("rsqrt", a); }
-  [[nodiscard]] friend Traced sin(Traced a) { return function("sine", a); }
-  [[nodiscard]] friend Traced cos(Traced a) { return function("cosine", a); }
-  [[nodiscard]] friend Traced tanh(Traced a) { return function("tanh", a); }
+  [[nodiscard]] friend Traced rsqrt(Traced a) { return function(untyped::rsqrt, a); }
+  [[nodiscard]] friend Traced sin(Traced a) { return function(untyped::sin, a); }
+  [[nodiscard]] friend Traced cos(Traced a) { return function(untyped::cos, a); }
+  [[nodiscard]] friend Traced tanh(Traced a) { return function(untyped::tanh, a); }
   /// 1 / (1 + exp(-a)).
-  [[nodiscard]] friend Traced logistic(Traced a) { return function("logistic", a); }
-  [[nodiscard]] friend Traced floor(Traced a) { return function("floor", a); }
+  [[nodiscard]] friend Traced logistic(Traced a) { return function(untyped::logistic, a); }
+  [[nodiscard]] friend Traced floor(Traced a) { return function(untyped::floor, a); }
 
   /// The same numbers as another type; what is no whole number is cut for an integer type.
   template <class Other>
   [[nodiscard]] With<Other> as() const {
-    return With<Other>{
-        Trace::current().add(dist::text("stablehlo.convert ", name(), " : (", type(), ") -> ", With<Other>::type()))};
+    return With<Other>{untyped::convert(value_, element_kind<Other>)};
   }
 
  private:
-  static Traced elementwise(std::string_view operation, Traced a) {
-    return Traced{Trace::current().add(dist::text("stablehlo.", operation, " ", a.name(), " : ", type()))};
-  }
-  static Traced elementwise(std::string_view operation, Traced a, Traced b) {
-    return Traced{
-        Trace::current().add(dist::text("stablehlo.", operation, " ", a.name(), ", ", b.name(), " : ", type()))};
-  }
-  static Traced function(std::string_view operation, Traced a) {
+  static Traced function(Value (*operation)(Value), Traced a) {
     static_assert(Floating<T>, "this function of a traced value needs floating-point elements: use x.as<float>()");
-    return elementwise(operation, a);
+    return Traced{operation(a.value_)};
   }
   static Traced bitwise(std::string_view operation, Traced a, Traced b) {
     static_assert(std::integral<T>, "operators on bits of a traced value need integer or bool elements");
-    return elementwise(operation, a, b);
+    return Traced{untyped::bitwise(operation, a.value_, b.value_)};
   }
   static With<bool> compared(std::string_view direction, Traced a, Traced b) {
-    return With<bool>{Trace::current().add(dist::text("stablehlo.compare ", direction, ", ", a.name(), ", ", b.name(),
-                                                      " : (", type(), ", ", type(), ") -> ", With<bool>::type()))};
+    return With<bool>{untyped::compare(direction, a.value_, b.value_)};
   }
 
   Value value_;
@@ -201,32 +159,32 @@ concept TracedArray = detail::is_traced<T>;
 /// The greater element of two; NaN where one of them is.
 template <TracedArray A>
 [[nodiscard]] A max(A a, std::type_identity_t<A> b) {
-  return A{Trace::current().add(dist::text("stablehlo.maximum ", a.name(), ", ", b.name(), " : ", A::type()))};
+  return A{untyped::maximum(a.value(), b.value())};
 }
 /// The lesser element of two; NaN where one of them is.
 template <TracedArray A>
 [[nodiscard]] A min(A a, std::type_identity_t<A> b) {
-  return A{Trace::current().add(dist::text("stablehlo.minimum ", a.name(), ", ", b.name(), " : ", A::type()))};
+  return A{untyped::minimum(a.value(), b.value())};
 }
 /// `a` where `condition` holds, and `b` elsewhere.
 template <TracedArray A>
 [[nodiscard]] A select(typename A::template With<bool> condition, A a, std::type_identity_t<A> b) {
-  return A{Trace::current().add(dist::text("stablehlo.select ", condition.name(), ", ", a.name(), ", ", b.name(), " : ",
-                                           condition.type(), ", ", A::type()))};
+  return A{untyped::select(condition.value(), a.value(), b.value())};
 }
 
 namespace detail {
 
-/// Values as operations list them, "%1, %2", and their types.
-struct Listed {
-  std::string names, types;
-};
 template <TracedArray... Arrays>
-[[nodiscard]] Listed listed(const std::tuple<Arrays...>& values) {
-  Listed all;
-  const auto add = [](std::string& list, std::string_view one) { list += dist::text(list.empty() ? "" : ", ", one); };
-  std::apply([&](const Arrays&... each) { ((add(all.names, each.name()), add(all.types, each.type())), ...); }, values);
-  return all;
+[[nodiscard]] std::vector<Value> values_of(const std::tuple<Arrays...>& arrays) {
+  return std::apply([](const Arrays&... each) { return std::vector<Value>{each.value()...}; }, arrays);
+}
+/// The arrays of a std::tuple type that these values are.
+template <class Arrays>
+[[nodiscard]] Arrays arrays_of(std::span<const Value> values) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return Arrays{std::tuple_element_t<I, Arrays>{values[I]}...};
+  }
+  (std::make_index_sequence<std::tuple_size_v<Arrays>>{});
 }
 
 }  // namespace detail

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include <dist/core/text.hpp>
+#include <dist/hlo/trace.hpp>
+
+namespace dist::hlo {
+
+namespace detail {
+
+[[nodiscard]] DIST_INLINE std::uint64_t next_trace() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace detail
+
+DIST_INLINE Trace::Trace(std::size_t replicas, std::optional<std::size_t> rows)
+    : replicas_(replicas), rows_(rows), id_(detail::next_trace()), outer_(current_) {
+  if (replicas == 0)
+    throw InvalidArgument("A program cannot be traced", "it is for no replica", "Ask for one replica or more");
+  if (rows == 0)
+    throw InvalidArgument("A program cannot be traced", "its batch has no rows", "Ask for one row or more");
+  current_ = this;
+}
+
+DIST_INLINE Trace& Trace::current() {
+  if (current_ == nullptr)
+    throw InvalidArgument("A traced value was made or used outside of a program",
+                          "this thread traces none at the moment",
+                          "Make constants and compute in the function that is given to hlo::trace");
+  return *current_;
+}
+
+DIST_INLINE std::size_t Trace::batch() const {
+  if (!rows_)
+    throw InvalidArgument("An array with the extent hlo::batch is not for this program",
+                          "the program is traced without a number of rows",
+                          "Give it to hlo::trace, behind the number of replicas");
+  return *rows_;
+}
+
+DIST_INLINE Value Trace::new_value(const Type& type, std::size_t region) {
+  values_.push_back({type, region});
+  return {id_, values_.size() - 1};
+}
+
+DIST_INLINE Value Trace::argument(const Type& type) { return arguments_.emplace_back(new_value(type, 0)); }
+
+DIST_INLINE Value Trace::add(Operation operation, const Type& result) {
+  return add(std::move(operation), std::vector<Type>{result}).front();
+}
+
+DIST_INLINE std::vector<Value> Trace::add(Operation operation, const std::vector<Type>& results) {
+  for (const Value operand : operation.operands) static_cast<void>(entry(operand));
+  for (const Type& type : results) operation.results.push_back(new_value(type, open_.back().number));
+  open_.back().operations.push_back(operations_.size());
+  return operations_.emplace_back(std::move(operation)).results;
+}
+
+DIST_INLINE Region Trace::region(const std::vector<Type>& arguments,
+                                 const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
+  struct Closed {
+    std::vector<Open>& open;
+    ~Closed() { open.pop_back(); }
+  };
+  Region region;
+  open_.push_back({++regions_});
+  const Closed closed{open_};
+  for (const Type& type : arguments) region.arguments.push_back(new_value(type, regions_));
+  region.results = body(region.arguments);
+  for (const Value result : region.results) static_cast<void>(entry(result));
+  region.operations = std::move(open_.back().operations);
+  return region;
+}
+
+DIST_INLINE bool Trace::is_visible(Value value) const noexcept {
+  return value.trace == id_ && std::any_of(open_.begin(), open_.end(), [&](const Open& open) {
+           return open.number == values_[value.number].region;
+         });
+}
+
+DIST_INLINE const Trace::Entry& Trace::entry(Value value) const {
+  if (value.trace != id_)
+    throw InvalidArgument("A traced value belongs to another program",
+                          "it was computed while another function was traced",
+                          "Give it to this program as an argument, or compute it there");
+  if (!is_visible(value))
+    throw InvalidArgument("A traced value is not known here", "it was computed in the body of a loop, which is over",
+                          "Return it from the body, as a part of the loop's state");
+  return values_[value.number];
+}
+
+DIST_INLINE std::string Trace::name(Value value) const {
+  static_cast<void>(entry(value));
+  return text("%", value.number);
+}
+
+namespace detail {
+
+/// "%1, %2".
+[[nodiscard]] DIST_INLINE std::string names_of(const std::vector<Value>& values) {
+  std::string names;
+  for (const Value value : values) names += text(names.empty() ? "%" : ", %", value.number);
+  return names;
+}
+
+/// The types of values, "(tensor<f32>, tensor<2xi32>)".
+template <class TypeOf>
+[[nodiscard]] std::string types_of(std::span<const Value> values, const TypeOf& type_of) {
+  std::string types;
+  for (const Value value : values) types += text(types.empty() ? "" : ", ", type_of(value));
+  return text("(", types, ")");
+}
+
+}  // namespace detail
+
+DIST_INLINE void Trace::write(std::string& out, const Region& region) const {
+  const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
+  out += "{";
+  if (!region.arguments.empty()) {
+    std::string list;
+    for (const Value argument : region.arguments)
+      list += text(list.empty() ? "%" : ", %", argument.number, ": ", type_of(argument));
+    out += text("^bb0(", list, "):");
+  }
+  out += "\n";
+  write(out, region.operations);
+  out += text("\"stablehlo.return\"(", detail::names_of(region.results),
+              ") : ", detail::types_of(region.results, type_of), " -> ()\n}");
+}
+
+// Operations are written in MLIR's generic form, which is the same for all.
+DIST_INLINE void Trace::write(std::string& out, const std::vector<std::size_t>& operations) const {
+  const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
+  for (const std::size_t number : operations) {
+    const Operation& operation = operations_[number];
+    out += text(detail::names_of(operation.results), " = \"stablehlo.", operation.name, "\"(",
+                detail::names_of(operation.operands), ")");
+    for (const Region& region : operation.regions) {
+      out += &region == &operation.regions.front() ? " (" : ", ";
+      write(out, region);
+    }
+    if (!operation.regions.empty()) out += ")";
+    if (!operation.attributes.empty()) out += text(" {", operation.attributes, "}");
+    out += text(" : ", detail::types_of(operation.operands, type_of), " -> ",
+                detail::types_of(operation.results, type_of), "\n");
+  }
+}
+
+DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::span<const Value> results,
+                                      std::span<const Donation> donations) const {
+  for (const Value argument : arguments_)
+    if (std::find(arguments.begin(), arguments.end(), argument) == arguments.end())
+      throw InvalidArgument("A program has no module", text("its argument ", name(argument), " is not listed"),
+                            "List each argument that was made while it was traced");
+  const auto type_of = [&](Value value) { return to_string(type(value)); };
+  std::string parameters, returned;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    parameters += text(i == 0 ? "" : ", ", name(arguments[i]), ": ", type_of(arguments[i]));
+    for (const Donation donation : donations)
+      if (donation.argument == i) parameters += text(" {tf.aliasing_output = ", donation.result, " : i32}");
+  }
+  for (const Value result : results) returned += text(returned.empty() ? "" : ", ", name(result));
+  const std::string types = detail::types_of(results, type_of);
+  std::string out =
+      text("module @program attributes {mhlo.num_replicas = ", replicas_,
+           " : i32, mhlo.num_partitions = 1 : i32} {\nfunc.func @main(", parameters, ") -> ", types, " {\n");
+  write(out, open_.front().operations);
+  out += text("\"func.return\"(", returned, ") : ", types, " -> ()\n}\n}\n");
+  return out;
+}
+
+}  // namespace dist::hlo

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <dist/core/bfloat16.hpp>
+#include <dist/core/dtype.hpp>
+#include <dist/core/float16.hpp>
+#include <dist/core/reduce_op.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+
+namespace dist::hlo {
+
+/// As an extent: the rows of a replica's batch. They are one number in a program, known when it is traced.
+inline constexpr std::size_t batch = static_cast<std::size_t>(-1);
+
+/// The number types of StableHLO that C++ has as well.
+enum class ElementKind : std::uint8_t { i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f16, bf16, f32, f64 };
+
+template <class T>
+inline constexpr ElementKind element_kind = [] {
+  constexpr auto wider_by = [](ElementKind narrowest) {
+    constexpr int steps = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<ElementKind>(static_cast<int>(narrowest) + steps);
+  };
+  if constexpr (std::same_as<T, bool>) return ElementKind::i1;
+  if constexpr (std::same_as<T, Float16>) return ElementKind::f16;
+  if constexpr (std::same_as<T, BFloat16>) return ElementKind::bf16;
+  if constexpr (std::floating_point<T>) return sizeof(T) == 4 ? ElementKind::f32 : ElementKind::f64;
+  static_assert(std::integral<T> || Floating<T>, "the elements of traced arrays are numbers");
+  return wider_by(std::signed_integral<T> ? ElementKind::i8 : ElementKind::ui8);
+}();
+
+[[nodiscard]] constexpr bool is_floating(ElementKind kind) noexcept { return kind >= ElementKind::f16; }
+
+/// StableHLO's name of a number type: "f32", "i64", "ui8", "i1".
+[[nodiscard]] std::string_view name_of(ElementKind kind) noexcept;
+
+/// The type of a value in a program.
+struct Type {
+  ElementKind element;
+  Shape shape;
+
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+/// As StableHLO writes it: "tensor<64x10xf32>".
+[[nodiscard]] std::string to_string(const Type& type);
+
+/// A number as StableHLO reads it back without a change.
+[[nodiscard]] std::string literal(double value, ElementKind kind);
+template <class T>
+[[nodiscard]] std::string literal(T value) {
+  if constexpr (std::same_as<T, bool>)
+    return value ? "true" : "false";
+  else if constexpr (std::same_as<T, double>)
+    return literal(value, ElementKind::f64);
+  else if constexpr (Floating<T>)
+    return literal(static_cast<double>(static_cast<float>(value)), element_kind<T>);
+  else
+    return std::to_string(value);
+}
+
+}  // namespace dist::hlo
+
+#ifndef DIST_COMPILED
+#include <dist/hlo/type.ipp>
+#endif
