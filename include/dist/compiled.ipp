@@ -56,6 +56,7 @@
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
 #include <dist/hlo/collectives.ipp>
+#include <dist/hlo/gradients.ipp>
 #include <dist/hlo/loop.ipp>
 #include <dist/hlo/trace.ipp>
 #include <dist/hlo/type.ipp>

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+
+#include <dist/core/text.hpp>
+#include <dist/hlo/gradients.hpp>
+#include <dist/hlo/untyped.hpp>
+
+namespace dist::hlo::untyped {
+
+DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
+  const Trace& trace = Trace::current();
+  const std::size_t count = trace.operations();  // gradients are operations, too
+
+  std::set<std::size_t> dependent;  // on what the gradients are by
+  for (const Value value : by) dependent.insert(value.number);
+  const auto is_dependent = [&](Value value) { return dependent.contains(value.number); };
+  for (std::size_t number = 0; number < count; ++number) {
+    const Operation& operation = trace.operation(number);
+    if (std::any_of(operation.operands.begin(), operation.operands.end(), is_dependent))
+      for (const Value result : operation.results) dependent.insert(result.number);
+  }
+
+  std::map<std::size_t, Value> gradient_of{{of.number, constant(type_of(of), 1.0)}};
+  for (std::size_t number = count; number-- > 0;) {
+    const Operation& operation = trace.operation(number);
+    for (const Value result : operation.results) {
+      const auto known = gradient_of.find(result.number);
+      if (known == gradient_of.end() || !is_dependent(result)) continue;
+      const Value gradient = known->second;
+      if (operation.pullbacks.empty())
+        throw InvalidArgument(text("The gradient of the operation ", operation.name, " is not known"),
+                              "a number that depends on its result was to be differentiated",
+                              "Differentiate inside the body of a loop, stop the gradient with hlo::stop_gradient, or "
+                              "compute this with other operations");
+      for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+        const Value operand = operation.operands[i];
+        if (!operation.pullbacks[i] || !is_dependent(operand)) continue;
+        const Value part = operation.pullbacks[i](result, gradient);
+        const auto [place, is_first] = gradient_of.try_emplace(operand.number, part);
+        if (!is_first) place->second = add(place->second, part);
+      }
+    }
+  }
+
+  std::vector<Value> gradients;
+  for (const Value value : by) {
+    const auto known = gradient_of.find(value.number);
+    gradients.push_back(known == gradient_of.end() ? constant(type_of(value), 0.0) : known->second);
+  }
+  return gradients;
+}
+
+}  // namespace dist::hlo::untyped
