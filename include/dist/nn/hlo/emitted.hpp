@@ -1,0 +1,126 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/core/never.hpp>
+#include <dist/core/static_shape.hpp>
+#include <dist/hlo/operations.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/layout.hpp>
+
+namespace dist::nn {
+
+/// What layers know of a pass through a network that is traced: whether it is for training, and which rows count. A program
+/// has as many rows as the largest batch; a smaller one is padded at its end.
+template <ForwardMode Mode>
+struct TracedPass {
+  static constexpr bool training = std::same_as<Mode, Training>;
+  /// How many of the rows are of this replica's batch: the first ones. The others may hold any finite number.
+  hlo::Traced<std::int32_t> rows;
+  /// The rows of the global batch before this replica's, for layers with uses_global_rows.
+  hlo::Traced<std::int32_t> first_row;
+};
+
+namespace detail {
+
+template <class T, std::size_t Rows, class Row>
+struct TracedRowsOf;
+template <class T, std::size_t Rows, std::size_t... Extents>
+struct TracedRowsOf<T, Rows, StaticShape<Extents...>> {
+  using Type = hlo::Traced<T, Rows, Extents...>;
+};
+/// As many rows of a StaticShape as `X` has, in a program.
+template <hlo::TracedArray X, class Row>
+using TracedRows = typename TracedRowsOf<typename X::Element, X::extents[0], Row>::Type;
+
+}  // namespace detail
+
+/// A layer in a program for XLA: what the program computes for it, written forward only; gradients follow from the program.
+/// The specialisation for a layer out of its place, as Emitted<Dense<10>>, has the function
+///
+///   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+///   static auto forward(const Pass& pass, X x, const Parameters& parameters, State& state);
+///
+/// which returns rows of Placed::Output for the rows `x`. `pass` is a TracedPass, `parameters` a std::tuple of traced arrays
+/// with the shapes of Placed::parameters, and `state` one of references to those of Placed::state, which it may assign to.
+/// The library's own layers have theirs in headers of their names in nn/hlo/. A layer with `is_view` needs none.
+template <class L>
+struct Emitted {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X, const Parameters&, State&) {
+    static_assert(
+        dist::detail::never<L>,
+        "nn::Emitted does not know this layer: include the header of its name in <dist/nn/hlo/>, or specialise "
+        "nn::Emitted for a layer of your own");
+    return detail::TracedRows<X, typename Placed::Output>{0};
+  }
+};
+
+namespace detail {
+
+/// Copies of `Count` elements of a tuple from `First` on, and references to them.
+template <std::size_t First, std::size_t Count, class Tuple>
+[[nodiscard]] auto copied([[maybe_unused]] const Tuple& all) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::make_tuple(std::get<First + I>(all)...); }
+  (std::make_index_sequence<Count>{});
+}
+template <std::size_t First, std::size_t Count, class Tuple>
+[[nodiscard]] auto tied([[maybe_unused]] Tuple& all) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::tie(std::get<First + I>(all)...); }
+  (std::make_index_sequence<Count>{});
+}
+
+template <hlo::TracedArray X, std::size_t... Extents>
+[[nodiscard]] auto reshaped_rows(X x, StaticShape<Extents...>) {
+  return hlo::reshape<X::extents[0], Extents...>(x);
+}
+
+template <class Net, std::size_t Index, class Pass, class Parameters, class State, hlo::TracedArray X>
+[[nodiscard]] auto emit_layer(const Pass& pass, const Parameters& parameters, State& state, X x) {
+  using Placed = typename Net::template Layer<Index>;
+  if constexpr (Placed::is_view) {
+    return reshaped_rows(x, typename Placed::Output{});
+  } else {
+    constexpr auto& kept = Layout<Kept, typename Net::Placed>::first;
+    auto state_of_layer = tied<kept[Index], kept[Index + 1] - kept[Index]>(state);
+    constexpr std::size_t first = Net::first_parameter[Index];
+    const auto y = Emitted<typename Placed::Layer>::template forward<Placed>(
+        pass, x, copied<first, Net::first_parameter[Index + 1] - first>(parameters), state_of_layer);
+    static_assert(std::same_as<std::remove_cv_t<decltype(y)>, TracedRows<X, typename Placed::Output>>,
+                  "nn::Emitted<L>::forward of a layer returns as many rows as it is given, of the layer's Output");
+    return y;
+  }
+}
+
+/// The layers from `Index` on.
+template <class Net, std::size_t Index, class Pass, class Parameters, class State, hlo::TracedArray X>
+[[nodiscard]] auto emit_layers([[maybe_unused]] const Pass& pass, [[maybe_unused]] const Parameters& parameters,
+                               [[maybe_unused]] State& state, X x) {
+  if constexpr (Index == Net::layer_count) {
+    return x;
+  } else {
+    return emit_layers<Net, Index + 1>(pass, parameters, state, emit_layer<Net, Index>(pass, parameters, state, x));
+  }
+}
+
+}  // namespace detail
+
+/// The output of `Net`, a Sequential, for `x`, rows of its input shape, in the program that is traced. `parameters` is a
+/// std::tuple of all its parameters, in the order of Net::parameters, and `state` one of all its state, or of references to
+/// it, to which layers assign what they keep.
+template <class Net, class Pass, class Parameters, class State, hlo::TracedArray X>
+[[nodiscard]] auto emit_forward(const Pass& pass, const Parameters& parameters, State& state, X x) {
+  static_assert(
+      std::tuple_size_v<Parameters> == Net::parameters.size() && std::tuple_size_v<State> == Net::state.size(),
+      "nn::emit_forward needs a traced array for each parameter and each state of the network");
+  static_assert(std::same_as<X, detail::TracedRows<X, typename Net::InputShape>>,
+                "nn::emit_forward needs rows of the network's input shape");
+  return detail::emit_layers<Net, 0>(pass, parameters, state, x);
+}
+
+}  // namespace dist::nn

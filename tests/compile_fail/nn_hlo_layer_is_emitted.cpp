@@ -1,0 +1,19 @@
+// expect: nn::Emitted does not know this layer: include the header of its name in <dist/nn/hlo/>, or specialise nn::Emitted for a layer of your own
+#include <tuple>
+
+#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/sequential.hpp>
+
+using Net = dist::nn::Sequential<dist::nn::Input<4>
+#ifndef CONTROL
+                                 ,
+                                 dist::nn::ReLU
+#endif
+                                 >;
+using X = dist::hlo::Traced<float, 2, 4>;
+
+X output(const dist::nn::TracedPass<dist::nn::Inference>& pass, X x) {
+  std::tuple<> none;
+  return dist::nn::emit_forward<Net>(pass, none, none, x);
+}
