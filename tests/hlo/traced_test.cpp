@@ -57,7 +57,8 @@ TEST_CASE("operators and functions of traced arrays compute element by element")
         return std::tuple{x + y,     x - y,       x * y,     x / y,    -x,     1 - x,
                           pow(x, y), max(x, y),   min(x, y), abs(y),   exp(x), expm1(x),
                           log(x),    log1p(x),    sqrt(x),   rsqrt(x), sin(x), cos(x),
-                          tanh(x),   logistic(x), floor(y),  changed,  x % y,  select(x > y, x, y + 10.0F)};
+                          tanh(x),   logistic(x), floor(y),  changed,  x % y,  select(x > y, x, y + 10.0F),
+                          erf(x)};
       },
       xs, ys);
   CHECK(std::get<0>(results) == Tensor<float>{{3}, {2.25F, -2.5F, 3.25F}});
@@ -85,6 +86,7 @@ TEST_CASE("operators and functions of traced arrays compute element by element")
   CHECK(std::get<21>(results) == Tensor<float>{{3}, {0.15625F, -2.625F, 3.09375F}});
   CHECK(std::get<22>(results) == Tensor<float>{{3}, {0.25F, 1.5F, 0.25F}});
   CHECK(std::get<23>(results) == Tensor<float>{{3}, {12, 1.5F, 2.75F}});
+  check_near(std::get<24>(results), xs, std::erf);
 }
 
 TEST_CASE("bits, comparisons and other types of elements") {

@@ -34,9 +34,9 @@ struct Region {
   std::vector<Value> results;
 };
 
-/// An operation of StableHLO, as it is recorded.
+/// An operation of StableHLO, or of CHLO, as it is recorded.
 struct Operation {
-  /// Without the dialect: "add".
+  /// Without the dialect: "add"; that of another dialect with it: "chlo.erf".
   std::string_view name;
   std::vector<Value> operands;
   /// As StableHLO writes them: "dimension = 0 : i64, ...".

@@ -138,7 +138,8 @@ DIST_INLINE void Trace::write(std::string& out, const std::vector<std::size_t>& 
   const auto type_of = [&](Value value) { return to_string(values_[value.number].type); };
   for (const std::size_t number : operations) {
     const Operation& operation = operations_[number];
-    out += text(detail::names_of(operation.results), " = \"stablehlo.", operation.name, "\"(",
+    out += text(detail::names_of(operation.results), " = \"",
+                operation.name.find('.') == std::string_view::npos ? "stablehlo." : "", operation.name, "\"(",
                 detail::names_of(operation.operands), ")");
     for (const Region& region : operation.regions) {
       out += &region == &operation.regions.front() ? " (" : ", ";

@@ -121,6 +121,7 @@ class Traced {
   [[nodiscard]] friend Traced tanh(Traced a) { return function(untyped::tanh, a); }
   /// 1 / (1 + exp(-a)).
   [[nodiscard]] friend Traced logistic(Traced a) { return function(untyped::logistic, a); }
+  [[nodiscard]] friend Traced erf(Traced a) { return function(untyped::erf, a); }
   [[nodiscard]] friend Traced floor(Traced a) { return function(untyped::floor, a); }
 
   /// The same numbers as another type; what is no whole number is cut for an integer type.

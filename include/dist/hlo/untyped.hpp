@@ -55,6 +55,7 @@ using Axes = std::vector<std::size_t>;
 [[nodiscard]] Value cos(Value x);
 [[nodiscard]] Value tanh(Value x);
 [[nodiscard]] Value logistic(Value x);
+[[nodiscard]] Value erf(Value x);
 [[nodiscard]] Value logical_not(Value x);
 
 /// "EQ", "NE", "LT", "LE", "GT" or "GE".

@@ -199,6 +199,12 @@ DIST_INLINE Value logistic(Value x) {
                                return multiply(g, multiply(y, subtract(detail::constant_like(y, 1), y)));
                              }});
 }
+DIST_INLINE Value erf(Value x) {
+  // Its slope is 2 / sqrt(pi) exp(-x^2).
+  return detail::elementwise("chlo.erf", {x}, {[x](Value, Value g) {
+                               return multiply(g, detail::scaled(exp(negate(multiply(x, x))), 1.12837916709551257390));
+                             }});
+}
 DIST_INLINE Value logical_not(Value x) { return detail::elementwise("not", {x}, {}); }
 
 DIST_INLINE Value compare(std::string_view direction, Value a, Value b) {
