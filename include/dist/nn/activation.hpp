@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 
 namespace dist::nn {
 
@@ -16,7 +17,9 @@ namespace dist::nn {
 ///   A layer keeps the input then, too.
 ///
 /// All are static, take numbers of the network's type and return the same type. They are DIST_HD where networks on GPUs use
-/// the function. Every back end computes any such type.
+/// the function. Every back end computes any such type. In programs for XLA, numbers are known later: a function for these
+/// asks none for its value (choice.hpp), and finds functions such as `exp` by the type of its argument, after
+/// `using std::exp;`.
 template <class F>
 concept HasGradientOfOutput = requires(double value) {
   { F::gradient(value, value) } -> std::same_as<double>;
@@ -49,7 +52,7 @@ struct Applied {
 
 /// The gradient with respect to the function's input, from its output if that is enough, else from its input.
 template <class Function, class T>
-[[nodiscard]] DIST_HD constexpr T activation_gradient(T output_or_input, T y_gradient) noexcept {
+[[nodiscard]] DIST_HD constexpr T activation_gradient(T output_or_input, T y_gradient) {
   if constexpr (HasGradientOfOutput<Function>)
     return Function::gradient(output_or_input, y_gradient);
   else
@@ -61,11 +64,11 @@ template <class Function, class T>
 /// No activation: the default of layers, as in Keras.
 struct Linear {
   template <class T>
-  [[nodiscard]] DIST_HD static constexpr T apply(T x) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T apply(T x) {
     return x;
   }
   template <class T>
-  [[nodiscard]] DIST_HD static constexpr T gradient(T, T y_gradient) noexcept {
+  [[nodiscard]] DIST_HD static constexpr T gradient(T, T y_gradient) {
     return y_gradient;
   }
 };
@@ -73,12 +76,14 @@ struct Linear {
 /// max(x, 0). The gradient at 0 is 0, as in TensorFlow; a NaN stays one.
 struct Relu {
   template <class T>
-  [[nodiscard]] DIST_HD static constexpr T apply(T x) noexcept {
-    return x < T{0} ? T{0} : x;
+  [[nodiscard]] DIST_HD static constexpr T apply(T x) {
+    using detail::chosen;
+    return chosen(x < T{0}, T{0}, x);
   }
   template <class T>
-  [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) noexcept {
-    return y > T{0} ? y_gradient : T{0};
+  [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) {
+    using detail::chosen;
+    return chosen(y > T{0}, y_gradient, T{0});
   }
 };
 

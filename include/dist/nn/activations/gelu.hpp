@@ -11,13 +11,16 @@ namespace dist::nn {
 /// to 5e-4.
 struct Gelu {
   template <class T>
-  [[nodiscard]] DIST_HD static T apply(T x) noexcept {
-    return x * (T(0.5) + T(0.5) * std::erf(x * T(0.70710678118654752440)));
+  [[nodiscard]] DIST_HD static T apply(T x) {
+    using std::erf;
+    return x * (T(0.5) + T(0.5) * erf(x * T(0.70710678118654752440)));
   }
   template <class T>
-  [[nodiscard]] DIST_HD static T gradient_at(T x, T y_gradient) noexcept {
-    const T distribution = T(0.5) + T(0.5) * std::erf(x * T(0.70710678118654752440));
-    const T density = T(0.39894228040143267794) * std::exp(T(-0.5) * x * x);
+  [[nodiscard]] DIST_HD static T gradient_at(T x, T y_gradient) {
+    using std::erf;
+    using std::exp;
+    const T distribution = T(0.5) + T(0.5) * erf(x * T(0.70710678118654752440));
+    const T density = T(0.39894228040143267794) * exp(T(-0.5) * x * x);
     return y_gradient * (distribution + x * density);
   }
 };

@@ -9,12 +9,14 @@ namespace dist::nn {
 /// x / (1 + exp(-x)), also called swish.
 struct Silu {
   template <class T>
-  [[nodiscard]] DIST_HD static T apply(T x) noexcept {
-    return x / (T{1} + std::exp(-x));
+  [[nodiscard]] DIST_HD static T apply(T x) {
+    using std::exp;
+    return x / (T{1} + exp(-x));
   }
   template <class T>
-  [[nodiscard]] DIST_HD static T gradient_at(T x, T y_gradient) noexcept {
-    const T sigmoid = T{1} / (T{1} + std::exp(-x));
+  [[nodiscard]] DIST_HD static T gradient_at(T x, T y_gradient) {
+    using std::exp;
+    const T sigmoid = T{1} / (T{1} + exp(-x));
     return y_gradient * sigmoid * (T{1} + x * (T{1} - sigmoid));
   }
 };

@@ -11,11 +11,12 @@
 
 #include <dist/core/tensor.hpp>
 #include <dist/hlo/operations.hpp>
+#include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 
 namespace dist::hlo {
 
-// What the functors of optimizers call beside operators, for traced arrays: found by their namespace.
+// What the functors of optimizers alone call, for traced arrays: found by their namespace.
 
 template <class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> root(Traced<T, Extents...> x) {
@@ -25,15 +26,6 @@ template <class T, std::size_t... Extents>
 template <class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> inverse_root(Traced<T, Extents...> x) {
   return rsqrt(max(x, Traced<T, Extents...>{std::numeric_limits<T>::min()}));
-}
-template <class T, std::size_t... Extents>
-[[nodiscard]] Traced<T, Extents...> chosen(Traced<bool, Extents...> condition, Traced<T, Extents...> yes,
-                                           Traced<T, Extents...> no) {
-  return select(condition, yes, no);
-}
-template <class T, std::size_t... Extents>
-[[nodiscard]] Traced<T, Extents...> greater(Traced<T, Extents...> a, Traced<T, Extents...> b) {
-  return max(a, b);
 }
 
 }  // namespace dist::hlo

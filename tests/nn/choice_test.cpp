@@ -1,4 +1,4 @@
-#include <dist/nn/optimizers/choice.hpp>
+#include <dist/nn/choice.hpp>
 
 #include <doctest/doctest.h>
 
