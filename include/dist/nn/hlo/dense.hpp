@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <dist/hlo/operations.hpp>
+#include <dist/nn/hlo/choice.hpp>
+#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/layers/dense.hpp>
+
+namespace dist::nn {
+
+template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
+struct Emitted<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
+  using Activation = typename Dense<Units, Function, KernelInitializer, BiasInitializer>::Activation;
+
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+    const auto& [kernel, bias] = parameters;
+    const auto products = hlo::contract<1, 0>(x, kernel);
+    using Y = std::remove_const_t<decltype(products)>;
+    return Y{Activation::apply(products + hlo::broadcast<Y, 1>(bias))};
+  }
+};
+
+}  // namespace dist::nn

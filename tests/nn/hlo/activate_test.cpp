@@ -1,0 +1,64 @@
+#include <dist/nn/hlo/activate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <dist/nn/activations/gelu.hpp>
+#include <dist/nn/activations/sigmoid.hpp>
+#include <dist/nn/activations/silu.hpp>
+#include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <hlo/run.hpp>
+#include <nn/own_activations.hpp>
+#include <nn/place_layer.hpp>
+
+namespace hlo = dist::hlo;
+namespace nn = dist::nn;
+
+namespace {
+
+using Row = dist::StaticShape<6>;
+using Doubles = hlo::Traced<double, 1, 6>;
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+template <class Layer>
+Doubles emitted(Doubles x) {
+  using Placed = typename Layer::template On<Row>;
+  const nn::TracedPass<nn::Inference> pass{{1}, {0}};
+  std::tuple<> state;
+  return nn::Emitted<typename Placed::Layer>::template forward<Placed>(pass, x, std::tuple<>{}, state);
+}
+
+/// The layers' outputs agree with those of the host's, by plain loops.
+template <class... Layers>
+void check_layers(const std::vector<double>& x) {
+  const auto results = testing::run<Doubles>(
+      1, [](Doubles in) { return std::tuple{emitted<Layers>(in)...}; }, dist::Tensor<double>{{1, 6}, x});
+  const auto check = [&]<class Layer>(const dist::Tensor<double>& computed, Layer*) {
+    CAPTURE((Layer::template On<Row>::name));
+    const auto expected = dist_test::PlacedLayer<Layer, Row>{}.forward(x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      CAPTURE(x[i]);
+      if (std::isnan(expected[i]))
+        CHECK(std::isnan(computed[i]));
+      else
+        CHECK(computed[i] == doctest::Approx(expected[i]).epsilon(1e-13));
+    }
+  };
+  std::apply([&](const auto&... computed) { (check(computed, static_cast<Layers*>(nullptr)), ...); }, results);
+}
+
+}  // namespace
+
+TEST_CASE("layers of activations compute in programs what they compute on the host") {
+  check_layers<nn::ReLU, nn::Activate<nn::Linear>, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>,
+               nn::Activate<nn::Silu>, nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>(
+      {-30, -1.25, 0, 0.5, 3, not_a_number});
+}
