@@ -56,11 +56,13 @@
 #include <dist/device/slow_wait.ipp>
 #include <dist/device/topology.ipp>
 #include <dist/hlo/collectives.ipp>
+#include <dist/hlo/convolution.ipp>
 #include <dist/hlo/gradients.ipp>
 #include <dist/hlo/loop.ipp>
 #include <dist/hlo/trace.ipp>
 #include <dist/hlo/type.ipp>
 #include <dist/hlo/untyped.ipp>
+#include <dist/hlo/windows.ipp>
 #include <dist/io/atomic_file.ipp>
 #include <dist/net/deadline.ipp>
 #include <dist/net/endpoint.ipp>

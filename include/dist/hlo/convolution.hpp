@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+
+#include <dist/hlo/operations.hpp>
+#include <dist/hlo/windows.hpp>
+
+namespace dist::hlo {
+
+namespace untyped {
+
+/// Correlates images [N, ..., C] with kernels [..., C / groups, F], whose first axes are those of windows on the images, to
+/// [N, ..., F]. `windows` has one for each axis that they slide along; the shapes tell the number of groups.
+[[nodiscard]] Value convolution(Value images, Value kernels, const WindowAxes& windows);
+
+}  // namespace untyped
+
+/// Correlates images with kernels, as convolutional layers do: images [N, H, W, C] and kernels [h, w, C / G, F] give
+/// [N, outputs, outputs, F]. The kernels are not flipped. `Along` are Windows for each axis that kernels slide along, here H
+/// and W; padding is 0. Channels and kernels are in G groups, one after another, and a kernel sees the channels of its group.
+///
+///     hlo::convolution<hlo::Windows<3>, hlo::Windows<3>>(images, kernels)
+template <class... Along, class T, std::size_t... Images, std::size_t... Kernels>
+[[nodiscard]] auto convolution(Traced<T, Images...> images, Traced<T, Kernels...> kernels) {
+  using X = Traced<T, Images...>;
+  using K = Traced<T, Kernels...>;
+  constexpr std::size_t last = sizeof...(Along) + 1;
+  static_assert(X::rank == last + 1 && K::rank == last + 1,
+                "hlo::convolution needs images and kernels with two axes more than it is given hlo::Windows");
+  static_assert(
+      [] {
+        std::size_t axis = 0;
+        return ((Along::size == K::extents[axis++]) && ...);
+      }(),
+      "hlo::convolution: the kernels have other extents than their hlo::Windows");
+  static_assert(
+      X::extents[last] % K::extents[last - 1] == 0 && K::extents[last] % (X::extents[last] / K::extents[last - 1]) == 0,
+      "hlo::convolution needs groups of equally many channels and kernels");
+  constexpr auto extents = [] {
+    auto all = detail::with(X::extents, last, K::extents[last]);
+    std::size_t axis = 0;
+    ((++axis, all[axis] = Along::outputs(all[axis])), ...);
+    return all;
+  }();
+  return detail::TracedWith<T, extents>{untyped::convolution(images.value(), kernels.value(), {Along::axis()...})};
+}
+
+}  // namespace dist::hlo
+
+#ifndef DIST_COMPILED
+#include <dist/hlo/convolution.ipp>
+#endif

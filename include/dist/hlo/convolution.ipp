@@ -1,0 +1,96 @@
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include <dist/core/text.hpp>
+#include <dist/hlo/convolution.hpp>
+
+// Both gradients of a convolution are convolutions, of operands whose axes are in another order. XLA would take most orders
+// as attributes of the operation, but brings the operands into this one itself: on its CPUs that is not faster, and with a
+// kernel that is reversed by an attribute 3 to 18 times slower (27 November 2026). So one order is enough, and convolutions
+// have gradients of any order.
+
+namespace dist::hlo::untyped {
+
+namespace detail {
+
+[[nodiscard]] DIST_INLINE Axes axes_in_order(std::size_t rank) {
+  Axes axes(rank);
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  return axes;
+}
+
+/// The elements along the first axes in reverse order.
+[[nodiscard]] DIST_INLINE Value reversed(Value x, std::size_t axes) {
+  return Trace::current().add(
+      {"reverse", {x}, list("dimensions", axes_in_order(axes)), {[axes](Value, Value g) { return reversed(g, axes); }}},
+      type_of(x));
+}
+
+/// The last axis has `groups` parts of equal extents, one after another: these change places with `axis`.
+[[nodiscard]] DIST_INLINE Value exchanged(Value x, std::size_t axis, std::size_t groups) {
+  const Shape shape = type_of(x).shape;
+  const std::size_t last = shape.rank() - 1;
+  Axes extents(shape.extents().begin(), shape.extents().end());
+  const std::size_t of_group = extents[last] / groups;
+  Axes divided = extents;
+  divided[last] = groups;
+  divided.push_back(of_group);
+  Axes order = axes_in_order(divided.size());
+  std::swap(order[axis], order.back());
+  extents[last] = groups * extents[axis];
+  extents[axis] = of_group;
+  return reshape(transpose(reshape(x, Shape{divided}), order), Shape{extents});
+}
+
+[[nodiscard]] DIST_INLINE Value image_gradient(Value images, Value kernels, Value gradient, const WindowAxes& windows,
+                                               std::size_t groups) {
+  WindowAxes back;
+  for (std::size_t i = 0; i < windows.size(); ++i) back.push_back(windows[i].back(type_of(images).shape[i + 1]));
+  return convolution(gradient, exchanged(reversed(kernels, windows.size()), windows.size(), groups), back);
+}
+
+/// Sums over the rows of the batch, as the forward pass sums over channels.
+[[nodiscard]] DIST_INLINE Value kernel_gradient(Value images, Value gradient, const WindowAxes& windows,
+                                                std::size_t groups) {
+  WindowAxes of_kernels;
+  for (std::size_t i = 0; i < windows.size(); ++i)
+    of_kernels.push_back(windows[i].of_kernels(type_of(images).shape[i + 1]));
+  Axes first_but_one_last = axes_in_order(windows.size() + 2);
+  std::rotate(first_but_one_last.begin(), first_but_one_last.begin() + 1, first_but_one_last.end() - 1);
+  const Value kernels = convolution(exchanged(images, 0, groups), transpose(gradient, first_but_one_last), of_kernels);
+  return transpose(kernels, first_but_one_last);
+}
+
+}  // namespace detail
+
+DIST_INLINE Value convolution(Value images, Value kernels, const WindowAxes& windows) {
+  const Type from = type_of(images);
+  const Shape kernel = type_of(kernels).shape;
+  const std::size_t last = windows.size() + 1;
+  const std::size_t groups = from.shape[last] / kernel[last - 1];
+  Axes extents{from.shape[0]};
+  std::string axes, unreversed;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    extents.push_back(windows[i].outputs(from.shape[i + 1]));
+    axes += text(i, ", ");
+    unreversed += text(i == 0 ? "" : ", ", "false");
+  }
+  extents.push_back(kernel[last]);
+  return Trace::current().add(
+      {"convolution",
+       {images, kernels},
+       text(list("window_strides", windows, &WindowAxis::stride), ", ", padding(windows), ", ",
+            list("lhs_dilation", windows, &WindowAxis::dilation), ", ",
+            list("rhs_dilation", windows, &WindowAxis::window_dilation), ", window_reversal = array<i1: ", unreversed,
+            ">, dimension_numbers = #stablehlo.conv<[b, ", axes, "f]x[", axes, "i, o]->[b, ", axes, "f]>, ",
+            number("feature_group_count", groups), ", ", number("batch_group_count", 1)),
+       {[=](Value, Value g) { return detail::image_gradient(images, kernels, g, windows, groups); },
+        [=](Value, Value g) { return detail::kernel_gradient(images, g, windows, groups); }}},
+      {from.element, Shape{extents}});
+}
+
+}  // namespace dist::hlo::untyped

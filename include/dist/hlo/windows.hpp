@@ -1,0 +1,99 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/reduce_op.hpp>
+#include <dist/hlo/operations.hpp>
+
+namespace dist::hlo {
+
+namespace untyped {
+
+/// Windows of equal size along one axis of an array, one after another.
+struct WindowAxis {
+  std::size_t size = 1;
+  std::size_t stride = 1;
+  /// Elements of padding before and behind the array's; of a negative number, so many of its elements are left out.
+  std::ptrdiff_t before = 0;
+  std::ptrdiff_t behind = 0;
+  /// The distance of two neighbours of the array in the axis that windows slide along, and of two elements of a window: 1
+  /// where there is nothing between them.
+  std::size_t dilation = 1;
+  std::size_t window_dilation = 1;
+
+  /// How many windows an array of this extent has.
+  [[nodiscard]] std::size_t outputs(std::size_t extent) const noexcept;
+  /// The windows that go back: with their elements in reverse order, from as many elements as an array of this extent has
+  /// windows, to the array.
+  [[nodiscard]] WindowAxis back(std::size_t extent) const noexcept;
+  /// The windows by which an array of this extent correlates with as many elements as it has windows, to as many as a window
+  /// has: how the gradient of a kernel follows from that of a convolution.
+  [[nodiscard]] WindowAxis of_kernels(std::size_t extent) const noexcept;
+};
+/// One for each axis that windows slide along.
+using WindowAxes = std::vector<WindowAxis>;
+
+/// Attributes that reductions of windows and convolutions have, for some axes: "padding = dense<[[0, 1]]> : tensor<1x2xi64>",
+/// and one number of each axis.
+[[nodiscard]] std::string padding(const WindowAxes& windows);
+[[nodiscard]] std::string list(std::string_view name, const WindowAxes& windows, std::size_t WindowAxis::*number);
+
+/// Reduces each window by "add" or "maximum", from `start`, which is the padding as well. There is a WindowAxis for each
+/// axis of `x`. The gradient of a maximum goes to the first element that has it, in row-major order; it is not known with a
+/// dilation or negative padding.
+[[nodiscard]] Value reduce_windows(std::string_view reduction, Value x, const std::string& start,
+                                   const WindowAxes& windows);
+
+}  // namespace untyped
+
+/// Windows of `Size` elements along one axis, `Stride` apart, which reach so many elements of padding before and behind the
+/// array.
+template <std::size_t Size, std::size_t Stride = 1, std::size_t Before = 0, std::size_t Behind = 0>
+struct Windows {
+  static_assert(Size > 0 && Stride > 0, "hlo::Windows have a size and a stride of at least 1");
+  static constexpr std::size_t size = Size;
+
+  /// How many windows an array of this extent has.
+  [[nodiscard]] static constexpr std::size_t outputs(std::size_t extent) {
+    return Before + extent + Behind < Size ? 0 : (Before + extent + Behind - Size) / Stride + 1;
+  }
+  [[nodiscard]] static untyped::WindowAxis axis() {
+    return {.size = Size,
+            .stride = Stride,
+            .before = static_cast<std::ptrdiff_t>(Before),
+            .behind = static_cast<std::ptrdiff_t>(Behind)};
+  }
+};
+
+/// Reduces windows of `x` by dist::sum or dist::max, as pooling does: they slide along the axes between the first and the
+/// last, with Windows for each. Padding counts for nothing. The gradient of a maximum goes to the first element of its window
+/// that has it, in row-major order.
+///
+///     hlo::reduce_windows<hlo::Windows<2, 2>, hlo::Windows<2, 2>>(dist::max, images)  // [N, H, W, C] to [N, H/2, W/2, C]
+template <class... Along, class Op, class T, std::size_t... Extents>
+[[nodiscard]] auto reduce_windows(Op, Traced<T, Extents...> x) {
+  using X = Traced<T, Extents...>;
+  static_assert(std::same_as<Op, Sum> || std::same_as<Op, Max>, "hlo::reduce_windows takes dist::sum or dist::max");
+  static_assert(sizeof...(Along) + 2 == X::rank,
+                "hlo::reduce_windows needs hlo::Windows for each axis between the first and the last");
+  constexpr auto extents = [] {
+    auto all = X::extents;
+    std::size_t axis = 0;
+    ((++axis, all[axis] = Along::outputs(all[axis])), ...);
+    return all;
+  }();
+  return detail::TracedWith<T, extents>{
+      untyped::reduce_windows(detail::reduction_name<Op>, x.value(), literal(Op::template identity<T>),
+                              {untyped::WindowAxis{}, Along::axis()..., untyped::WindowAxis{}})};
+}
+
+}  // namespace dist::hlo
+
+#ifndef DIST_COMPILED
+#include <dist/hlo/windows.ipp>
+#endif
