@@ -1,4 +1,4 @@
-// expect: nn::Emitted does not know this layer: include the header of its name in <dist/nn/hlo/>, or specialise nn::Emitted for a layer of your own
+// expect: nn::Emitted does not know this layer: include its header in <dist/nn/hlo/>, or specialise nn::Emitted for a layer of your own
 #include <tuple>
 
 #include <dist/nn/hlo/emitted.hpp>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include <dist/core/never.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/forward_mode.hpp>
@@ -24,6 +27,13 @@ struct TracedPass {
   hlo::Traced<std::int32_t> rows;
   /// The rows of the global batch before this replica's, for layers with uses_global_rows.
   hlo::Traced<std::int32_t> first_row;
+
+  /// Whether a row counts, for each row of arrays of this type.
+  template <hlo::TracedArray X>
+  [[nodiscard]] hlo::Traced<bool, X::extents[0]> counts() const {
+    using Numbers = hlo::Traced<std::int32_t, X::extents[0]>;
+    return hlo::iota<Numbers, 0>() < Numbers{rows};
+  }
 };
 
 namespace detail {
@@ -48,15 +58,14 @@ using TracedRows = typename TracedRowsOf<typename X::Element, X::extents[0], Row
 ///
 /// which returns rows of Placed::Output for the rows `x`. `pass` is a TracedPass, `parameters` a std::tuple of traced arrays
 /// with the shapes of Placed::parameters, and `state` one of references to those of Placed::state, which it may assign to.
-/// The library's own layers have theirs in headers of their names in nn/hlo/. A layer with `is_view` needs none.
+/// The library's own layers have theirs in nn/hlo/. A layer with `is_view` needs none.
 template <class L>
 struct Emitted {
   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Pass&, X, const Parameters&, State&) {
-    static_assert(
-        dist::detail::never<L>,
-        "nn::Emitted does not know this layer: include the header of its name in <dist/nn/hlo/>, or specialise "
-        "nn::Emitted for a layer of your own");
+    static_assert(dist::detail::never<L>,
+                  "nn::Emitted does not know this layer: include its header in <dist/nn/hlo/>, or specialise "
+                  "nn::Emitted for a layer of your own");
     return detail::TracedRows<X, typename Placed::Output>{0};
   }
 };
@@ -108,7 +117,36 @@ template <class Net, std::size_t Index, class Pass, class Parameters, class Stat
   }
 }
 
+/// The type of a std::tuple of arrays with the shapes of a layout.
+template <class T, auto& layout>
+[[nodiscard]] constexpr auto traced_tensors() {
+  const auto traced = []<std::size_t Which>() {
+    constexpr auto extents = [] {
+      constexpr Shape shape = layout[Which].shape;
+      std::array<std::size_t, shape.rank()> all{};
+      std::ranges::copy(shape.extents(), all.begin());
+      return all;
+    }();
+    return std::type_identity<hlo::detail::TracedWith<T, extents>>{};
+  };
+  return [&]<std::size_t... Which>(std::index_sequence<Which...>) {
+    return std::type_identity<std::tuple<typename decltype(traced.template operator()<Which>())::type...>>{};
+  }
+  (std::make_index_sequence<layout.size()>{});
+}
+
 }  // namespace detail
+
+/// A network in a program: its parameters and its state, as std::tuples of traced arrays, and batches of its input and of
+/// its output.
+template <class Net, class T = float>
+using TracedParameters = typename decltype(detail::traced_tensors<T, Net::parameters>())::type;
+template <class Net, class T = float>
+using TracedState = typename decltype(detail::traced_tensors<T, Net::state>())::type;
+template <class Net, class T = float>
+using TracedInput = typename detail::TracedRowsOf<T, hlo::batch, typename Net::InputShape>::Type;
+template <class Net, class T = float>
+using TracedOutput = typename detail::TracedRowsOf<T, hlo::batch, typename Net::OutputShape>::Type;
 
 /// The output of `Net`, a Sequential, for `x`, rows of its input shape, in the program that is traced. `parameters` is a
 /// std::tuple of all its parameters, in the order of Net::parameters, and `state` one of all its state, or of references to
