@@ -14,8 +14,11 @@
 #include <dist/nn/activations/sigmoid.hpp>
 #include <dist/nn/activations/silu.hpp>
 #include <dist/nn/activations/tanh.hpp>
+#include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/layers/relu.hpp>
+#include <dist/nn/sequential.hpp>
 #include <hlo/run.hpp>
+#include <nn/hlo/check_emitted.hpp>
 #include <nn/own_activations.hpp>
 #include <nn/place_layer.hpp>
 
@@ -61,4 +64,14 @@ TEST_CASE("layers of activations compute in programs what they compute on the ho
   check_layers<nn::ReLU, nn::Activate<nn::Linear>, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>,
                nn::Activate<nn::Silu>, nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>(
       {-30, -1.25, 0, 0.5, 3, not_a_number});
+}
+
+TEST_CASE("gradients of activations in programs are those that they say, also where their operations have others") {
+  using Each = nn::Concatenate<nn::ReLU, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>, nn::Activate<nn::Silu>,
+                               nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>;
+  dist_test::check_emitted<nn::Sequential<nn::Input<6>, Each>>({{3}}, [](std::size_t count, std::uint64_t) {
+    std::vector<double> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i % 5) - 2;  // 0 is among them
+    return values;
+  });
 }

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include <dist/hlo/operations.hpp>
-#include <dist/nn/hlo/choice.hpp>
+#include <dist/nn/hlo/activate.hpp>
 #include <dist/nn/hlo/emitted.hpp>
 #include <dist/nn/layers/dense.hpp>
 
@@ -19,7 +19,7 @@ struct Emitted<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
     const auto& [kernel, bias] = parameters;
     const auto products = hlo::contract<1, 0>(x, kernel);
     using Y = std::remove_const_t<decltype(products)>;
-    return Y{Activation::apply(products + hlo::broadcast<Y, 1>(bias))};
+    return detail::activated<Activation>(products + hlo::broadcast<Y, 1>(bias));
   }
 };
 
