@@ -1,0 +1,119 @@
+/// Layers of images in programs for XLA: convolution and pooling.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <dist/core/reduce_op.hpp>
+#include <dist/hlo/convolution.hpp>
+#include <dist/hlo/gradients.hpp>
+#include <dist/hlo/operations.hpp>
+#include <dist/hlo/windows.hpp>
+#include <dist/nn/hlo/activate.hpp>
+#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/layers/average_pool2d.hpp>
+#include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
+#include <dist/nn/layers/global_average_pool2d.hpp>
+#include <dist/nn/layers/global_max_pool2d.hpp>
+#include <dist/nn/layers/max_pool2d.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+/// The windows of a WindowGeometry, along the rows and along the columns of an image.
+template <class Geometry>
+using WindowsOfRows = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_top, Geometry::pad_bottom>;
+template <class Geometry>
+using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
+
+/// function(images correlated with kernels + bias).
+template <class Function, class Geometry, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
+[[nodiscard]] auto convolved(X x, Kernel kernel, Bias bias) {
+  const auto products = hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(x, kernel);
+  using Y = std::remove_const_t<decltype(products)>;
+  return activated<typename Applied<Function>::Type>(products + hlo::broadcast<Y, 3>(bias));
+}
+
+template <class Geometry, class Op, hlo::TracedArray X>
+[[nodiscard]] auto pooled(Op op, X x) {
+  return hlo::reduce_windows<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(op, x);
+}
+
+}  // namespace detail
+
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer, std::size_t Groups>
+struct Emitted<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+    const auto& [kernel, bias] = parameters;
+    return detail::convolved<Function, typename Placed::Geometry>(x, kernel, bias);
+  }
+};
+
+template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
+          class KernelInitializer, class BiasInitializer>
+struct Emitted<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+    const auto& [kernel, bias] = parameters;
+    // A group for each channel, whose kernels lie one after another already.
+    return detail::convolved<Function, typename Placed::Geometry>(
+        x, hlo::reshape<Window, Window, 1, Placed::channels * Multiplier>(kernel), bias);
+  }
+};
+
+template <std::size_t Window, std::size_t Stride, class Padding>
+struct Emitted<MaxPool2D<Window, Stride, Padding>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters&, State&) {
+    return detail::pooled<typename Placed::Geometry>(max, x);
+  }
+};
+
+template <std::size_t Window, std::size_t Stride, class Padding>
+struct Emitted<AveragePool2D<Window, Stride, Padding>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters&, State&) {
+    using G = typename Placed::Geometry;
+    using T = typename X::Element;
+    const auto sums = detail::pooled<G>(sum, x);
+    using Y = std::remove_const_t<decltype(sums)>;
+    // XLA counts the elements of each window that lie in the image when it compiles.
+    const hlo::Traced<T, 1, G::height, G::width, 1> one{1};
+    const auto counts = hlo::reshape<G::output_height, G::output_width>(detail::pooled<G>(sum, one));
+    return sums / hlo::broadcast<Y, 1, 2>(counts);
+  }
+};
+
+template <>
+struct Emitted<GlobalAveragePool2D> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters&, State&) {
+    const auto sums = hlo::reduce<1, 2>(sum, x);
+    return sums / static_cast<typename X::Element>(Placed::Geometry::pixels);
+  }
+};
+
+template <>
+struct Emitted<GlobalMaxPool2D> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters&, State&) {
+    constexpr std::size_t pixels = Placed::Geometry::pixels;
+    using Image = hlo::Traced<typename X::Element, X::extents[0], pixels, X::extents[3]>;
+    using Numbers = typename Image::template With<std::int32_t>;
+    const Image image = hlo::reshape<X::extents[0], pixels, X::extents[3]>(x);
+    const auto maxima = hlo::stop_gradient(hlo::reduce<1>(max, image));
+    // Only the first of several maxima is taken, so it alone gets the gradient.
+    const Numbers number = hlo::iota<Numbers, 1>();
+    const auto first = hlo::reduce<1>(
+        min, hlo::select(image == hlo::broadcast<Image, 0, 2>(maxima), number, static_cast<std::int32_t>(pixels)));
+    const auto taken = hlo::reduce<1>(sum, hlo::select(number == hlo::broadcast<Numbers, 0, 2>(first), image, 0));
+    return hlo::select(maxima == maxima, taken, maxima);  // NaN stays
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,66 @@
+#include <dist/nn/hlo/image_layers.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <dist/nn/hlo/activate.hpp>
+#include <dist/nn/hlo/batch_normalization.hpp>
+#include <dist/nn/hlo/branches.hpp>
+#include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/layers/flatten.hpp>
+#include <dist/nn/layers/relu.hpp>
+#include <dist/nn/sequential.hpp>
+
+#include "nn/hlo/check_emitted.hpp"
+
+namespace nn = dist::nn;
+
+namespace {
+
+struct Fast : nn::BatchNormalizationOptions {
+  static constexpr double momentum = 0.5;
+};
+
+}  // namespace
+
+TEST_CASE("convolutions in programs compute what they do by plain loops, with their gradients") {
+  using Net = nn::Sequential<nn::Input<9, 8, 2>, nn::Conv2D<4, 3, nn::Relu>, nn::Conv2D<4, 3, nn::Linear, 2, nn::Same>,
+                             nn::Conv2D<6, 2, nn::Relu, 1, nn::Pad<1, 0>, nn::GlorotUniform, nn::Zeros, 2>,
+                             nn::DepthwiseConv2D<2, nn::Relu, 2, nn::Same, 2>>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
+TEST_CASE("pooling in programs takes the elements that lie in the image, and the first of several maxima") {
+  using Padded =
+      nn::Sequential<nn::Input<6, 5, 2>,
+                     nn::Add<nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<3, 2, nn::Same>,
+                             nn::Sequential<nn::MaxPool2D<2, 1, nn::Pad<1, 0>>, nn::AveragePool2D<2, 2, nn::Same>>>>;
+  using Whole = nn::Concatenate<nn::Sequential<nn::MaxPool2D<2>, nn::Flatten>, nn::GlobalAveragePool2D,
+                                nn::GlobalMaxPool2D, nn::Sequential<nn::AveragePool2D<2>, nn::GlobalMaxPool2D>>;
+  // Of four numbers, so that many are equal.
+  const auto few = [](std::size_t count, std::uint64_t stream) {
+    dist_test::List values = dist_test::numbers(count, stream);
+    for (double& each : values) each = std::floor(4 * each);
+    return values;
+  };
+  dist_test::check_emitted<Padded>({{2}}, few);
+  dist_test::check_emitted<nn::Sequential<nn::Input<4, 5, 3>, Whole>>({{2}}, few);
+}
+
+TEST_CASE(
+    "the guide's network, and a residual network on two replicas, compute in programs what they do by plain loops") {
+  using Guide = nn::Sequential<nn::Input<12, 12, 1>, nn::Conv2D<8, 3, nn::Relu>, nn::Flatten, nn::Dense<16, nn::Relu>,
+                               nn::Dense<10>>;
+  dist_test::check_emitted<Guide>({{6}});
+
+  using Normalize = nn::BatchNormalization<nn::SynchronizedStatistics, Fast>;
+  using Body = nn::Sequential<nn::Conv2D<6, 3, nn::Linear, 2, nn::Same>, Normalize, nn::ReLU,
+                              nn::Conv2D<6, 3, nn::Linear, 1, nn::Same>, Normalize>;
+  using Projection = nn::Sequential<nn::Conv2D<6, 1, nn::Linear, 2>, Normalize>;
+  using Residual = nn::Sequential<nn::Input<8, 8, 3>, nn::Conv2D<4, 3, nn::Linear, 1, nn::Same>, Normalize, nn::ReLU,
+                                  nn::Residual<Body, Projection>, nn::ReLU, nn::GlobalAveragePool2D, nn::Dense<5>>;
+  dist_test::check_emitted<Residual>({{4, 2}, {3, 0}});
+}
