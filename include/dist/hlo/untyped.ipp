@@ -266,14 +266,14 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
   // The product of the gradient and one operand has the axes of the batch, those that are free of the other operand, and
   // the summed ones in the order of their numbers in the operand: where each of them belongs is known by its partner.
   const auto partners = [](const Axes& numbers, const Axes& of, const Axes& partner_of) {
-    Axes partners;
+    Axes found;
     for (const std::size_t number : numbers)
-      partners.push_back(partner_of[static_cast<std::size_t>(std::find(of.begin(), of.end(), number) - of.begin())]);
-    return partners;
+      found.push_back(partner_of[static_cast<std::size_t>(std::find(of.begin(), of.end(), number) - of.begin())]);
+    return found;
   };
-  const auto sorted = [](Axes axes) {
-    std::sort(axes.begin(), axes.end());
-    return axes;
+  const auto sorted = [](Axes numbers) {
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
   };
   const auto of_first = [=](Value, Value g) {
     const Value product = contract(g, b, {batch_of_g, axes.batch_of_b, b_of_g, free_of_b});
@@ -285,10 +285,10 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
     const Axes summed = partners(sorted(axes.summed_of_a), axes.summed_of_a, axes.summed_of_b);
     return transpose(product, detail::inverse(detail::joined(detail::joined(axes.batch_of_b, free_of_b), summed)));
   };
-  const auto written = [](std::string_view name, const Axes& axes) {
-    std::string numbers;
-    for (const std::size_t axis : axes) numbers += text(numbers.empty() ? "" : ", ", axis);
-    return text(name, " = [", numbers, "]");
+  const auto written = [](std::string_view name, const Axes& numbers) {
+    std::string listed;
+    for (const std::size_t axis : numbers) listed += text(listed.empty() ? "" : ", ", axis);
+    return text(name, " = [", listed, "]");
   };
   return detail::record(
       "dot_general", {a, b},
