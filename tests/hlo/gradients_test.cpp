@@ -154,27 +154,39 @@ TEST_CASE("gradients are taken inside of the body of a loop, and not through a l
   CHECK(minimum[0] == doctest::Approx(1).epsilon(1e-9));
   CHECK(minimum[1] == doctest::Approx(1).epsilon(1e-9));
 
-  const auto through = [] {
-    static_cast<void>(hlo::trace<Doubles<>>(1, [](auto x) {
+  // A loop whose state is x, and one whose body uses it.
+  const auto through = [](bool is_state) {
+    static_cast<void>(hlo::trace<Doubles<>>(1, [is_state](auto x) {
       const auto [power, i] = hlo::loop([](auto, auto n) { return n < 3; },
                                         [&](auto p, auto n) {
-                                          return std::tuple{p * x, n + 1};
+                                          return std::tuple{is_state ? p * p : p * x, n + 1};
                                         },
-                                        x, hlo::Traced<std::int32_t>{0});
+                                        is_state ? x : Doubles<>{1}, hlo::Traced<std::int32_t>{0});
       return hlo::gradients(power, std::tuple{x});
     }));
   };
-  CHECK(support::what_throws<dist::InvalidArgument>(through).find("The gradient of the operation while is not known") ==
-        0);
+  for (const bool is_state : {true, false})
+    CHECK(support::what_throws<dist::InvalidArgument>([&] {
+            through(is_state);
+          }).find("The gradient of the operation while is not known") == 0);
 }
 
-TEST_CASE("what does not matter has the gradient zero, and what is a number itself one") {
-  const auto [of_itself, of_other] = testing::run<Doubles<>, Doubles<2>>(
+TEST_CASE("what does not matter has the gradient zero, and so have steps; what is a number itself has one") {
+  const auto [of_itself, of_other, of_steps] = testing::run<Doubles<>, Doubles<2>>(
       1,
       [](auto x, auto other) {
-        return hlo::gradients(x, std::tuple{x, other});
+        const auto [itself, unused] = hlo::gradients(x, std::tuple{x, other});
+        const auto steps = hlo::select(other > 0, hlo::Traced<std::int32_t, 2>{1}, 0).template as<double>();
+        return std::tuple{itself, unused,
+                          std::get<0>(hlo::gradients(hlo::reduce(dist::sum, steps), std::tuple{other}))};
       },
       Tensor<double>{{}, {3}}, Tensor<double>{{2}, {1, 2}});
   CHECK(of_itself[0] == 1);
   CHECK(of_other == Tensor<double>{{2}, {0, 0}});
+  CHECK(of_steps == Tensor<double>{{2}, {0, 0}});
+  CHECK(support::what_throws<dist::InvalidArgument>([] {
+          static_cast<void>(hlo::trace<Doubles<>>(1, [](auto x) {
+            return hlo::gradients(x.template as<std::int32_t>().template as<double>(), std::tuple{x});
+          }));
+        }).find("The gradient of the operation convert is not known") == 0);
 }

@@ -16,11 +16,22 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
   const std::size_t count = trace.operations();  // gradients are operations, too
 
   std::set<std::size_t> dependent;  // on what the gradients are by
-  for (const Value value : by) dependent.insert(value.number);
+  for (const Value value : by) {
+    static_cast<void>(trace.type(value));  // refuses one that is not known here
+    dependent.insert(value.number);
+  }
   const auto is_dependent = [&](Value value) { return dependent.contains(value.number); };
   for (std::size_t number = 0; number < count; ++number) {
     const Operation& operation = trace.operation(number);
-    if (std::any_of(operation.operands.begin(), operation.operands.end(), is_dependent))
+    const auto depends = [&] {
+      for (std::size_t i = 0; i < operation.operands.size(); ++i)
+        if (is_dependent(operation.operands[i]) && (operation.pullbacks.empty() || operation.pullbacks[i])) return true;
+      // The body of a loop uses values from outside, too, of which the regions before have been looked at.
+      return std::any_of(operation.regions.begin(), operation.regions.end(), [&](const Region& region) {
+        return std::any_of(region.results.begin(), region.results.end(), is_dependent);
+      });
+    };
+    if (depends())
       for (const Value result : operation.results) dependent.insert(result.number);
   }
 
