@@ -58,6 +58,7 @@
 #include <dist/hlo/collectives.ipp>
 #include <dist/hlo/convolution.ipp>
 #include <dist/hlo/gradients.ipp>
+#include <dist/hlo/indexing.ipp>
 #include <dist/hlo/loop.ipp>
 #include <dist/hlo/trace.ipp>
 #include <dist/hlo/type.ipp>

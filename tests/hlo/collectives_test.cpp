@@ -12,9 +12,8 @@
 
 namespace hlo = dist::hlo;
 using dist::Tensor;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
-using Numbers = Tensor<float>;
+using testing::Floats;
+using testing::Numbers;
 
 TEST_CASE("collectives bring together what replicas have, on 2 and 4 of them") {
   const auto check = [](auto count, const std::vector<Numbers>& parts, const Numbers& sum, const Numbers& gathered) {

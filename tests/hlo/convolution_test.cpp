@@ -12,9 +12,8 @@
 #include <hlo/run.hpp>
 
 namespace hlo = dist::hlo;
-using Numbers = dist::Tensor<float>;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
+using testing::Floats;
+using testing::Numbers;
 
 namespace {
 

@@ -7,9 +7,10 @@
 #include <tuple>
 #include <type_traits>
 
+#include <hlo/arrays.hpp>
+
 namespace hlo = dist::hlo;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
+using testing::Floats;
 
 TEST_CASE("a traced function is a module with the types of its arguments and results") {
   const auto function = hlo::trace<Floats<2, 3>, Floats<>>(2, [](auto x, auto rate) { return rate * x; });

@@ -50,11 +50,16 @@ auto functions(X x) {
       all(hlo::transpose<1, 0>(m) * hlo::iota<Doubles<3, 2>, 0>()),
       all(hlo::transpose<2, 0, 1>(cube) * hlo::iota<Doubles<3, 1, 2>, 0>()),
       all(hlo::contract<0, 0>(m, m)) + all(hlo::contract<1, 1>(m, m)) + all(hlo::contract<0, 0>(x, x)),
+      all(hlo::contract<hlo::Axes<1>, hlo::Axes<2>, hlo::Axes<2>, hlo::Axes<0>>(cube,
+                                                                                hlo::transpose<2, 0, 1>(cube * cube))),
+      all(hlo::contract<hlo::Axes<1, 2>, hlo::Axes<1, 0>>(hlo::reshape<1, 2, 3>(x), hlo::reshape<3, 2, 1>(x * x))),
       all(hlo::reduce<0>(dist::sum, m)) + all(hlo::reduce<1>(dist::sum, m)),
       all(hlo::reduce<1>(dist::max, m)) + all(hlo::reduce<0>(dist::min, m)),
       all(hlo::reduce<1>(dist::prod, m)),
       all(hlo::slice<1, 1, 2>(m)) + all(hlo::slice<0, 0, 3>(x)),
       all(hlo::concatenate<1>(m, hlo::slice<1, 0, 2>(m)) * hlo::iota<Doubles<2, 5>, 1>()),
+      all(hlo::pad<1, 1, 2>(m, hlo::reduce(dist::sum, x)) * hlo::iota<Doubles<2, 6>, 1>()),
+      all(hlo::reverse<0>(x) * hlo::iota<X, 0>()),
       hlo::reduce(dist::sum, hlo::stop_gradient(x) * x * x),
   };
 }

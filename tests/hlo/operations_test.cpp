@@ -9,23 +9,25 @@
 
 namespace hlo = dist::hlo;
 using dist::Tensor;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
-using Numbers = Tensor<float>;
+using testing::Floats;
+using testing::Numbers;
 
 TEST_CASE("operations that change shapes put elements where they belong") {
-  const auto [rows, columns, reshaped, transposed, range, part, joined] = testing::run<Floats<2, 3>, Floats<3>>(
-      1,
-      [](auto x, auto y) {
-        return std::tuple{hlo::broadcast<Floats<2, 3>, 1>(y),
-                          hlo::broadcast<Floats<3, 2>, 0>(y),
-                          hlo::reshape<3, 2>(x),
-                          hlo::transpose<1, 0>(x),
-                          hlo::iota<hlo::Traced<std::int32_t, 2, 3>, 1>(),
-                          hlo::slice<1, 1, 2>(x),
-                          hlo::concatenate<1>(x, hlo::slice<1, 0, 1>(x))};
-      },
-      Numbers{{2, 3}, {1, 2, 3, 4, 5, 6}}, Numbers{{3}, {7, 8, 9}});
+  const auto [rows, columns, reshaped, transposed, range, part, joined, padded, backwards] =
+      testing::run<Floats<2, 3>, Floats<3>>(
+          1,
+          [](auto x, auto y) {
+            return std::tuple{hlo::broadcast<Floats<2, 3>, 1>(y),
+                              hlo::broadcast<Floats<3, 2>, 0>(y),
+                              hlo::reshape<3, 2>(x),
+                              hlo::transpose<1, 0>(x),
+                              hlo::iota<hlo::Traced<std::int32_t, 2, 3>, 1>(),
+                              hlo::slice<1, 1, 2>(x),
+                              hlo::concatenate<1>(x, hlo::slice<1, 0, 1>(x)),
+                              hlo::pad<0, 1, 2>(y, 4.0F),
+                              hlo::reverse<0, 1>(x)};
+          },
+          Numbers{{2, 3}, {1, 2, 3, 4, 5, 6}}, Numbers{{3}, {7, 8, 9}});
   CHECK(rows == Numbers{{2, 3}, {7, 8, 9, 7, 8, 9}});
   CHECK(columns == Numbers{{3, 2}, {7, 7, 8, 8, 9, 9}});
   CHECK(reshaped == Numbers{{3, 2}, {1, 2, 3, 4, 5, 6}});
@@ -33,6 +35,8 @@ TEST_CASE("operations that change shapes put elements where they belong") {
   CHECK(range == Tensor<std::int32_t>{{2, 3}, {0, 1, 2, 0, 1, 2}});
   CHECK(part == Numbers{{2, 2}, {2, 3, 5, 6}});
   CHECK(joined == Numbers{{2, 4}, {1, 2, 3, 1, 4, 5, 6, 4}});
+  CHECK(padded == Numbers{{6}, {4, 7, 8, 9, 4, 4}});
+  CHECK(backwards == Numbers{{2, 3}, {6, 5, 4, 3, 2, 1}});
 }
 
 TEST_CASE("contractions and reductions take the axes that they name") {
@@ -54,4 +58,22 @@ TEST_CASE("contractions and reductions take the axes that they name") {
   CHECK(most == Numbers{{3}, {-6, -5, -4}});
   CHECK(least == Numbers{{}, {1}});
   CHECK(of_columns == Numbers{{3}, {4, 10, 18}});
+}
+
+TEST_CASE("contractions sum over several axes, and have products of their own along the axes of a batch") {
+  using hlo::Axes;
+  const auto [products, sums, whole] = testing::run<Floats<2, 2, 3>, Floats<3, 2, 2>>(
+      1,
+      [](auto a, auto b) {
+        return std::tuple{hlo::contract<Axes<2>, Axes<0>, Axes<0>, Axes<1>>(a, b),
+                          hlo::contract<Axes<1, 2>, Axes<2, 0>>(a, b),
+                          hlo::contract<Axes<2, 0, 1>, Axes<2, 0, 1>>(a, a)};
+      },
+      Numbers{{2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+      Numbers{{3, 2, 2}, {1, 0, 2, 1, 0, 3, 1, 1, 2, 2, 0, 1}});
+  // Of the first pair: [1 2 3; 4 5 6] [1 0; 0 3; 2 2], of the second [7 8 9; 10 11 12] [2 1; 1 1; 0 1].
+  CHECK(products == Numbers{{2, 2, 2}, {7, 12, 16, 27, 22, 24, 31, 33}});
+  // The element (i, j) is the sum over (k, l) of a(i, k, l) b(l, j, k).
+  CHECK(sums == Numbers{{2, 2}, {34, 19, 82, 55}});
+  CHECK(whole == Numbers{{}, {650}});
 }

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include <dist/hlo/collectives.hpp>
+#include <hlo/arrays.hpp>
 #include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
 using dist::Tensor;
 using dist::pjrt::Client;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
+using testing::Floats;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dist/hlo/program.hpp>
+#include <hlo/arrays.hpp>
 
 namespace testing {
 

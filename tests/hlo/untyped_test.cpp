@@ -7,8 +7,7 @@
 namespace hlo = dist::hlo;
 namespace untyped = dist::hlo::untyped;
 using dist::Tensor;
-template <std::size_t... Extents>
-using Floats = hlo::Traced<float, Extents...>;
+using testing::Floats;
 
 TEST_CASE("values know the types that operations give them") {
   const hlo::Trace trace{1};

@@ -10,7 +10,7 @@
 
 namespace hlo = dist::hlo;
 using Row = hlo::Traced<float, 3>;
-using Numbers = dist::Tensor<float>;
+using testing::Numbers;
 
 TEST_CASE("a function can have a gradient of its own, which takes the place of that of its operations") {
   const auto [values, slopes] = testing::run<Row>(

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -16,19 +15,6 @@
 namespace dist::hlo::untyped {
 
 namespace detail {
-
-[[nodiscard]] DIST_INLINE Axes axes_in_order(std::size_t rank) {
-  Axes axes(rank);
-  std::iota(axes.begin(), axes.end(), std::size_t{0});
-  return axes;
-}
-
-/// The elements along the first axes in reverse order.
-[[nodiscard]] DIST_INLINE Value reversed(Value x, std::size_t axes) {
-  return Trace::current().add(
-      {"reverse", {x}, list("dimensions", axes_in_order(axes)), {[axes](Value, Value g) { return reversed(g, axes); }}},
-      type_of(x));
-}
 
 /// The last axis has `groups` parts of equal extents, one after another: these change places with `axis`.
 [[nodiscard]] DIST_INLINE Value exchanged(Value x, std::size_t axis, std::size_t groups) {
@@ -50,7 +36,8 @@ namespace detail {
                                                std::size_t groups) {
   WindowAxes back;
   for (std::size_t i = 0; i < windows.size(); ++i) back.push_back(windows[i].back(type_of(images).shape[i + 1]));
-  return convolution(gradient, exchanged(reversed(kernels, windows.size()), windows.size(), groups), back);
+  return convolution(gradient, exchanged(reverse(kernels, axes_in_order(windows.size())), windows.size(), groups),
+                     back);
 }
 
 /// Sums over the rows of the batch, as the forward pass sums over channels.

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <dist/core/never.hpp>
@@ -12,6 +13,12 @@
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
+
+/// Axes of a traced array, in an order.
+template <std::size_t... Axis>
+struct Axes {
+  static constexpr std::array<std::size_t, sizeof...(Axis)> list{Axis...};
+};
 
 namespace detail {
 
@@ -29,12 +36,16 @@ struct TracedOf<T, extents, std::index_sequence<Axis...>> {
 template <class T, auto extents>
 using TracedWith = typename TracedOf<T, extents, std::make_index_sequence<extents.size()>>::Type;
 
-template <std::size_t... Axes>
-[[nodiscard]] constexpr bool are_axes(std::size_t rank) {
-  const std::array<std::size_t, sizeof...(Axes)> axes{Axes...};
+/// Whether an array of this rank has these axes, of which none is named twice.
+template <std::size_t Count>
+[[nodiscard]] constexpr bool are_axes(const std::array<std::size_t, Count>& axes, std::size_t rank) {
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (axes[i] >= rank || std::count(axes.begin(), axes.end(), axes[i]) != 1) return false;
   return true;
+}
+template <std::size_t... Axis>
+[[nodiscard]] constexpr bool are_axes(std::size_t rank) {
+  return are_axes(std::array<std::size_t, sizeof...(Axis)>{Axis...}, rank);
 }
 
 /// The extents without these axes.
@@ -54,6 +65,14 @@ template <std::size_t First, std::size_t Second>
   std::copy(first.begin(), first.end(), all.begin());
   std::copy(second.begin(), second.end(), all.begin() + First);
   return all;
+}
+
+/// The extents at these axes.
+template <std::size_t Count, std::size_t Rank>
+[[nodiscard]] constexpr Extents<Count> at(const Extents<Rank>& extents, const std::array<std::size_t, Count>& axes) {
+  Extents<Count> taken{};
+  for (std::size_t i = 0; i < Count; ++i) taken[i] = axes[i] < Rank ? extents[axes[i]] : 0;
+  return taken;
 }
 
 template <std::size_t Rank>
@@ -110,16 +129,35 @@ template <std::size_t... Axes, class T, std::size_t... Extents>
   return Traced<T, X::extents[Axes]...>{untyped::transpose(x.value(), {Axes...})};
 }
 
-/// Sums of products over axis AxisOfA of `a` and axis AxisOfB of `b`, which have one extent; the result has the other axes
-/// of `a`, then those of `b`. `contract<1, 0>(a, b)` is the product of two matrices.
-template <std::size_t AxisOfA, std::size_t AxisOfB, class T, std::size_t... A, std::size_t... B>
+/// Sums of products over the axes SummedOfA of `a` and SummedOfB of `b`, which have the same extents in this order. Along the
+/// axes BatchOfA and BatchOfB, an array of each is a product by itself. The result has the axes of the batch, then the other
+/// axes of `a`, then those of `b`: `contract<hlo::Axes<2>, hlo::Axes<1>, hlo::Axes<0>, hlo::Axes<0>>(a, b)` are the products
+/// of as many pairs of matrices.
+template <class SummedOfA, class SummedOfB, class BatchOfA = Axes<>, class BatchOfB = Axes<>, class T, std::size_t... A,
+          std::size_t... B>
 [[nodiscard]] auto contract(Traced<T, A...> a, Traced<T, B...> b) {
-  static_assert(AxisOfA < sizeof...(A) && AxisOfB < sizeof...(B), "hlo::contract: an argument has no such axis");
   constexpr detail::Extents<sizeof...(A)> of_a{A...};
   constexpr detail::Extents<sizeof...(B)> of_b{B...};
-  static_assert(of_a[AxisOfA] == of_b[AxisOfB], "hlo::contract: the two axes have different extents");
-  constexpr auto extents = detail::joined(detail::without<1>(of_a, {AxisOfA}), detail::without<1>(of_b, {AxisOfB}));
-  return detail::TracedWith<T, extents>{untyped::contract(a.value(), b.value(), {{}, {}, {AxisOfA}, {AxisOfB}})};
+  constexpr auto used_of_a = detail::joined(BatchOfA::list, SummedOfA::list);
+  constexpr auto used_of_b = detail::joined(BatchOfB::list, SummedOfB::list);
+  static_assert(detail::are_axes(used_of_a, of_a.size()) && detail::are_axes(used_of_b, of_b.size()),
+                "hlo::contract: an argument has no such axis, or it is named twice");
+  static_assert(SummedOfA::list.size() == SummedOfB::list.size() && BatchOfA::list.size() == BatchOfB::list.size(),
+                "hlo::contract takes as many axes of one argument as of the other");
+  static_assert(detail::at(of_a, used_of_a) == detail::at(of_b, used_of_b),
+                "hlo::contract: the two axes have different extents");
+  constexpr auto extents =
+      detail::joined(detail::at(of_a, BatchOfA::list),
+                     detail::joined(detail::without(of_a, used_of_a), detail::without(of_b, used_of_b)));
+  const auto listed = [](const auto& axes) { return untyped::Axes(axes.begin(), axes.end()); };
+  return detail::TracedWith<T, extents>{untyped::contract(
+      a.value(), b.value(),
+      {listed(BatchOfA::list), listed(BatchOfB::list), listed(SummedOfA::list), listed(SummedOfB::list)})};
+}
+/// The same over one axis of each: `contract<1, 0>(a, b)` is the product of two matrices.
+template <std::size_t AxisOfA, std::size_t AxisOfB, class T, std::size_t... A, std::size_t... B>
+[[nodiscard]] auto contract(Traced<T, A...> a, Traced<T, B...> b) {
+  return contract<Axes<AxisOfA>, Axes<AxisOfB>>(a, b);
 }
 
 /// Reduces these axes of `x` by dist::sum, dist::prod, dist::min or dist::max; all axes where none is named.
@@ -154,6 +192,27 @@ template <std::size_t Axis, std::size_t First, std::size_t Count, class T, std::
   static_assert(First + Count <= X::extents[Axis], "hlo::slice: the argument has fewer elements along this axis");
   return detail::TracedWith<T, detail::with(X::extents, Axis, Count)>{
       untyped::slice_along(x.value(), Axis, First, First + Count)};
+}
+
+/// `x`, with so many elements of this value before and behind it along Axis.
+template <std::size_t Axis, std::size_t Before, std::size_t Behind, class T, std::size_t... Extents>
+[[nodiscard]] auto pad(Traced<T, Extents...> x, std::type_identity_t<Traced<T>> value) {
+  using X = Traced<T, Extents...>;
+  static_assert(Axis < X::rank, "hlo::pad: the argument has no such axis");
+  static_assert(X::extents[Axis] != batch, "hlo::pad cannot lengthen an axis that is hlo::batch");
+  untyped::Axes before(X::rank, 0), behind(X::rank, 0);
+  before[Axis] = Before;
+  behind[Axis] = Behind;
+  return detail::TracedWith<T, detail::with(X::extents, Axis, Before + X::extents[Axis] + Behind)>{
+      untyped::pad(x.value(), value.value(), before, behind, untyped::Axes(X::rank, 0))};
+}
+
+/// `x` with the elements along these axes in the opposite order.
+template <std::size_t... Axis, class T, std::size_t... Extents>
+[[nodiscard]] Traced<T, Extents...> reverse(Traced<T, Extents...> x) {
+  static_assert(detail::are_axes<Axis...>(sizeof...(Extents)),
+                "hlo::reverse: the argument has no such axis, or it is named twice");
+  return Traced<T, Extents...>{untyped::reverse(x.value(), {Axis...})};
 }
 
 /// `a`, and behind it along Axis, `b`.

@@ -18,6 +18,8 @@ namespace dist::hlo::untyped {
 using Axes = std::vector<std::size_t>;
 
 [[nodiscard]] const Type& type_of(Value x);
+/// 0, 1, and so on.
+[[nodiscard]] Axes axes_in_order(std::size_t rank);
 [[nodiscard]] Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent);
 
 /// "name = array<i64: 0, 2>" and "name = 1 : i64", as attributes of operations.
@@ -93,6 +95,8 @@ struct Contraction {
 [[nodiscard]] Value slice_along(Value x, std::size_t axis, std::size_t first, std::size_t limit);
 /// `x` with `padding` around and between its elements: so many on each axis before, behind, and between any two.
 [[nodiscard]] Value pad(Value x, Value padding, const Axes& before, const Axes& behind, const Axes& between);
+/// The elements along these axes in the opposite order.
+[[nodiscard]] Value reverse(Value x, const Axes& axes);
 [[nodiscard]] Value concatenate(const std::vector<Value>& parts, std::size_t axis);
 
 }  // namespace dist::hlo::untyped

@@ -31,11 +31,6 @@ inline constexpr std::nullptr_t none = nullptr;
 [[nodiscard]] DIST_INLINE Value constant_like(Value x, double number) { return constant(type_of(x), number); }
 [[nodiscard]] DIST_INLINE Value scaled(Value x, double factor) { return multiply(x, constant_like(x, factor)); }
 
-[[nodiscard]] DIST_INLINE Axes all_axes(std::size_t rank) {
-  Axes axes(rank);
-  std::iota(axes.begin(), axes.end(), std::size_t{0});
-  return axes;
-}
 /// The axes that are in neither list, in order.
 [[nodiscard]] DIST_INLINE Axes other_axes(std::size_t rank, const Axes& some, const Axes& more = {}) {
   Axes others;
@@ -84,6 +79,11 @@ inline constexpr std::nullptr_t none = nullptr;
 
 DIST_INLINE const Type& type_of(Value x) { return Trace::current().type(x); }
 
+DIST_INLINE Axes axes_in_order(std::size_t rank) {
+  Axes axes(rank);
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  return axes;
+}
 DIST_INLINE Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent) {
   Axes extents = detail::extents_of(shape);
   extents[axis] = extent;
@@ -241,7 +241,7 @@ DIST_INLINE Value reshape(Value x, const Shape& shape) {
                         {[shape = from.shape](Value, Value g) { return reshape(g, shape); }});
 }
 DIST_INLINE Value transpose(Value x, const Axes& axes) {
-  if (axes == detail::all_axes(axes.size())) return x;
+  if (axes == axes_in_order(axes.size())) return x;
   const Type from = type_of(x);
   return detail::record("transpose", {x}, list("permutation", axes),
                         {from.element, Shape{detail::extents_at(from.shape, axes)}},
@@ -256,7 +256,7 @@ DIST_INLINE Value contract(Value a, Value b, const Contraction& axes) {
                                       detail::extents_at(of_b, free_of_b));
   const std::size_t batches = axes.batch_of_a.size();
   const auto from = [](std::size_t first, std::size_t count) {
-    Axes range = detail::all_axes(count);
+    Axes range = axes_in_order(count);
     for (std::size_t& axis : range) axis += first;
     return range;
   };
@@ -376,13 +376,18 @@ DIST_INLINE Value pad(Value x, Value padding, const Axes& before, const Axes& be
   const auto of_elements = [=](Value, Value g) { return slice(g, before, limits, strides); };
   const auto of_padding = [=](Value y, Value g) {
     const std::string zero = literal(0, from.element);
-    const Axes all = detail::all_axes(before.size());
+    const Axes all = axes_in_order(before.size());
     return subtract(reduce("add", g, zero, all), reduce("add", of_elements(y, g), zero, all));
   };
   return detail::record("pad", {x, padding},
                         text(list("edge_padding_low", before), ", ", list("edge_padding_high", behind), ", ",
                              list("interior_padding", between)),
                         {from.element, Shape{extents}}, {of_elements, of_padding});
+}
+DIST_INLINE Value reverse(Value x, const Axes& axes) {
+  const Type type = type_of(x);
+  return detail::record("reverse", {x}, list("dimensions", axes), type,
+                        {[axes](Value, Value g) { return reverse(g, axes); }});
 }
 DIST_INLINE Value concatenate(const std::vector<Value>& parts, std::size_t axis) {
   const Type first = type_of(parts.front());

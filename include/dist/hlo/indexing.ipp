@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <dist/core/text.hpp>
+#include <dist/hlo/indexing.hpp>
+
+namespace dist::hlo::untyped {
+
+namespace detail {
+
+[[nodiscard]] DIST_INLINE Value zeros_of(Value x) { return constant(type_of(x), 0.0); }
+
+[[nodiscard]] DIST_INLINE Shape row_shape(Value table) { return type_of(table).shape.row(); }
+
+/// "1, 2": the axes of a row behind those of the numbers of rows.
+[[nodiscard]] DIST_INLINE std::string axes_of_row(Value rows, Value table) {
+  const std::size_t first = type_of(rows).shape.rank();
+  std::string axes;
+  for (std::size_t axis = 0; axis < row_shape(table).rank(); ++axis) axes += text(axis == 0 ? "" : ", ", first + axis);
+  return axes;
+}
+
+}  // namespace detail
+
+DIST_INLINE std::vector<Value> first_along(std::size_t rank, std::size_t axis, Value first) {
+  std::vector<Value> all(rank, detail::zeros_of(first));
+  all[axis] = first;
+  return all;
+}
+
+DIST_INLINE Value dynamic_slice(Value x, const std::vector<Value>& first, const Shape& shape) {
+  std::vector<Value> operands{x};
+  operands.insert(operands.end(), first.begin(), first.end());
+  std::vector<Pullback> pullbacks(operands.size());
+  pullbacks[0] = [x, first](Value, Value g) { return dynamic_update_slice(detail::zeros_of(x), g, first); };
+  return Trace::current().add(
+      {"dynamic_slice", std::move(operands), list("slice_sizes", shape.extents()), std::move(pullbacks)},
+      {type_of(x).element, shape});
+}
+
+DIST_INLINE Value dynamic_update_slice(Value x, Value part, const std::vector<Value>& first) {
+  std::vector<Value> operands{x, part};
+  operands.insert(operands.end(), first.begin(), first.end());
+  std::vector<Pullback> pullbacks(operands.size());
+  pullbacks[0] = [part, first](Value, Value g) { return dynamic_update_slice(g, detail::zeros_of(part), first); };
+  pullbacks[1] = [part, first](Value, Value g) { return dynamic_slice(g, first, type_of(part).shape); };
+  return Trace::current().add({"dynamic_update_slice", std::move(operands), "", std::move(pullbacks)},
+                              Type{type_of(x)});
+}
+
+DIST_INLINE Value take(Value table, Value rows) {
+  const Shape row = detail::row_shape(table), of_rows = type_of(rows).shape;
+  Axes sizes{1}, extents(of_rows.extents().begin(), of_rows.extents().end());
+  sizes.insert(sizes.end(), row.extents().begin(), row.extents().end());
+  extents.insert(extents.end(), row.extents().begin(), row.extents().end());
+  return Trace::current().add(
+      {"gather",
+       {table, rows},
+       text("dimension_numbers = #stablehlo.gather<offset_dims = [", detail::axes_of_row(rows, table),
+            "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = ", of_rows.rank(), ">, ",
+            list("slice_sizes", sizes)),
+       {[table, rows](Value, Value g) { return scatter_add(detail::zeros_of(table), rows, g); }, nullptr}},
+      {type_of(table).element, Shape{extents}});
+}
+
+DIST_INLINE Value scatter_add(Value table, Value rows, Value updates) {
+  Operation operation{
+      "scatter",
+      {table, rows, updates},
+      text("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [", detail::axes_of_row(rows, table),
+           "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = ",
+           type_of(rows).shape.rank(), ">"),
+      {[](Value, Value g) { return g; }, nullptr, [rows](Value, Value g) { return take(g, rows); }}};
+  operation.regions.push_back(reducer("add", type_of(table).element));
+  return Trace::current().add(std::move(operation), Type{type_of(table)});
+}
+
+}  // namespace dist::hlo::untyped
