@@ -2,13 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <dist/hlo/collectives.hpp>
-#include <hlo/arrays.hpp>
+#include <hlo/run.hpp>
 #include <support/what_throws.hpp>
 
 namespace hlo = dist::hlo;
@@ -16,14 +17,8 @@ using dist::Tensor;
 using dist::pjrt::Client;
 using testing::Floats;
 
-namespace {
-
-Client two_cpus() { return Client{{.values = {{"cpu_device_count", std::int64_t{2}}}}}; }
-
-}  // namespace
-
 TEST_CASE("a traced function runs on all replicas, and each has its results") {
-  const Client client = two_cpus();
+  const Client client = testing::cpus(2);
   const hlo::Program program{client, hlo::trace<Floats<2>, Floats<>>(2, [](auto x, auto rate) {
                                return std::tuple{rate * x, hlo::reduce(dist::sum, hlo::all_reduce(dist::sum, x))};
                              })};
@@ -39,7 +34,7 @@ TEST_CASE("a traced function runs on all replicas, and each has its results") {
 }
 
 TEST_CASE("a donated argument becomes the result of its type, call after call") {
-  const Client client = two_cpus();
+  const Client client = testing::cpus(2);
   const hlo::Program step{client, hlo::trace<Floats<3>, hlo::Donated<Floats<3>>, hlo::Donated<Floats<>>>(
                                       2, [](auto gradient, auto weights, auto count) {
                                         return std::tuple{count + 1, weights - hlo::all_reduce(dist::mean, gradient)};
@@ -62,7 +57,7 @@ TEST_CASE("a donated argument becomes the result of its type, call after call") 
 }
 
 TEST_CASE("arguments of another shape or number of replicas are refused") {
-  const Client client = two_cpus();
+  const Client client = testing::cpus(2);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           hlo::PerReplica<Floats<2>>{client, 2, Tensor<float>{{3}, {1, 2, 3}}};
         }).find("its shape is [3], and the program's [2]") != std::string::npos);
@@ -71,4 +66,51 @@ TEST_CASE("arguments of another shape or number of replicas are refused") {
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(program(x));
         }).find("it has 2 replicas, and an argument has parts for 1") != std::string::npos);
+}
+
+TEST_CASE("arrays of batches have any number of rows, and a program takes those for which it is traced") {
+  const Client client = testing::cpus(2);
+  using Rows = Floats<hlo::batch, 2>;
+  const hlo::Program program{client, hlo::trace<Rows, Floats<2>>(2, 3, [](auto x, auto weights) {
+                               const Rows products = x * hlo::broadcast<Rows, 1>(weights);
+                               return std::tuple{products,
+                                                 hlo::reduce<0>(dist::sum, hlo::all_reduce(dist::sum, products)),
+                                                 hlo::reshape<2, hlo::batch>(x), hlo::contract<0, 0>(x, x)};
+                             })};
+  const std::vector<Tensor<float>> parts{{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{3, 2}, {7, 8, 9, 10, 11, 12}}};
+  const hlo::PerReplica<Rows> x{client, parts};
+  CHECK(x.rows() == 3);
+  const hlo::PerReplica<Floats<2>> weights{client, 2, Tensor<float>{{2}, {1, -1}}};
+  CHECK(weights.rows() == std::nullopt);
+  const auto [products, sums, reshaped, squares] = program(x, weights);
+  CHECK(products.rows() == 3);
+  CHECK(products.on(1) == Tensor<float>{{3, 2}, {7, -8, 9, -10, 11, -12}});
+  CHECK(sums.on(0) == Tensor<float>{{2}, {36, -42}});
+  CHECK(reshaped.on(0) == Tensor<float>{{2, 3}, {1, 2, 3, 4, 5, 6}});
+  CHECK(squares.on(0) == Tensor<float>{{2, 2}, {35, 44, 44, 56}});
+
+  const hlo::PerReplica<Rows> others{client, 2, Tensor<float>{{2, 2}, {1, 2, 3, 4}}};
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          static_cast<void>(program(others, weights));
+        }).find("it is traced for batches of 3 rows, and an argument has 2") != std::string::npos);
+  const std::vector<Tensor<float>> unequal{parts[0], {{2, 2}, {1, 2, 3, 4}}};
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          hlo::PerReplica<Rows>{client, unequal};
+        }).find("The array for replica 1 does not fit (its shape is [2, 2], and the program's [3, 2])") == 0);
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          hlo::PerReplica<Rows>{client, 2, Tensor<float>{{2}, {1, 2}}};
+        }).find("and the program's [rows, 2]") != std::string::npos);
+}
+
+TEST_CASE("what XLA does not compile is named with the line of C++ from which it comes") {
+  const int line = __LINE__ + 1;
+  const auto wrong = hlo::trace<Floats<2>, Floats<3>>(1, [](auto x, auto y) {
+    const hlo::Scope scope{"sum"};
+    return Floats<2>{hlo::untyped::add(x.value(), y.value())};
+  });
+  const std::string refusal = support::what_throws<dist::ProgramRefused>([&] {
+    const hlo::Program program{testing::cpus(1), wrong};
+  });
+  CHECK(refusal.find(dist::text("loc(\"program/sum at ", __FILE__, ":", line, "\"): 'stablehlo.add' op")) !=
+        std::string::npos);
 }

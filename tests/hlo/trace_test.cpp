@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <dist/core/text.hpp>
 #include <support/what_throws.hpp>
 
 using dist::hlo::ElementKind;
@@ -104,4 +105,33 @@ TEST_CASE("a value of another program is refused, also where its number fits") {
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(inner.name(value));
         }).find("A traced value belongs to another program") != std::string::npos);
+}
+
+TEST_CASE("operations say in which scope they are, at the line of the nearest scope that names one") {
+  CHECK_THROWS_AS(dist::hlo::Scope{"nothing"}, dist::InvalidArgument);
+  Trace trace{1};
+  std::vector<Value> values{trace.argument(number)};
+  const auto recorded = [&] {
+    values.push_back(trace.add({"negate", {values.back()}, "", {}}, number));
+    const dist::hlo::Location* const location = trace.operation(trace.operations() - 1).location;
+    return location == nullptr ? "nowhere" : to_string(*location);
+  };
+  CHECK(recorded() == "nowhere");
+  {
+    const int line = __LINE__ + 1;
+    const dist::hlo::Scope outer{"step", dist::hlo::here()};
+    {
+      const dist::hlo::Scope inner{"layer \"2\""};
+      CHECK(recorded() == dist::text("step/layer '2' at ", __FILE__, ":", line));
+      const dist::hlo::Scope of_gradient{trace.operation(1)};
+      CHECK(recorded() == dist::text("gradient of step/layer '2' at ", __FILE__, ":", line));
+    }
+    CHECK(recorded() == dist::text("step at ", __FILE__, ":", line));
+  }
+  CHECK(recorded() == "nowhere");
+  const std::string module = trace.module({&values.front(), 1}, {&values.back(), 1});
+  CHECK(module.find("%2 = \"stablehlo.negate\"(%1) : (tensor<f32>) -> (tensor<f32>) loc(\"step/layer '2' at ") !=
+        std::string::npos);
+  CHECK(without_locations(module).find("%2 = \"stablehlo.negate\"(%1) : (tensor<f32>) -> (tensor<f32>)\n%3 = ") !=
+        std::string::npos);
 }

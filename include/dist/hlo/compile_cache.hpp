@@ -65,7 +65,8 @@ class CompileCache {
     const PJRT_Api_Version& version = client.api().get()->pjrt_api_version;
     return text(client.platform(), " ", client.version(), " PJRT ", version.major_version, ".", version.minor_version,
                 " ", client.api().path(), " ", plugin.st_size, " ", plugin.st_mtim.tv_sec, ".", plugin.st_mtim.tv_nsec,
-                "\n", client.platform() == "cpu" ? what_cpus_can_do() : "", "\n", replicas, " replicas\n", module);
+                "\n", client.platform() == "cpu" ? what_cpus_can_do() : "", "\n", replicas, " replicas\n",
+                without_locations(module));
   }
 
   /// The model and the flags of the first processor, as Linux lists them.

@@ -109,7 +109,7 @@ class Function<std::tuple<Results...>(Arguments...)> {
 namespace detail {
 
 template <class... Arguments, class Body>
-[[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body) {
+[[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body, Place place) {
   static_assert((TracedArray<TracedArgument<Arguments>> && ...),
                 "the arguments of hlo::trace are hlo::Traced<T, Extents...>, or hlo::Donated ones");
   using Result = decltype(std::declval<Body&>()(std::declval<TracedArgument<Arguments>>()...));
@@ -119,6 +119,7 @@ template <class... Arguments, class Body>
   using Places = Donations<Results, Arguments...>;
   static_assert(Places::all_taken, "no result has the type of a hlo::Donated argument, or other arguments take it");
   Trace trace{replicas, rows};
+  const Scope scope{"program", place};
   const std::tuple arguments{TracedArgument<Arguments>{trace.argument(TracedArgument<Arguments>::type())}...};
   std::vector<Donation> donations;
   for (std::size_t argument = 0; argument < sizeof...(Arguments); ++argument)
@@ -132,19 +133,19 @@ template <class... Arguments, class Body>
 
 /// Writes down what `body` does with traced arguments, as a program for so many replicas: calls it once, with a
 /// `Traced<T, Extents...>` for each of Arguments, which are such types or Donated ones. It returns a traced value, or a
-/// std::tuple of some. Throws InvalidArgument.
+/// std::tuple of some. XLA's errors name `place`. Throws InvalidArgument.
 ///
 ///     auto mean_of_squares = hlo::trace<hlo::Traced<float, 100>>(2, [](auto x) {
 ///       return hlo::all_reduce(dist::mean, hlo::reduce(dist::sum, x * x));
 ///     });
 template <class... Arguments, class Body>
-[[nodiscard]] auto trace(std::size_t replicas, Body&& body) {
-  return detail::traced<Arguments...>(replicas, std::nullopt, std::forward<Body>(body));
+[[nodiscard]] auto trace(std::size_t replicas, Body&& body, Place place = here()) {
+  return detail::traced<Arguments...>(replicas, std::nullopt, std::forward<Body>(body), place);
 }
 /// The same for batches of so many rows for each replica, which the extent hlo::batch stands for.
 template <class... Arguments, class Body>
-[[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body) {
-  return detail::traced<Arguments...>(replicas, rows, std::forward<Body>(body));
+[[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body, Place place = here()) {
+  return detail::traced<Arguments...>(replicas, rows, std::forward<Body>(body), place);
 }
 
 }  // namespace dist::hlo

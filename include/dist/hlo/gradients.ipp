@@ -44,9 +44,11 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
       const Value gradient = known->second;
       if (operation.pullbacks.empty())
         throw InvalidArgument(text("The gradient of the operation ", operation.name, " is not known"),
-                              "a number that depends on its result was to be differentiated",
+                              text("a number that depends on its result was to be differentiated",
+                                   operation.location == nullptr ? "" : text("; it is in ", *operation.location)),
                               "Differentiate inside the body of a loop, stop the gradient with hlo::stop_gradient, or "
                               "compute this with other operations");
+      const Scope scope{operation};
       for (std::size_t i = 0; i < operation.operands.size(); ++i) {
         const Value operand = operation.operands[i];
         if (!operation.pullbacks[i] || !is_dependent(operand)) continue;

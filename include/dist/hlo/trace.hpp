@@ -5,9 +5,11 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dist/core/error.hpp>
@@ -34,6 +36,26 @@ struct Region {
   std::vector<Value> results;
 };
 
+/// A line of the C++ source.
+struct Place {
+  const char* file;
+  int line;
+};
+/// The line of the call; as a default argument, that of the function's caller.
+[[nodiscard]] constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept {
+  return {file, line};
+}
+
+/// Where an operation comes from: "program/layer 2 (dense)", "cnn.cpp:40".
+struct Location {
+  std::string scope;
+  std::string place;
+
+  friend auto operator<=>(const Location&, const Location&) = default;
+};
+/// "program/layer 2 (dense) at cnn.cpp:40".
+[[nodiscard]] std::string to_string(const Location& location);
+
 /// An operation of StableHLO, or of CHLO, as it is recorded.
 struct Operation {
   /// Without the dialect: "add"; that of another dialect with it: "chlo.erf".
@@ -46,6 +68,8 @@ struct Operation {
   std::vector<Pullback> pullbacks;
   std::vector<Region> regions = {};
   std::vector<Value> results = {};
+  /// Of the trace, which sets it; none where it comes from no Scope.
+  const Location* location = nullptr;
 };
 
 /// An argument whose memory becomes that of a result, by their places in the lists.
@@ -92,6 +116,11 @@ class Trace {
   /// Whether `value` can be used now: it is of this program, and of no region that is over.
   [[nodiscard]] bool is_visible(Value value) const noexcept;
 
+  /// The location of the operations that are recorded from now on, and that of those before.
+  const Location* enter(const Location* location) noexcept { return std::exchange(location_, location); }
+  [[nodiscard]] const Location* location() const noexcept { return location_; }
+  [[nodiscard]] const Location* known(Location location) { return &*locations_.insert(std::move(location)).first; }
+
   /// The module of StableHLO whose function `main` has these arguments and results. Throws InvalidArgument where an argument
   /// of the program is not listed.
   [[nodiscard]] std::string module(std::span<const Value> arguments, std::span<const Value> results,
@@ -125,7 +154,31 @@ class Trace {
   std::vector<Open> open_{{0}};
   std::size_t regions_ = 0;
   std::vector<Value> arguments_;
+  std::set<Location> locations_;
+  const Location* location_ = nullptr;
 };
+
+/// While it lives, operations of the program that is traced come from a part of it with this name: XLA's errors and profiles
+/// name it, and a line of C++. Scopes are nested, and one without a line has that of the one around it.
+///
+///     const hlo::Scope scope{"encoder", hlo::here()};
+class Scope {
+ public:
+  /// Throws InvalidArgument where no program is traced.
+  explicit Scope(std::string_view name, std::optional<Place> place = std::nullopt);
+  /// Of the gradient of an operation.
+  explicit Scope(const Operation& operation);
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() { trace_.enter(outer_); }
+
+ private:
+  Trace& trace_;
+  const Location* outer_;
+};
+
+/// A module as if none of its operations came from a Scope: what a program computes does not depend on where it is written.
+[[nodiscard]] std::string without_locations(std::string_view module);
 
 }  // namespace dist::hlo
 

@@ -57,6 +57,7 @@ DIST_INLINE Value Trace::add(Operation operation, const Type& result) {
 DIST_INLINE std::vector<Value> Trace::add(Operation operation, const std::vector<Type>& results) {
   for (const Value operand : operation.operands) static_cast<void>(entry(operand));
   for (const Type& type : results) operation.results.push_back(new_value(type, open_.back().number));
+  operation.location = location_;
   open_.back().operations.push_back(operations_.size());
   return operations_.emplace_back(std::move(operation)).results;
 }
@@ -148,7 +149,9 @@ DIST_INLINE void Trace::write(std::string& out, const std::vector<std::size_t>& 
     if (!operation.regions.empty()) out += ")";
     if (!operation.attributes.empty()) out += text(" {", operation.attributes, "}");
     out += text(" : ", detail::types_of(operation.operands, type_of), " -> ",
-                detail::types_of(operation.results, type_of), "\n");
+                detail::types_of(operation.results, type_of));
+    if (operation.location != nullptr) out += text(" loc(\"", *operation.location, "\")");
+    out += "\n";
   }
 }
 
@@ -173,6 +176,36 @@ DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::spa
   write(out, open_.front().operations);
   out += text("\"func.return\"(", returned, ") : ", types, " -> ()\n}\n}\n");
   return out;
+}
+
+DIST_INLINE std::string to_string(const Location& location) {
+  return location.place.empty() ? location.scope : text(location.scope, " at ", location.place);
+}
+
+DIST_INLINE Scope::Scope(std::string_view name, std::optional<Place> place)
+    : trace_(Trace::current()), outer_(trace_.location()) {
+  Location inner = outer_ == nullptr ? Location{} : *outer_;
+  inner.scope += text(inner.scope.empty() ? "" : "/", name);
+  if (place) inner.place = text(place->file, ":", place->line);
+  for (std::string* const part : {&inner.scope, &inner.place})
+    std::replace_if(
+        part->begin(), part->end(), [](char c) { return c == '"' || c == '\\' || c == '\n'; }, '\'');
+  trace_.enter(trace_.known(std::move(inner)));
+}
+
+DIST_INLINE Scope::Scope(const Operation& operation) : trace_(Trace::current()), outer_(trace_.location()) {
+  if (operation.location != nullptr)
+    trace_.enter(trace_.known({text("gradient of ", operation.location->scope), operation.location->place}));
+}
+
+DIST_INLINE std::string without_locations(std::string_view module) {
+  constexpr std::string_view begin = " loc(\"", end = "\")\n";
+  std::string rest;
+  for (std::size_t at = module.find(begin); at != std::string_view::npos; at = module.find(begin)) {
+    rest += module.substr(0, at);
+    module.remove_prefix(module.find(end, at) + end.size() - 1);
+  }
+  return rest.append(module);
 }
 
 }  // namespace dist::hlo

@@ -12,6 +12,7 @@
 #include <dist/core/never.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
+#include <dist/core/text.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/layout.hpp>
@@ -95,6 +96,7 @@ template <class Net, std::size_t Index, class Pass, class Parameters, class Stat
   if constexpr (Placed::is_view) {
     return reshaped_rows(x, typename Placed::Output{});
   } else {
+    const hlo::Scope scope{text("layer ", Index, " (", Placed::name, ")")};
     constexpr auto& kept = Layout<Kept, typename Net::Placed>::first;
     auto state_of_layer = tied<kept[Index], kept[Index + 1] - kept[Index]>(state);
     constexpr std::size_t first = Net::first_parameter[Index];
