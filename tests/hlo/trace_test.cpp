@@ -132,6 +132,6 @@ TEST_CASE("operations say in which scope they are, at the line of the nearest sc
   const std::string module = trace.module({&values.front(), 1}, {&values.back(), 1});
   CHECK(module.find("%2 = \"stablehlo.negate\"(%1) : (tensor<f32>) -> (tensor<f32>) loc(\"step/layer '2' at ") !=
         std::string::npos);
-  CHECK(without_locations(module).find("%2 = \"stablehlo.negate\"(%1) : (tensor<f32>) -> (tensor<f32>)\n%3 = ") !=
-        std::string::npos);
+  CHECK(dist::hlo::without_locations(module).find(
+            "%2 = \"stablehlo.negate\"(%1) : (tensor<f32>) -> (tensor<f32>)\n%3 = ") != std::string::npos);
 }
