@@ -71,7 +71,8 @@ template <std::size_t First, std::size_t Second>
 template <std::size_t Count, std::size_t Rank>
 [[nodiscard]] constexpr Extents<Count> at(const Extents<Rank>& extents, const std::array<std::size_t, Count>& axes) {
   Extents<Count> taken{};
-  for (std::size_t i = 0; i < Count; ++i) taken[i] = axes[i] < Rank ? extents[axes[i]] : 0;
+  std::transform(axes.begin(), axes.end(), taken.begin(),
+                 [&](std::size_t axis) { return axis < Rank ? extents[axis] : 0; });
   return taken;
 }
 

@@ -177,8 +177,9 @@ class Scope {
   const Location* outer_;
 };
 
-/// A module as if none of its operations came from a Scope: what a program computes does not depend on where it is written.
-[[nodiscard]] std::string without_locations(std::string_view module);
+/// The text of a module as if none of its operations came from a Scope: what a program computes does not depend on where it
+/// is written.
+[[nodiscard]] std::string without_locations(std::string_view text);
 
 }  // namespace dist::hlo
 

@@ -198,14 +198,14 @@ DIST_INLINE Scope::Scope(const Operation& operation) : trace_(Trace::current()),
     trace_.enter(trace_.known({text("gradient of ", operation.location->scope), operation.location->place}));
 }
 
-DIST_INLINE std::string without_locations(std::string_view module) {
+DIST_INLINE std::string without_locations(std::string_view text) {
   constexpr std::string_view begin = " loc(\"", end = "\")\n";
   std::string rest;
-  for (std::size_t at = module.find(begin); at != std::string_view::npos; at = module.find(begin)) {
-    rest += module.substr(0, at);
-    module.remove_prefix(module.find(end, at) + end.size() - 1);
+  for (std::size_t at = text.find(begin); at != std::string_view::npos; at = text.find(begin)) {
+    rest += text.substr(0, at);
+    text.remove_prefix(text.find(end, at) + end.size() - 1);
   }
-  return rest.append(module);
+  return rest.append(text);
 }
 
 }  // namespace dist::hlo
