@@ -103,8 +103,8 @@ class Program<std::tuple<Results...>(Arguments...)> {
   Program(pjrt::Client client, const Function& function)
       : Program(pjrt::Executable{std::move(client), function.module(), function.replicas()}, function.rows()) {}
   /// What was compiled for the same function, of so many rows.
-  explicit Program(pjrt::Executable executable, std::optional<std::size_t> rows = std::nullopt) noexcept
-      : executable_(std::move(executable)), rows_(rows) {}
+  explicit Program(pjrt::Executable executable, std::optional<std::size_t> batch_rows = std::nullopt) noexcept
+      : executable_(std::move(executable)), rows_(batch_rows) {}
 
   [[nodiscard]] const pjrt::Executable& executable() const noexcept { return executable_; }
 
