@@ -118,7 +118,7 @@ TEST_CASE("a product has the gradient of its other factors, also where some are 
   CHECK(two_zeros == Tensor<double>{{3}, {0, 0, 0}});
 }
 
-TEST_CASE("gradients go through collectives: of the sum of what all replicas compute") {
+TEST_CASE("gradients go through collectives: of the sum of what all replicas compute (spec E05, E07)") {
   const dist::pjrt::Client client = testing::cpus(2);
   using P = Doubles<2>;
   const hlo::Program program{client, hlo::trace<P>(2, [](auto x) {

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
-#include <type_traits>
-#include <utility>
 
 #include <dist/hlo/indexing.hpp>
 #include <dist/hlo/loop.hpp>
@@ -14,10 +11,13 @@ namespace dist::hlo {
 
 namespace detail {
 
-/// Whether all arrays have this extent along their first axis, and none of them lacks one.
-template <TracedArray... Arrays>
-[[nodiscard]] constexpr bool share_first_extent(std::size_t count) {
-  return ((Arrays::rank != 0 && Arrays::extents[0] == count) && ...);
+/// Whether all arrays have a first axis, with the same extent.
+template <TracedArray First, TracedArray... More>
+[[nodiscard]] constexpr bool share_first_extent() {
+  if constexpr (First::rank == 0 || ((More::rank == 0) || ...))
+    return false;
+  else
+    return ((More::extents[0] == First::extents[0]) && ...);
 }
 
 /// The array at `index` along the first axis.
@@ -37,7 +37,7 @@ template <class T, std::size_t Count, std::size_t... Extents>
 ///     }, std::tuple{four_images, four_targets}, Weights{0});
 template <class Body, TracedArray First, TracedArray... More, TracedArray... State>
 [[nodiscard]] std::tuple<State...> scan(Body&& body, const std::tuple<First, More...>& arrays, State... initial) {
-  static_assert(First::rank != 0 && detail::share_first_extent<First, More...>(First::extents[0]),
+  static_assert(detail::share_first_extent<First, More...>(),
                 "hlo::scan goes over arrays with the same extent along their first axis");
   static_assert(First::extents[0] != batch, "hlo::scan cannot go over an axis that is hlo::batch");
   const auto pass = [&](Traced<std::int32_t> index, State... state) {
