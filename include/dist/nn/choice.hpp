@@ -5,7 +5,16 @@
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
 
-namespace dist::nn::detail {
+namespace dist::nn {
+
+/// What functors compute with: numbers, or arrays of numbers that are known later, as those of programs for XLA, which have a
+/// type of conditions.
+template <class T>
+concept Real = std::floating_point<T> || requires {
+  typename T::template With<bool>;
+};
+
+namespace detail {
 
 /// `yes` or `no`, by a function, because a type of numbers whose comparisons are known later has one of its own.
 template <std::floating_point T>
@@ -19,4 +28,6 @@ template <std::floating_point T>
   return Max{}(a, b);
 }
 
-}  // namespace dist::nn::detail
+}  // namespace detail
+
+}  // namespace dist::nn

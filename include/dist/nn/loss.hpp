@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/contract.hpp>
@@ -239,6 +240,14 @@ template <class L, DifferentiableOutputs Outputs, class Targets, class Weights =
   detail::require_global_batch_size(global_batch, values_of(outputs).rows(), replica.replica_id().index(),
                                     replica.num_replicas_in_sync());
   return detail::divided_loss(replica.queue(), loss, outputs, targets, global_batch.value(), sample_weight);
+}
+/// The same in a step that is traced, in the program: a traced number, whose gradients follow from the program. A label that
+/// is no class makes it NaN. Programs are known where the strategy's header is, as this one does without them.
+template <class L, class Outputs, class Targets, class Weights = Unweighted>
+[[nodiscard]] auto compute_loss(const L& loss, const InTrace auto& replica, const Outputs& outputs,
+                                const Targets& targets, GlobalBatchSize global_batch,
+                                const Weights& sample_weight = {}) {
+  return traced_loss(loss, replica, outputs, targets, global_batch, sample_weight);
 }
 
 }  // namespace dist::nn

@@ -13,6 +13,7 @@
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/work.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/parameter.hpp>
@@ -25,11 +26,13 @@ struct L1 {
 
   template <class T>
   [[nodiscard]] DIST_HD T term(T weight) const {
-    return static_cast<T>(factor) * std::abs(weight);
+    using std::abs;
+    return static_cast<T>(factor) * abs(weight);
   }
   template <class T>
   [[nodiscard]] DIST_HD T slope(T weight) const {
-    return static_cast<T>(factor) * static_cast<T>((weight > 0) - (weight < 0));
+    using detail::chosen;
+    return static_cast<T>(factor) * chosen(weight > T{0}, T{1}, chosen(weight < T{0}, T{-1}, T{0}));
   }
 };
 

@@ -13,8 +13,8 @@ TEST_CASE("probabilities stay away from 0 and 1, and NaN is left") {
   CHECK(detail::clipped_probability(1.0) == 1 - 1e-7);
   CHECK(detail::clipped_probability(0.5) == 0.5);
   CHECK(std::isnan(detail::clipped_probability(NAN)));
-  CHECK((detail::is_clipped_probability(0.0) && detail::is_clipped_probability(1.0)));
-  CHECK((!detail::is_clipped_probability(0.5) && !detail::is_clipped_probability(NAN)));
+  CHECK((detail::unless_clipped(0.0, 3.0) == 0 && detail::unless_clipped(1.0, 3.0) == 0));
+  CHECK((detail::unless_clipped(0.5, 3.0) == 3 && detail::unless_clipped<double>(NAN, 3.0) == 3));
 }
 
 TEST_CASE("smoothed parts add up to what the targets do") {

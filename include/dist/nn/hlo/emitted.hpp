@@ -19,6 +19,17 @@
 
 namespace dist::nn {
 
+namespace detail {
+
+/// Which of `Rows` rows count, where the first so many do.
+template <std::size_t Rows>
+[[nodiscard]] hlo::Traced<bool, Rows> first_rows(hlo::Traced<std::int32_t> count) {
+  using Numbers = hlo::Traced<std::int32_t, Rows>;
+  return hlo::iota<Numbers, 0>() < Numbers{count};
+}
+
+}  // namespace detail
+
 /// What layers know of a pass through a network that is traced: whether it is for training, and which rows count. A program
 /// has as many rows as the largest batch; a smaller one is padded at its end.
 template <ForwardMode Mode>
@@ -32,8 +43,7 @@ struct TracedPass {
   /// Whether a row counts, for each row of arrays of this type.
   template <hlo::TracedArray X>
   [[nodiscard]] hlo::Traced<bool, X::extents[0]> counts() const {
-    using Numbers = hlo::Traced<std::int32_t, X::extents[0]>;
-    return hlo::iota<Numbers, 0>() < Numbers{rows};
+    return detail::first_rows<X::extents[0]>(rows);
   }
 };
 

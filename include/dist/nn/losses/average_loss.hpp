@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
@@ -107,6 +108,11 @@ T compute_average_loss(const Context&, std::span<T>) {
 template <std::floating_point T>
 [[nodiscard]] T scale_regularization_loss(const InReplica auto& replica, T loss) {
   return loss / static_cast<T>(replica.num_replicas_in_sync());
+}
+/// The same in a step that is traced, of a traced number.
+template <class Loss>
+[[nodiscard]] Loss scale_regularization_loss(const InTrace auto& replica, Loss loss) {
+  return loss / Loss{static_cast<typename Loss::Element>(replica.num_replicas_in_sync())};
 }
 /// The same of the sum of several.
 template <std::floating_point T>

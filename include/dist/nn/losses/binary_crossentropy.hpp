@@ -6,6 +6,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/crossentropy_of_row.hpp>
 #include <dist/nn/optimizers/check.hpp>
@@ -31,24 +32,29 @@ struct BinaryCrossentropy {
   }
 
   /// What cannot overflow: max(x, 0) - target x + log(1 + exp(-|x|)).
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
+    using detail::chosen;
+    using std::exp;
+    using std::log;
+    using std::log1p;
     const T part = smoothed(target);
     if (!from_logits) {
       const T p = detail::clipped_probability(output);
-      return -(part * std::log(p) + (T{1} - part) * std::log(T{1} - p));
+      return -(part * log(p) + (T{1} - part) * log(T{1} - p));
     }
-    const T size = output < T{0} ? -output : output;
-    return (output > T{0} ? output : T{0}) - part * output + std::log1p(std::exp(-size));
+    const T size = chosen(output < T{0}, -output, output);
+    return chosen(output > T{0}, output, T{0}) - part * output + log1p(exp(-size));
   }
   /// sigmoid(x) - target.
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    using detail::chosen;
+    using std::exp;
     const T part = smoothed(target);
-    if (!from_logits)
-      return detail::is_clipped_probability(output) ? T{0} : (T{1} - part) / (T{1} - output) - part / output;
-    const T power = std::exp(output < T{0} ? output : -output);
-    return (output < T{0} ? power : T{1}) / (T{1} + power) - part;
+    if (!from_logits) return detail::unless_clipped(output, (T{1} - part) / (T{1} - output) - part / output);
+    const T power = exp(chosen(output < T{0}, output, -output));
+    return chosen(output < T{0}, power, T{1}) / (T{1} + power) - part;
   }
 
  private:

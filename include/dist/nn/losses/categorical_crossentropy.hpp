@@ -54,10 +54,9 @@ struct CategoricalCrossentropy {
     if (from_logits) return detail::crossentropy_of_logits(outputs, target, scale, gradient);
     const T sum = sum_of(outputs);
     T parts = 0;  // of the targets whose probabilities are not clipped
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-      if (!detail::is_clipped_probability(outputs[k] / sum)) parts += target(k);
+    for (std::size_t k = 0; k < outputs.size(); ++k) parts += detail::unless_clipped(outputs[k] / sum, target(k));
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const T part = detail::is_clipped_probability(outputs[k] / sum) ? T{0} : target(k) / outputs[k];
+      const T part = detail::unless_clipped(outputs[k] / sum, target(k) / outputs[k]);
       gradient[k] = scale * (parts / sum - part);
     }
     return of_probabilities(outputs, target, sum);

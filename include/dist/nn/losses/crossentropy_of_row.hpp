@@ -7,23 +7,31 @@
 #include <cstddef>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/losses/values.hpp>
 
 namespace dist::nn::detail {
 
 /// How near to 0 and to 1 a probability comes in a logarithm: Keras' epsilon.
-template <std::floating_point T>
-inline constexpr T probability_epsilon = T(1e-7);
-
-template <std::floating_point T>
-[[nodiscard]] DIST_HD T clipped_probability(T p) {
-  const T least = probability_epsilon<T>;
-  return p < least ? least : p > T{1} - least ? T{1} - least : p;
+template <class T>
+[[nodiscard]] DIST_HD constexpr T probability_epsilon() {
+  return T(1e-7);
 }
-/// Whether that leaves it as it is: where it does not, the loss does not change with it. NaN stays NaN.
-template <std::floating_point T>
-[[nodiscard]] DIST_HD bool is_clipped_probability(T p) {
-  return p < probability_epsilon<T> || p > T{1} - probability_epsilon<T>;
+
+/// NaN stays NaN.
+template <class T>
+[[nodiscard]] DIST_HD T clipped_to(T p, T least, T most) {
+  return chosen(p < least, least, chosen(p > most, most, p));
+}
+template <class T>
+[[nodiscard]] DIST_HD T clipped_probability(T p) {
+  return clipped_to(p, probability_epsilon<T>(), T{1} - probability_epsilon<T>());
+}
+/// `slope` where that leaves the probability as it is, or makes it NaN; elsewhere 0, as the loss does not change with it.
+template <class T>
+[[nodiscard]] DIST_HD T unless_clipped(T p, T slope) {
+  const T least = probability_epsilon<T>();
+  return chosen(p < least, T{0}, chosen(p > T{1} - least, T{0}, slope));
 }
 
 /// The parts of a label among `classes`, of which `smoothing` is spread over all of them evenly. Together they are 1.

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <concepts>
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn {
@@ -13,20 +13,23 @@ namespace dist::nn {
 struct Hinge {
   static constexpr std::string_view name = "hinge";
 
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
     const T margin = T{1} - sign(target) * output;
-    return margin < T{0} ? T{0} : margin;
+    using detail::chosen;
+    return chosen(margin < T{0}, T{0}, margin);
   }
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
-    return T{1} - sign(target) * output < T{0} ? T{0} : -sign(target);
+    using detail::chosen;
+    return chosen(T{1} - sign(target) * output < T{0}, T{0}, -sign(target));
   }
 
  private:
   template <class T>
   [[nodiscard]] static DIST_HD T sign(T target) {
-    return target == T{0} ? T{-1} : target;
+    using detail::chosen;
+    return chosen(target == T{0}, T{-1}, target);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/tensor.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/optimizers/check.hpp>
 
@@ -25,18 +26,20 @@ struct Huber {
     require_targets(name, outputs, targets, outputs.row_size());
   }
 
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
     const T difference = output - target;
-    const T size = difference < T{0} ? -difference : difference;
+    using detail::chosen;
+    const T size = chosen(difference < T{0}, -difference, difference);
     const T limit = static_cast<T>(delta);
-    return size <= limit ? T(0.5) * difference * difference : limit * size - T(0.5) * limit * limit;
+    return chosen(size <= limit, T(0.5) * difference * difference, limit * size - T(0.5) * limit * limit);
   }
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
     const T difference = output - target;
     const T limit = static_cast<T>(delta);
-    return difference > limit ? limit : difference < -limit ? -limit : difference;
+    using detail::chosen;
+    return chosen(difference > limit, limit, chosen(difference < -limit, -limit, difference));
   }
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/crossentropy_of_row.hpp>
 
@@ -30,17 +31,16 @@ struct KlDivergence {
   template <std::floating_point T, class Target>
   DIST_HD T per_example(Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) const {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const bool is_out = outputs[k] < detail::probability_epsilon<T> || outputs[k] > T{1};
+      const bool is_out = outputs[k] < detail::probability_epsilon<T>() || outputs[k] > T{1};
       gradient[k] = is_out ? T{0} : -scale * clipped(static_cast<T>(targets[k])) / outputs[k];
     }
     return per_example(outputs, targets);
   }
 
- private:
-  template <class T>
+  /// A number as it is looked at.
+  template <Real T>
   [[nodiscard]] static DIST_HD T clipped(T p) {
-    const T least = detail::probability_epsilon<T>;
-    return p < least ? least : p > T{1} ? T{1} : p;
+    return detail::clipped_to(p, detail::probability_epsilon<T>(), T{1});
   }
 };
 

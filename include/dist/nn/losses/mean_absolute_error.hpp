@@ -1,9 +1,9 @@
 #pragma once
 
-#include <concepts>
 #include <string_view>
 
 #include <dist/core/config.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn {
@@ -12,16 +12,18 @@ namespace dist::nn {
 struct MeanAbsoluteError {
   static constexpr std::string_view name = "mean_absolute_error";
 
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T element(T output, T target) const {
     const T difference = output - target;
-    return difference < T{0} ? -difference : difference;
+    using detail::chosen;
+    return chosen(difference < T{0}, -difference, difference);
   }
   /// The sign of the difference, NaN for NaN.
-  template <std::floating_point T>
+  template <Real T>
   [[nodiscard]] DIST_HD T slope(T output, T target) const {
     const T difference = output - target;
-    return difference > T{0} ? T{1} : difference < T{0} ? T{-1} : difference;
+    using detail::chosen;
+    return chosen(difference > T{0}, T{1}, chosen(difference < T{0}, T{-1}, difference));
   }
 };
 

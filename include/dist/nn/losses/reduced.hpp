@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/nn/loss.hpp>
 
@@ -56,15 +57,22 @@ struct Reduced {
   template <InReplica Replica, class Outputs, class Targets, class Weights = Unweighted>
   [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
-    static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
-                  "a training loop of your own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
-                  "the local batch weighs the examples of short batches more; divide by the global batch size with "
-                  "nn::compute_loss or nn::compute_average_loss");
+    require_loop_of_your_own();
     static_assert(
         !std::same_as<R, Reduction::None>,
         "a loss with nn::Reduction::None needs a place for its values: call it with a std::span of one number "
         "per example");
     return detail::divided_loss(replica.queue(), loss, outputs, targets, 1, sample_weight);
+  }
+  /// The same in a step that is traced: a traced number.
+  template <InTrace Replica, class Outputs, class Targets, class Weights = Unweighted>
+  [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
+                                const Weights& sample_weight = {}) const {
+    require_loop_of_your_own();
+    static_assert(!std::same_as<R, Reduction::None>,
+                  "a loss with nn::Reduction::None has no place for its values in a step that is traced: use "
+                  "nn::Reduction::Sum or nn::compute_loss");
+    return traced_sum_of_losses(loss, replica, outputs, targets, sample_weight, reduction);
   }
   /// None: each row's loss, to `losses`; values only (see `per_example_losses`). Throws ShapeMismatch.
   template <InReplica Replica, class Outputs, class Targets, class T>
@@ -78,6 +86,14 @@ struct Reduced {
   void operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                   DeviceSpan<T, Where> losses) const {
     per_example_losses(replica.queue(), loss, outputs, targets, losses);
+  }
+
+ private:
+  static constexpr void require_loop_of_your_own() {
+    static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
+                  "a training loop of your own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
+                  "the local batch weighs the examples of short batches more; divide by the global batch size with "
+                  "nn::compute_loss or nn::compute_average_loss");
   }
 };
 

@@ -70,7 +70,7 @@ struct SparseCategoricalCrossentropy {
     T sum = 0;
     for (std::size_t k = 0; k < outputs.size(); ++k) sum += detail::clipped_probability(outputs[k]);
     for (std::size_t k = 0; k < outputs.size(); ++k)
-      gradient[k] = detail::is_clipped_probability(outputs[k]) ? T{0} : scale * (T{1} / sum - target(k) / outputs[k]);
+      gradient[k] = detail::unless_clipped(outputs[k], scale * (T{1} / sum - target(k) / outputs[k]));
     return of_probabilities(outputs, target);
   }
 
@@ -96,6 +96,13 @@ struct SparseCategoricalCrossentropy {
 /// over the global batch. `sample_weight`, one number per row, weighs the rows.
 template <DifferentiableOutputs Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
+                                                   const Labels& labels, GlobalBatchSize global_batch,
+                                                   const Weights& sample_weight = {}) {
+  return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch, sample_weight);
+}
+/// The same in a step that is traced: a traced number.
+template <class Logits, class Labels, class Weights = Unweighted>
+[[nodiscard]] auto sparse_categorical_crossentropy(const InTrace auto& replica, const Logits& logits,
                                                    const Labels& labels, GlobalBatchSize global_batch,
                                                    const Weights& sample_weight = {}) {
   return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch, sample_weight);
