@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
@@ -60,6 +61,10 @@ concept MeasuresByQueue = requires(const M measure, const Queue queue, const Giv
   { measure(queue, given...) } -> DeferredTallyOf<typename M::Tally>;
 };
 
+/// Says which functions nn::Metric calls in a step that is traced: those of nn/hlo/traced_metric.hpp, which only strategies
+/// need that compile steps.
+struct MetricInTrace {};
+
 /// A running mean over all batches and all replicas. Each replica adds to copies of its own (OnRead, Sum) without
 /// communication; the result aggregates them (spec P15). Where a strategy keeps one copy, adding is a collective call. What
 /// devices measure is added when it is there, or somebody asks for the result.
@@ -94,6 +99,12 @@ class Metric {
       add(replica, measure_(replica.queue(), given...));
     else
       add(replica, measure_(given...));
+  }
+  /// The same in a step that is traced, in the program.
+  void update(const InTrace auto& replica, const auto&... given) {
+    const auto tally = traced_tally(MetricInTrace{}, measure_, replica, given...);
+    total_.assign_add(replica, tally.total);
+    count_.assign_add(replica, tally.count);
   }
   /// Adds what has been measured already.
   void add(const InReplica auto& replica, Tally tally) {
@@ -235,6 +246,10 @@ class Metric<S, M> {
     } else {
       detail::count_cells(replica.queue(), measure_, counts_.component(replica), given...);
     }
+  }
+  /// The same in a step that is traced, in the program.
+  void update(const InTrace auto& replica, const auto&... given) {
+    counts_.assign_add(replica, traced_counts(MetricInTrace{}, measure_, replica, given...));
   }
   /// Outside replica functions every replica counts the same batch, in the host's memory (spec P16).
   void update(const InCrossReplica auto& context, const auto&... given) {

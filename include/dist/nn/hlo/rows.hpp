@@ -109,5 +109,11 @@ template <class Label, std::size_t Rows>
   const auto is_class = (wide >= Wide{0}) & (wide < Wide{static_cast<std::int64_t>(classes)});
   return hlo::select(is_class, wide, Wide{-1}).template as<std::int32_t>();
 }
+/// The same of labels as a batch has them, [rows] or [rows, 1], of which each is one of the classes that a row of `Outputs`
+/// has.
+template <hlo::TracedArray Outputs, ArrayInProgram Labels>
+[[nodiscard]] auto labels_of(const Labels& labels) {
+  return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
+}
 
 }  // namespace dist::nn::detail

@@ -83,7 +83,7 @@ struct EmittedLoss<SparseCategoricalCrossentropy> {
     constexpr std::size_t rows = Outputs::extents[0];
     constexpr std::size_t classes = Outputs::extents[1];
     using PerRow = hlo::Traced<T, rows>;
-    const auto label = detail::classes_of(detail::in_shape_of<PerRow>(labels), classes);
+    const auto label = detail::labels_of<Outputs>(labels);
     const detail::SmoothedLabel<T> smoothed{0, classes, loss.label_smoothing};
     const Outputs parts = hlo::select(detail::is_at<classes>(label), Outputs{smoothed.right}, Outputs{smoothed.others});
     const PerRow is_class = hlo::select(label < 0, PerRow{dist::detail::quiet_nan<T>}, PerRow{1});
