@@ -22,8 +22,8 @@ TEST_CASE("the largest number of a row is the first of equals, and labels that a
                               not_a_number, not_a_number, not_a_number}};
   const auto [largest, is_largest, classes] = testing::run<Scores, Labels>(
       1,
-      [](Scores scores, Labels labels) {
-        const auto index = detail::index_of_largest(scores);
+      [](Scores given, Labels labels) {
+        const auto index = detail::index_of_largest(given);
         return std::tuple{index, detail::is_at<3>(index), detail::classes_of(labels, 3)};
       },
       scores, Tensor<std::uint64_t>{{4}, {0, 2, 3, 0xFFFF'FFFF'0000'0001}});

@@ -137,9 +137,9 @@ TEST_CASE("metrics in programs are Keras', and rows that do not count may be any
         make_case(keras::precision, nn::Precision{}),
         make_case<float>(keras::precision_above, nn::Precision{.threshold = 0.75F}),
         make_case(keras::recall, nn::Recall{}), make_case<float>(keras::recall_above, nn::Recall{.threshold = 0.75F}),
-        make_case(f1, nn::F1{}), make_case(keras::auc, nn::Auc{}),
-        make_case(keras::auc_of_5, nn::Auc{.thresholds = 5}),
-        make_case(keras::pr_auc, nn::Auc{.curve = nn::Auc::Curve::pr}), make_case(keras::auc_of_logits, nn::Auc{.from_logits = true}),
+        make_case(f1, nn::F1{}), make_case(keras::auc, nn::Auc{}), make_case(keras::auc_of_5, nn::Auc{.thresholds = 5}),
+        make_case(keras::pr_auc, nn::Auc{.curve = nn::Auc::Curve::pr}),
+        make_case(keras::auc_of_logits, nn::Auc{.from_logits = true}),
         make_case<std::int32_t>(keras::sparse_categorical_accuracy, nn::ConfusionMatrix{.classes = 3}));
 }
 

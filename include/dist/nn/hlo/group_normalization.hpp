@@ -1,0 +1,59 @@
+/// Layers that normalise parts of single rows, in programs for XLA.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+
+#include <dist/core/reduce_op.hpp>
+#include <dist/hlo/operations.hpp>
+#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/layer_normalization.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+/// (x - mean) / sqrt(variance + epsilon), times gamma and with beta for each channel, of the groups that `Geometry` names.
+template <class Geometry, hlo::TracedArray X, hlo::TracedArray Channels>
+[[nodiscard]] X group_normalized(X x, Channels gamma, Channels beta, double epsilon) {
+  using T = typename X::Element;
+  constexpr std::size_t width = Geometry::channels / Geometry::groups;
+  constexpr std::size_t in_row = X::elements / (X::batch_axes == 0 ? X::extents[0] : 1);
+  // All groups of a row: those of one channel after another lie side by side, at each of the pixels.
+  using Groups = hlo::Traced<T, X::extents[0], in_row / (Geometry::pixels * Geometry::channels), Geometry::pixels,
+                             Geometry::groups, width>;
+  const auto mean_of = [](Groups values) {
+    const auto total = hlo::reduce<2, 4>(sum, values);
+    return hlo::broadcast<Groups, 0, 1, 3>(total * decltype(total){T(1.0 / (Geometry::pixels * width))});
+  };
+  const auto of_channels = [](Channels values) {
+    return hlo::broadcast<Groups, 3, 4>(hlo::reshape<Geometry::groups, width>(values));
+  };
+  const Groups given{hlo::untyped::reshape(x.value(), Groups::type().shape)};
+  const Groups difference = given - mean_of(given);
+  const Groups normalized = difference * rsqrt(mean_of(difference * difference) + Groups{T(epsilon)});
+  return X{hlo::untyped::reshape((normalized * of_channels(gamma) + of_channels(beta)).value(), X::type().shape)};
+}
+
+}  // namespace detail
+
+template <std::size_t Groups, class Options>
+struct Emitted<GroupNormalization<Groups, Options>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Placed::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                               Options::epsilon);
+  }
+};
+
+template <class Options>
+struct Emitted<LayerNormalization<Options>> {
+  template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+    return detail::group_normalized<typename Placed::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
+                                                               Options::epsilon);
+  }
+};
+
+}  // namespace dist::nn
