@@ -16,12 +16,12 @@ using Mirrored = dist::Mirrored<dist::SharedMemoryAllReduce>;
 TEST_CASE("a norm within the limit is left, a larger one comes down to it, and NaN stays NaN") {
   using nn::detail::scale_of;
   constexpr double infinite = std::numeric_limits<double>::infinity();
-  CHECK(scale_of(nn::ClipNorm{2}, 1) == 1);
-  CHECK(scale_of(nn::ClipNorm{2}, 2) == 1);
-  CHECK(scale_of(nn::ClipNorm{2}, 8) == 0.25);
+  CHECK(scale_of(nn::ClipNorm{2}, 1.0) == 1);
+  CHECK(scale_of(nn::ClipNorm{2}, 2.0) == 1);
+  CHECK(scale_of(nn::ClipNorm{2}, 8.0) == 0.25);
   CHECK(std::isnan(scale_of(nn::ClipNorm{2}, NAN)));
-  CHECK(scale_of(nn::GlobalClipNorm{2}, 1) == 1);
-  CHECK(scale_of(nn::GlobalClipNorm{2}, 8) == 0.25);
+  CHECK(scale_of(nn::GlobalClipNorm{2}, 1.0) == 1);
+  CHECK(scale_of(nn::GlobalClipNorm{2}, 8.0) == 0.25);
   CHECK(std::isnan(scale_of(nn::GlobalClipNorm{2}, NAN)));
   CHECK(std::isnan(scale_of(nn::GlobalClipNorm{2}, infinite)));
 }

@@ -16,6 +16,7 @@
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/segment_squares.hpp>
@@ -25,14 +26,16 @@ namespace dist::nn {
 namespace detail {
 
 /// By what a parameter's gradients of that norm are multiplied. NaN stays NaN.
-[[nodiscard]] DIST_HD inline double scale_of(const ClipNorm& clip, double norm) {
-  const double limit = double{clip.norm};
-  return limit / (norm <= limit ? limit : norm);
+template <Real T>
+[[nodiscard]] DIST_HD T scale_of(const ClipNorm& clip, T norm) {
+  const T limit = T(double{clip.norm});
+  return limit / chosen(norm <= limit, limit, norm);
 }
 /// By what all gradients, of that norm together, are multiplied: NaN unless all are finite.
-[[nodiscard]] DIST_HD inline double scale_of(const GlobalClipNorm& clip, double norm) {
-  const double limit = double{clip.norm};
-  return (norm <= limit ? 1.0 : limit / norm) + (norm - norm);
+template <Real T>
+[[nodiscard]] DIST_HD T scale_of(const GlobalClipNorm& clip, T norm) {
+  const T limit = T(double{clip.norm});
+  return chosen(norm <= limit, T{1}, limit / norm) + (norm - norm);
 }
 
 /// Squared norms become scales.

@@ -53,10 +53,8 @@ class OptionState {
   OptionState(S& strategy, Network& network, const O& function) {
     const std::size_t parameters = network.parameters().size();
     if constexpr (has_segments) {
-      segments_ = detail::segments_of(network, [&](const std::string& parameter) {
-        if constexpr (has_option<O, WeightDecay>) return function.template get<WeightDecay>().applies_to(parameter);
-        return true;
-      });
+      segments_ = detail::segments_of(
+          network, [&](const std::string& parameter) { return detail::decays(function, parameter); });
       if constexpr (!is_here) lay_out(strategy);
     }
     if constexpr (clips_norm) clipping_.emplace(strategy, parameters, segments_.size(), O::name);

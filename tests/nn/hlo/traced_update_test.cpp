@@ -5,16 +5,24 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include <dist/hlo/collectives.hpp>
+#include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
+#include <dist/nn/optimizers/adam_w.hpp>
+#include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
+#include <dist/nn/parameter.hpp>
+#include <dist/strategy/default.hpp>
 #include <hlo/run.hpp>
 #include <support/what_throws.hpp>
 
@@ -87,6 +95,93 @@ void check_steps(const O& optimizer) {
   }
 }
 
+/// Two parameters, with padding behind the first, whose gradients a test writes.
+struct TwoParameters {
+  static constexpr std::array<nn::Parameter, 2> list{nn::Parameter{"dense", 0, "kernel", dist::Shape{3}, 0},
+                                                     nn::Parameter{"dense", 0, "bias", dist::Shape{2}, 4}};
+  using Weights = decltype(std::declval<dist::Default&>().variable<float>(dist::Shape{}));
+  using Gradients = decltype(std::declval<dist::Default&>().buffer<float>(dist::Shape{}, std::string{}));
+
+  explicit TwoParameters(dist::Default& strategy)
+      : weights(strategy.variable<float>(dist::Shape{6})),
+        of_weights(strategy.buffer<float>(dist::Shape{6}, "slopes")) {}
+  Weights& parameters() { return weights; }
+  Gradients& gradients() { return of_weights; }
+  static std::span<const nn::Parameter> layout() { return list; }
+
+  Weights weights;
+  Gradients of_weights;
+};
+
+/// Steps of an optimizer with options agree with those of nn::Optimizer on the host, of two parameters that are long and short.
+template <std::size_t Slots, class O>
+void check_options(const O& optimizer) {
+  CAPTURE(O::name);
+  CAPTURE(typeid(O).name());
+  using Flat = hlo::Traced<float, 6>;
+  dist::Default strategy;
+  TwoParameters network{strategy};
+  nn::Optimizer on_host{strategy, network, optimizer};
+  network.weights.assign(strategy.scope(), Tensor<float>{{6}, {3, -4, 1, 0, 0.25F, -0.5F}});
+  const auto segments = nn::detail::segments_of(
+      network, [&](const std::string& parameter) { return nn::detail::decays(optimizer, parameter); });
+
+  const dist::pjrt::Client client = testing::cpus(1);
+  using All = hlo::Traced<float, Slots + 1, 6>;
+  const hlo::Program program{
+      client, hlo::trace<nn::StepNumbers, Flat, All>(1, [&](nn::StepNumbers numbers, Flat gradient, All state) {
+        const auto row = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+          return hlo::reshape<6>(hlo::slice<0, I, 1>(state));
+        };
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+          std::array<Flat, Slots> slots{row(std::integral_constant<std::size_t, I + 1>{})...};
+          std::vector<hlo::Value> rows{nn::traced_update(optimizer, numbers,
+                                                         row(std::integral_constant<std::size_t, 0>{}), gradient, slots,
+                                                         segments)
+                                           .value()};
+          for (const Flat& slot : slots) rows.push_back(slot.value());
+          for (hlo::Value& each : rows) each = hlo::untyped::reshape(each, {1, 6});
+          return All{hlo::untyped::concatenate(rows, 0)};
+        }
+        (std::make_index_sequence<Slots>{});
+      })};
+
+  Tensor<float> state{All::shape()};
+  for (float& each : state.elements()) each = 0;
+  for (std::size_t i = 0; i < 6; ++i) state[i] = network.weights.read(strategy.scope())[i];
+  for (std::int64_t iteration = 1; iteration <= 4; ++iteration) {
+    const auto slope = [&](std::size_t i) {  // of which the third step's are large, and the last element's all 0
+      const float size = iteration == 3 ? 5 : 1;
+      return i == 3 || i == 5 ? 0
+                              : size * (static_cast<float>((i * 5 + static_cast<std::size_t>(iteration) * 3) % 7) - 3);
+    };
+    Tensor<float> gradient{{6}};
+    for (std::size_t i = 0; i < 6; ++i) gradient[i] = slope(i);
+    strategy.run([&](auto& replica) {
+      for (std::size_t i = 0; i < 6; ++i) network.of_weights.component(replica)[i] = gradient[i];
+      on_host.apply_gradients(replica);
+    });
+    state = program(hlo::PerReplica<nn::StepNumbers>{client, 1, nn::step_numbers(optimizer, iteration)},
+                    hlo::PerReplica<Flat>{client, 1, gradient}, hlo::PerReplica<All>{client, 1, state})
+                .on(0);
+    const auto check = [&](std::size_t row, const auto& expected) {
+      CAPTURE(iteration);
+      CAPTURE(row);
+      for (std::size_t i = 0; i < 6; ++i)
+        CHECK(static_cast<double>(state(row, i)) == doctest::Approx(static_cast<double>(expected[i])).epsilon(1e-6));
+    };
+    check(0, network.weights.read(strategy.scope()));
+    REQUIRE(on_host.slots().size() == Slots);
+    for (std::size_t slot = 0; slot < Slots; ++slot)
+      strategy.run([&](auto& replica) { check(slot + 1, on_host.slots()[slot].component(replica)); });
+  }
+}
+
+/// The rate of a step, which is 0.1 at first and halves.
+struct Halves {
+  double operator()(std::int64_t step) const { return 0.1 / static_cast<double>(std::int64_t{1} << step); }
+};
+
 }  // namespace
 
 TEST_CASE("optimizers step in a program as their functors do on the host, with the numbers of each step") {
@@ -101,13 +196,27 @@ TEST_CASE("optimizers step in a program as their functors do on the host, with t
   check_steps<1>(nn::Lion{.learning_rate = 0.1F});
 }
 
+TEST_CASE("options of optimizers mean in a program what they mean on the host, for each parameter") {
+  const nn::SGD sgd{.learning_rate = 0.125F};
+  check_options<2>(nn::AdamW{.learning_rate = 0.1F, .weight_decay = 0.5F});
+  check_options<0>(nn::With{sgd, nn::ClipValue{1.5F}});
+  check_options<0>(nn::With{sgd, nn::ClipNorm{2}});
+  check_options<0>(nn::With{sgd, nn::GlobalClipNorm{2}, nn::WeightDecay{.rate = 0.5F, .exclude = {"bias"}}});
+  check_options<3>(nn::With{nn::Adam{}, nn::WeightDecay{.rate = 0.5F, .exclude = {"kernel"}}, Halves{},
+                            nn::AverageWeights{.momentum = 0.75F, .overwrite_frequency = 2}});
+  check_options<2>(nn::Lamb{.learning_rate = 0.1F});
+  check_options<2>(
+      nn::With{nn::Lamb{.learning_rate = 0.1F}, nn::WeightDecay{.rate = 0.5F, .exclude = {"bias"}}, nn::ClipNorm{1}});
+  check_options<3>(nn::With{nn::AdamW{.amsgrad = true}, nn::ClipNorm{1}});
+}
+
 TEST_CASE("a weight whose gradients were all 0 stays as it is in a program, too, with an epsilon of 0") {
   check_steps<1>(nn::Adagrad{.learning_rate = 0.1F, .initial_accumulator_value = 0, .epsilon = 0});
 }
 
 TEST_CASE("the numbers of a step are those of its functor, and slots are counted") {
   const Tensor<float> numbers = nn::step_numbers(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 1);
-  CHECK(numbers == Tensor<float>{{8}, {0.25F, 0.5F, 0, 0, 0, 0, 0, 0}});
+  CHECK(numbers == Tensor<float>{{16}, {0.25F, 0.5F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}});
   CHECK(nn::step_numbers(nn::Adam{}, 1)[0] > nn::step_numbers(nn::Adam{}, 2)[0] / 2);
   CHECK(nn::step_numbers(nn::Adam{}, 1)[0] != nn::step_numbers(nn::Adam{}, 2)[0]);
   const auto with_no_slot = [](nn::StepNumbers of_step, W weights, W gradient) {

@@ -48,9 +48,10 @@ struct Lamb {
     T correction_2;
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T direction(T gradient, T* slot) const {
+      using detail::root;
       slot[0] += keep_1 * (gradient - slot[0]);
       slot[1] += keep_2 * (gradient * gradient - slot[1]);
-      return slot[0] * correction_1 / (detail::root(slot[1] * correction_2) + epsilon);
+      return slot[0] * correction_1 / (root(slot[1] * correction_2) + epsilon);
     }
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T direction, T*) const { return weight - rate * direction; }
   };

@@ -12,6 +12,7 @@
 #include <dist/core/error.hpp>
 #include <dist/core/specialization.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/choice.hpp>
 #include <dist/nn/optimizers/check.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
@@ -69,7 +70,8 @@ struct ExtendedUpdate {
 
  private:
   DIST_HD DIST_ALWAYS_INLINE T clipped(T gradient) const {
-    if constexpr (parts.clips_value) gradient = gradient < -limit ? -limit : gradient > limit ? limit : gradient;
+    if constexpr (parts.clips_value)
+      gradient = chosen(gradient < -limit, -limit, chosen(gradient > limit, limit, gradient));
     if constexpr (parts.scales_gradient) gradient *= scale;
     return gradient;
   }
@@ -193,6 +195,19 @@ inline constexpr bool has_option = [] {
     return false;
   }
 }();
+
+namespace detail {
+
+/// Whether the optimizer's WeightDecay is for a parameter of this name; true where it has none.
+template <class O>
+[[nodiscard]] bool decays(const O& optimizer, std::string_view parameter) {
+  if constexpr (has_option<O, WeightDecay>)
+    return optimizer.template get<WeightDecay>().applies_to(parameter);
+  else
+    return true;
+}
+
+}  // namespace detail
 
 /// Whether optimizer `O` was given a schedule of its learning rate.
 template <class O>
