@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
@@ -180,6 +181,29 @@ auto regularization_loss(const InReplica auto& replica, Network& network, const 
   using T = typename decltype(network.parameters().component(replica))::value_type;
   add_regularization_gradients(replica, network, regularizer, which);
   return scale_regularization_loss(replica, static_cast<T>(total_regularization(replica, network, regularizer, which)));
+}
+
+/// Says which functions these are in a step that is traced: those of nn/hlo/traced_regularizer.hpp, which only strategies need
+/// that compile steps.
+struct RegularizerInTrace {};
+
+/// The same in a step that is traced, as traced numbers. The network has `add_gradients(replica, array)` there.
+template <class R, class Network, class Which = KernelsOnly>
+[[nodiscard]] auto total_regularization(const InTrace auto& replica, Network& network, const R& regularizer,
+                                        const Which& which = {}) {
+  return traced_regularization(RegularizerInTrace{}, replica, network, regularizer, which);
+}
+template <class R, class Network, class Which = KernelsOnly>
+void add_regularization_gradients(const InTrace auto& replica, Network& network, const R& regularizer,
+                                  const Which& which = {}) {
+  add_traced_regularization(RegularizerInTrace{}, replica, network, regularizer, which);
+}
+template <class R, class Network, class Which = KernelsOnly>
+auto regularization_loss(const InTrace auto& replica, Network& network, const R& regularizer, const Which& which = {}) {
+  using Element = typename std::remove_cvref_t<decltype(network.parameters())>::Element;
+  add_regularization_gradients(replica, network, regularizer, which);
+  const auto total = total_regularization(replica, network, regularizer, which);
+  return scale_regularization_loss(replica, total.template as<Element>());
 }
 
 /// A loss of Model with a regulariser of the network's kernels: `nn::Regularized{nn::MeanSquaredError{},

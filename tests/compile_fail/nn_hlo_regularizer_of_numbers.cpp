@@ -1,0 +1,21 @@
+// expect: this regularizer is not one for programs: give it templates of term and slope over their number type, an nn::Real
+#include <dist/nn/hlo/traced_regularizer.hpp>
+
+struct Squares {
+#ifdef CONTROL
+  template <class T>
+  T term(T weight) const {
+    return weight * weight;
+  }
+  template <class T>
+  T slope(T weight) const {
+    return weight + weight;
+  }
+#else
+  float term(float weight) const { return weight * weight; }
+  float slope(float weight) const { return weight + weight; }
+#endif
+};
+static_assert(dist::nn::Regularizer<Squares>);
+
+void check() { dist::nn::detail::require_regularizer_of_programs<Squares, dist::hlo::Traced<float, 4>>(); }
