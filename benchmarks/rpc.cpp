@@ -2,28 +2,23 @@
 // within the process, all in turns: 64 bytes there and back, 64 such calls at a time, 11 MB there, 11 MB back.
 //
 //   bench_rpc [ROUNDS]
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/grpc/transport.hpp>
 #include <dist/comm/local_transport.hpp>
-#include <dist/net/listen.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"
+#include "support/tcp_peer.hpp"
 #include "support/turns.hpp"
 
 namespace {
@@ -32,35 +27,6 @@ namespace rpc = dist::rpc;
 using dist::net::Endpoint;
 
 constexpr std::size_t large = 11'080'000;  // as the gradients of the guide's CNN
-
-void must(bool holds, const char* what) {
-  if (holds) return;
-  std::perror(what);
-  std::exit(1);
-}
-
-void send_all(int socket, const void* bytes, std::size_t size) {
-  for (const char* at = static_cast<const char*>(bytes); size > 0;) {
-    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
-    must(sent > 0, "send");
-    at += sent;
-    size -= static_cast<std::size_t>(sent);
-  }
-}
-bool receive_all(int socket, void* bytes, std::size_t size) {
-  for (char* at = static_cast<char*>(bytes); size > 0;) {
-    const ssize_t received = recv(socket, at, size, 0);
-    if (received <= 0) return false;
-    at += received;
-    size -= static_cast<std::size_t>(received);
-  }
-  return true;
-}
-
-/// What a raw request begins with: how many bytes follow, and how many are wanted back.
-struct RawHead {
-  std::uint64_t there, back;
-};
 
 template <class Transport>
 std::vector<rpc::Method<typename Transport::Exchange>> methods() {
@@ -83,29 +49,8 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dist::grpc::reuse_memory();
   const dist::Grpc::Server server{by_grpc, {}, methods<dist::Grpc>()};
-  const dist::io::Descriptor listening = dist::net::listen_at(by_socket, {});
-  int socket = -1;
-  while ((socket = accept(listening.get(), nullptr, nullptr)) < 0) usleep(1000);
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  std::vector<std::byte> memory(large);
-  for (RawHead head{}; receive_all(socket, &head, sizeof head) && receive_all(socket, memory.data(), head.there);)
-    send_all(socket, memory.data(), head.back);
+  bench::TcpPeer::serve(by_socket, large);
   _exit(0);
-}
-
-int connect_to(const Endpoint& server) {
-  const dist::net::SocketAddress address = dist::net::resolve(server).addresses.front();
-  for (int attempt = 0; attempt < 5000; ++attempt) {
-    const int socket = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(socket, address.get(), address.size) == 0) return socket;
-    close(socket);
-    usleep(1000);
-  }
-  must(false, "connect");
-  std::abort();
 }
 
 }  // namespace
@@ -119,22 +64,16 @@ int main(int argc, char** argv) {
   if (child == 0) serve(by_grpc, by_socket);
   dist::grpc::reuse_memory();
   {
-    const int socket = connect_to(by_socket);
+    bench::TcpPeer tcp{by_socket, large};
     const Endpoint here{"here", "1"};
     const dist::Local::Server local_server{here, {}, methods<dist::Local>()};
     dist::Local::Channel local{here, {}};
     dist::Grpc::Channel grpc{by_grpc, {}};
     std::vector<std::byte> memory(large);
     const rpc::Piece small = rpc::Piece{memory}.first(64), all{memory};
-    const auto raw = [&](std::uint64_t there, std::uint64_t back) {
-      const RawHead head{there, back};
-      send_all(socket, &head, sizeof head);
-      send_all(socket, memory.data(), there);
-      must(receive_all(socket, memory.data(), back), "recv");
-    };
     const auto pull = [&](auto& channel) { rpc::copy(channel.call("pull", {}, {}).pieces(), memory); };
     std::vector<bench::Row> rows{
-        {"64 B there and back, TCP socket", 200, [&] { raw(64, 64); }},
+        {"64 B there and back, TCP socket", 200, [&] { tcp.exchange(64, 64); }},
         {"64 B there and back, Grpc", 200,
          [&] {
            grpc.call("echo", {&small, 1}, {});
@@ -150,7 +89,7 @@ int main(int argc, char** argv) {
            for (const dist::Grpc::Call& call : calls) call.wait();
          },
          64},
-        {"11 MB there, TCP socket", 5, [&] { raw(large, 1); }},
+        {"11 MB there, TCP socket", 5, [&] { tcp.exchange(large, 1); }},
         {"11 MB there, Grpc", 5,
          [&] {
            grpc.call("push", {&all, 1}, {});
@@ -159,14 +98,13 @@ int main(int argc, char** argv) {
          [&] {
            local.call("push", {&all, 1}, {});
          }},
-        {"11 MB back, TCP socket", 5, [&] { raw(1, large); }},
+        {"11 MB back, TCP socket", 5, [&] { tcp.exchange(1, large); }},
         {"11 MB back, Grpc", 5, [&] { pull(grpc); }},
         {"11 MB back, Local", 5, [&] { pull(local); }},
     };
     grpc.call("echo", {&small, 1}, {std::chrono::seconds{20}, true});
     bench::run_in_turns(rows, rounds);
     bench::print_table(rows, rounds, "a call");
-    close(socket);
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -1,6 +1,6 @@
 // Variables on a parameter server, in another process by gRPC and within the process, in turns: a push of 64 bytes that is
 // waited for, pushes of 11 MB that are applied, a pull of 11 MB, and pushes and pulls of 100 shards of 64 bytes, one by one and
-// in one message.
+// in one message; and 11 MB there and back over a TCP socket to the same process.
 //
 //   bench_server [ROUNDS]
 #include <signal.h>
@@ -8,89 +8,45 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <span>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include <dist/comm/grpc/transport.hpp>
 #include <dist/comm/local_transport.hpp>
-#include <dist/net/endpoint.hpp>
-#include <dist/nn/optimizers/adam.hpp>
-#include <dist/nn/optimizers/sgd.hpp>
-#include <dist/server/client.hpp>
 #include <dist/server/store.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"
+#include "support/server_variables.hpp"
+#include "support/tcp_peer.hpp"
 #include "support/turns.hpp"
 
 namespace {
 
-namespace server = dist::server;
 using dist::net::Endpoint;
 
-constexpr std::size_t small = 16, large = 2'770'634;  // 64 bytes, and the parameters of the guide's CNN
-constexpr server::ShardId small_shard = 1, large_shard = 2, first_of_many = 3;
-constexpr std::size_t many = 100;
+constexpr std::size_t large = 11'082'536;  // bytes of the large variable
 
 /// The other process. It ends with its parent.
-[[noreturn]] void serve(const Endpoint& own) {
+[[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dist::Grpc::prepare_to_serve();
-  server::Store store;
-  const dist::Grpc::Server listening{own, {}, server::store_methods<dist::Grpc::Exchange>(store)};
+  dist::server::Store store;
+  const dist::Grpc::Server listening{by_grpc, {}, dist::server::store_methods<dist::Grpc::Exchange>(store)};
+  bench::TcpPeer::serve(by_socket, large);
   for (;;) pause();
 }
 
-/// A client with a small variable, a large one with Adam's slots, and many small ones.
-template <class Transport>
-class Variables {
- public:
-  explicit Variables(const Endpoint& endpoint)
-      : client_(0, endpoint, {.wait_for_server = std::chrono::seconds{20}}), values_(large, 1e-3f) {
-    client_.greet();
-    client_.create({small_shard, "small", small, 1, 0}, 0.0f);
-    client_.create({large_shard, "large", large, 1, 0}, 0.0f);
-    client_.ensure_slots(large_shard, 0, {0, 0});
-    for (std::size_t i = 0; i < many; ++i) client_.create({first_of_many + i, "one of many", small, 1, 0}, 0.0f);
-  }
-
-  void push_small() { client_.push(small_shard, sgd, std::span<const float>{values_}.first(small)); }
-  void push_sgd() { client_.push(large_shard, sgd, std::span<const float>{values_}); }
-  void push_adam() { client_.push(large_shard, adam, std::span<const float>{values_}); }
-  void pull() { client_.pull(large_shard, std::span{values_}); }
-
-  void push_many_alone() {
-    for (std::size_t i = 0; i < many; ++i) client_.push(first_of_many + i, sgd, part(i));
-  }
-  void push_many() {
-    server::PushRequest request;
-    for (std::size_t i = 0; i < many; ++i) request.dense(first_of_many + i, sgd, part(i));
-    client_.push(request);
-  }
-  void pull_many_alone() {
-    for (std::size_t i = 0; i < many; ++i) client_.pull(first_of_many + i, part(i));
-  }
-  void pull_many(std::uint64_t known = server::unknown_version) {
-    server::PullRequest request;
-    for (std::size_t i = 0; i < many; ++i) request.dense(first_of_many + i, part(i), {.known = known});
-    version_ = client_.pull(request).front();
-  }
-  void pull_many_unchanged() { pull_many(version_); }
-
- private:
-  static constexpr dist::nn::SGD::Plain<float> sgd{1e-4f};
-  static constexpr dist::nn::Adam::Update<float, false> adam{1e-4f, 0.1f, 0.001f, 1e-7f};
-
-  [[nodiscard]] std::span<float> part(std::size_t i) { return std::span{values_}.subspan(i * small, small); }
-
-  server::Client<Transport> client_;
-  std::vector<float> values_;
-  std::uint64_t version_ = server::unknown_version;  ///< of the many, which are pushed to together
-};
+/// The median of the ratios within the rounds.
+void print_ratio(const bench::Row& row, const bench::Row& base, double goal) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < row.microseconds.size(); ++round)
+    ratios.push_back(row.microseconds[round] / base.microseconds[round]);
+  std::printf("%s: %.2f of the socket's time (goal %.1f)\n", row.name.c_str(), bench::distribution(ratios).median,
+              goal);
+}
 
 }  // namespace
 
@@ -99,36 +55,27 @@ int main(int argc, char** argv) {
       argc, argv, 1, "[ROUNDS]",
       "Pushes and pulls of variables on a parameter server, by gRPC and within the process."};
   const int rounds = arguments.number(0, 20);
-  const Endpoint endpoint = bench::free_endpoint();
+  const Endpoint by_grpc = bench::free_endpoint(), by_socket = bench::free_endpoint();
   const pid_t child = fork();  // before gRPC starts
-  if (child == 0) serve(endpoint);
+  if (child == 0) serve(by_grpc, by_socket);
   dist::Grpc::prepare_to_serve();
   {
-    server::Store store;
+    dist::server::Store store;
     const Endpoint here{"here", "1"};
-    const dist::Local::Server listening{here, {}, server::store_methods<dist::Local::Exchange>(store)};
-    Variables<dist::Local> local{here};
-    Variables<dist::Grpc> grpc{endpoint};
-    std::vector<bench::Row> rows{{"push of 64 B, Grpc", 200, [&] { grpc.push_small(); }},
-                                 {"push of 64 B, Local", 20'000, [&] { local.push_small(); }},
-                                 {"push of 11 MB, SGD, Grpc", 5, [&] { grpc.push_sgd(); }},
-                                 {"push of 11 MB, SGD, Local", 5, [&] { local.push_sgd(); }},
-                                 {"push of 11 MB, Adam, Grpc", 5, [&] { grpc.push_adam(); }},
-                                 {"push of 11 MB, Adam, Local", 5, [&] { local.push_adam(); }},
-                                 {"pull of 11 MB, Grpc", 5, [&] { grpc.pull(); }},
-                                 {"pull of 11 MB, Local", 5, [&] { local.pull(); }},
-                                 {"push to 100 shards one by one, Grpc", 5, [&] { grpc.push_many_alone(); }},
-                                 {"push to 100 shards together, Grpc", 50, [&] { grpc.push_many(); }},
-                                 {"push to 100 shards one by one, Local", 50, [&] { local.push_many_alone(); }},
-                                 {"push to 100 shards together, Local", 50, [&] { local.push_many(); }},
-                                 {"pull of 100 shards one by one, Grpc", 5, [&] { grpc.pull_many_alone(); }},
-                                 {"pull of 100 shards together, Grpc", 50, [&] { grpc.pull_many(); }},
-                                 {"pull of what changed of them, Grpc", 50, [&] { grpc.pull_many_unchanged(); }},
-                                 {"pull of 100 shards one by one, Local", 50, [&] { local.pull_many_alone(); }},
-                                 {"pull of 100 shards together, Local", 50, [&] { local.pull_many(); }},
-                                 {"pull of what changed of them, Local", 50, [&] { local.pull_many_unchanged(); }}};
+    const dist::Local::Server listening{here, {}, dist::server::store_methods<dist::Local::Exchange>(store)};
+    bench::ServerVariables<dist::Local> local{here};
+    bench::ServerVariables<dist::Grpc> grpc{by_grpc};
+    bench::TcpPeer tcp{by_socket, large};
+    std::vector<bench::Row> of_local = local.rows("Local");
+    of_local.front().repetitions = 20'000;
+    std::vector<bench::Row> rows = bench::side_by_side({grpc.rows("Grpc"), of_local});
+    const std::size_t sockets = rows.size();
+    rows.push_back({"11 MB there, TCP socket", 5, [&] { tcp.exchange(large, 1); }});
+    rows.push_back({"11 MB back, TCP socket", 5, [&] { tcp.exchange(1, large); }});
     bench::run_in_turns(rows, rounds);
     bench::print_table(rows, rounds, "a call");
+    print_ratio(rows[2], rows[sockets], 1.4);
+    print_ratio(rows[6], rows[sockets + 1], 1.4);
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
