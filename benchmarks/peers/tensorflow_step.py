@@ -2,13 +2,18 @@
 """The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in TensorFlow: the same network, batch, loss and
 update, on random images that are in memory before the clock starts. See peers/frameworks, which holds them against ours.
 
-    tensorflow_step.py single1|single2|mirrored [--network cnn|resnet] [--serve] [--windows N] [--seconds S]
+    tensorflow_step.py single1|single2|mirrored [--network cnn|resnet] [--optimizer sgd|rmsprop|adam] [--xla]
+                       [--serve] [--windows N] [--seconds S]
 
 single1: one replica of 64 images, one thread. single2: one replica of 128, two threads in every operation.
-mirrored: MirroredStrategy on two logical CPU devices, 64 images each. The ResNet takes 32 images instead of 64, and Adam
-instead of SGD."""
+mirrored: MirroredStrategy on two logical CPU devices, 64 images each. The ResNet takes 32 images instead of 64. The
+optimizer is SGD for the CNN and Adam for the ResNet, unless another one is named.
+
+With --xla the step is one program of XLA's (jit_compile=True), and first_step_seconds is the time to trace, compile and
+run it once. TensorFlow compiles for one CPU device only, so mirrored has no such step."""
 import argparse
 import os
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -21,6 +26,7 @@ import windows  # noqa: E402
 PER_REPLICA = {"cnn": 64, "resnet": 32}
 IMAGE = {"cnn": (28, 28, 1), "resnet": (32, 32, 3)}
 PARAMETERS = {"cnn": 2_770_634, "resnet": 4_913_802}  # that are trained
+OPTIMIZERS = {"sgd": tf.keras.optimizers.SGD, "rmsprop": tf.keras.optimizers.RMSprop, "adam": tf.keras.optimizers.Adam}
 
 
 def residual(x, filters, stride):
@@ -64,8 +70,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configuration", choices=["single1", "single2", "mirrored"])
     parser.add_argument("--network", choices=list(PARAMETERS), default="cnn")
+    parser.add_argument("--optimizer", choices=list(OPTIMIZERS), help="else that of the network")
+    parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
     windows.add_arguments(parser)
     arguments = parser.parse_args()
+    if arguments.xla and arguments.configuration == "mirrored":
+        parser.error("TensorFlow runs programs of XLA on one CPU device only")
+    optimizer_name = arguments.optimizer or {"cnn": "sgd", "resnet": "adam"}[arguments.network]
     replicas = 2 if arguments.configuration == "mirrored" else 1
     threads = 1 if arguments.configuration == "single1" else 2
     per_replica = PER_REPLICA[arguments.network]
@@ -79,7 +90,7 @@ def main():
 
     with strategy.scope():
         model = make_model(arguments.network)
-        optimizer = (tf.keras.optimizers.Adam if arguments.network == "resnet" else tf.keras.optimizers.SGD)(1e-3)
+        optimizer = OPTIMIZERS[optimizer_name](1e-3)
         optimizer.build(model.trainable_variables)
     assert sum(int(np.prod(one.shape)) for one in model.trainable_variables) == PARAMETERS[arguments.network]
 
@@ -96,7 +107,7 @@ def main():
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
-    @tf.function
+    @tf.function(jit_compile=arguments.xla or None)
     def train_step(x, y):
         if replicas == 1:
             return replica_step(x, y)
@@ -107,11 +118,15 @@ def main():
             loss = train_step(*parts)
         loss.numpy()
 
+    start = time.perf_counter()
     before = float(train_step(*parts))
+    first_step = time.perf_counter() - start
     step(20)
     assert float(train_step(*parts)) < before, "the step does not train"
-    windows.measure(step, global_batch, f"TensorFlow {tf.__version__} {arguments.configuration}, {arguments.network}",
-                    arguments.serve, arguments.windows, arguments.seconds)
+    way = " with XLA" if arguments.xla else ""
+    windows.measure(step, global_batch,
+                    f"TensorFlow {tf.__version__}{way} {arguments.configuration}, {arguments.network}, {optimizer_name}",
+                    arguments.serve, arguments.windows, arguments.seconds, first_step_seconds=round(first_step, 3))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ import sys
 import time
 
 
-def measure(step, images_per_step, description, serve, windows, seconds):
+def measure(step, images_per_step, description, serve, windows, seconds, **facts):
     """`step(count)` runs that many steps and returns when their results are there.
 
-    Prints a line of JSON; or, to serve, the line {"ready": ...}, and then one per line read, until standard input
-    ends."""
+    Prints a line of JSON, with `facts` in it; or, to serve, the line {"ready": ...}, and then one per line read, until
+    standard input ends."""
     step(10)  # compiles what is compiled, allocates what is kept
     start = time.perf_counter()
     step(10)
@@ -28,7 +28,7 @@ def measure(step, images_per_step, description, serve, windows, seconds):
         print(json.dumps(values), flush=True)
 
     if not serve:
-        say({"contender": description, "windows": windows, **measured()})
+        say({"contender": description, "windows": windows, **facts, **measured()})
         return
     say({"ready": description})
     for _ in sys.stdin:
