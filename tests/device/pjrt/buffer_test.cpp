@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dist/core/work.hpp>
+#include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/what_throws.hpp>
 
 using dist::Shape;
@@ -34,6 +35,16 @@ void check_round_trip(const Client& client) {
   CHECK(buffer.download<T>() == elements);
 }
 
+/// Checks that these 16-bit numbers come back from device 0 bit by bit.
+template <class T>
+void check_bits(const Client& client, const std::vector<std::uint16_t>& bits) {
+  CAPTURE(dist::dtype_name<T>);
+  Tensor<T> elements{Shape{bits.size()}};
+  for (std::size_t i = 0; i < bits.size(); ++i) elements[i] = T::from_bits(bits[i]);
+  const Tensor<T> back = upload(client, 0, elements).template download<T>();
+  for (std::size_t i = 0; i < bits.size(); ++i) CHECK(back[i].bits() == bits[i]);
+}
+
 }  // namespace
 
 TEST_CASE("arrays of every number type go to a device and come back, row by row") {
@@ -53,6 +64,22 @@ TEST_CASE("arrays of every number type go to a device and come back, row by row"
   check_round_trip<double>(client);
   CHECK(upload(client, 0, Tensor<float>{{}, {7}}).download<float>() == Tensor<float>{{}, {7}});
   CHECK(upload(client, 0, Tensor<float>{Shape{2, 0}}).download<float>().size() == 0);
+}
+
+TEST_CASE("16-bit numbers keep all their bits, those of no number and of the smallest ones, too") {
+  const Client client = two_cpus();
+  // -0, the smallest denormal number, infinity, a signalling NaN and a quiet one with a payload.
+  check_bits<dist::Float16>(client, {0x8000, 0x0001, 0x7c00, 0x7d01, 0xfe2a});
+  check_bits<dist::BFloat16>(client, {0x8000, 0x0001, 0x7f80, 0x7f81, 0xffea});
+}
+
+TEST_CASE("a device that has no memory left is named by its plugin, with what helps") {
+  const Client client{{.plugin = fake_pjrt::plugin()}};
+  const std::string said =
+      support::what_throws<dist::OutOfMemory>([&] { static_cast<void>(upload(client, 0, Tensor<float>{Shape{2}})); });
+  CHECK(said.find("The PJRT plugin '" + fake_pjrt::plugin() + "' refuses ") == 0);
+  CHECK(said.find("(a fake has no memory). Make the model or the batch smaller, or use more devices.") !=
+        std::string::npos);
 }
 
 TEST_CASE("transfers in the background are done when they say so, and buffers outlive what made them") {

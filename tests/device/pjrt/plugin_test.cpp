@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 
+#include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
@@ -86,4 +88,23 @@ TEST_CASE("a plugin is loaded once; what is none is refused with the loader's re
   CHECK(support::what_throws<dist::NoPlugin>([] {
           static_cast<void>(load_plugin("libm.so.6"));
         }).find("it has no function GetPjrtApi") != std::string::npos);
+}
+
+TEST_CASE("a plugin of another major version is not loaded, nor one whose table of functions is too small") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/plugin.so";
+  REQUIRE(symlink(fake_pjrt::plugin().c_str(), path.c_str()) == 0);
+  const auto refusal = [&] {
+    return support::what_throws<dist::NoPlugin>([&] { static_cast<void>(load_plugin(path)); });
+  };
+  const std::string begin = "The PJRT plugin '" + path + "' cannot be used (";
+  {
+    const Variable version{"DIST_FAKE_PJRT_MAJOR_VERSION", "7"};
+    CHECK(refusal().find(begin + "it has version 7.") == 0);
+  }
+  {
+    const Variable size{"DIST_FAKE_PJRT_STRUCT_SIZE", "64"};
+    CHECK(refusal().find(begin + "its table of functions has 64 bytes, and ") == 0);
+  }
+  CHECK(load_plugin(path).path() == path);
 }
