@@ -12,6 +12,7 @@
 #include <dist/cluster/slurm_resolver.hpp>
 #include <dist/cluster/tf_config_resolver.hpp>
 #include <dist/cluster/torchrun_resolver.hpp>
+#include <dist/cluster/tpu_resolver.hpp>
 #include <dist/cluster/union_resolver.hpp>
 #include <dist/cluster/validate.hpp>
 #include <dist/cluster/vertex_resolver.hpp>

@@ -18,6 +18,7 @@
 #include <dist/cluster/slurm_resolver.ipp>
 #include <dist/cluster/task_endpoint.ipp>
 #include <dist/cluster/torchrun_resolver.ipp>
+#include <dist/cluster/tpu_resolver.ipp>
 #include <dist/cluster/validate.ipp>
 #include <dist/cluster/whole_number.ipp>
 #include <dist/comm/call_place.ipp>
