@@ -16,8 +16,9 @@ namespace dist {
 /// was told to go on (mpirun --enable-recovery), the others wait for three minutes.
 ///
 /// A process that is lost is lost for good: every call to it fails from then on, and names its rank. Processes of this
-/// machine that end are noticed at once, others when they have been silent. MPI cannot give back memory of which a process
-/// was about to read when it stopped: this process then ends, with the error.
+/// machine that end are noticed at once, others when they have been silent: a server is asked for signs of life as long as a
+/// channel to it is ready. MPI cannot give back memory of which a process was about to read when it stopped: this process then
+/// ends, with the error.
 struct Mpi {
   static constexpr bool loses_for_good = true;
 

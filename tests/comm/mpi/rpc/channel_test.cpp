@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -174,4 +175,27 @@ TEST_CASE("a call that no server takes gives its memory back") {
   CHECK_THROWS_AS(waiting.wait(), RpcError);
   CHECK(waiting.is_done());
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("a server that was ready and stops is lost, though there is no call") {
+  // The last case, because a process that was silent is lost for good.
+  const Answers answers{23, reply({0, 77})};
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (own_rank() == 0) {
+    RpcChannel channel{endpoint_of_rank(1, 23), {.silence = 300ms}};
+    channel.call("method", {}, {});
+    CHECK(channel.state() == rpc::State::ready);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto end = CallEngine::Clock::now() + 20s;
+    while (channel.state() == rpc::State::ready && CallEngine::Clock::now() < end) std::this_thread::sleep_for(1ms);
+    CHECK(channel.state() == rpc::State::lost);
+    CHECK(support::what_throws<RpcError>([&] {
+            channel.call("method", {}, {});
+          }).find(": it has been silent for 0.3 s") != std::string::npos);
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const CallEngine::Visit visit{CallEngine::of_process()};  // so nothing here answers
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
 }

@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -15,6 +18,7 @@ namespace {
 
 using dist::mpi::detail::OpenCall;
 using dist::mpi::detail::Packet;
+using dist::mpi::detail::ServerWatch;
 
 struct Noted final : dist_test::QuietCall {
   using QuietCall::QuietCall;
@@ -29,7 +33,7 @@ struct Noted final : dist_test::QuietCall {
 
 TEST_CASE("a call on either side is told of packets, transfers and losses, and may own itself while that goes on") {
   static_assert(std::is_abstract_v<OpenCall> && std::is_base_of_v<dist::mpi::detail::TransferOwner, OpenCall>);
-  static_assert(std::is_abstract_v<dist::mpi::detail::Listener> && std::is_abstract_v<dist::mpi::detail::ServerWatch>);
+  static_assert(std::is_abstract_v<dist::mpi::detail::Listener> && std::is_abstract_v<ServerWatch>);
   const auto call = std::make_shared<Noted>(3, std::chrono::milliseconds{500});
   OpenCall& seen = *call;
   CHECK(seen.peer == 3);
@@ -39,4 +43,15 @@ TEST_CASE("a call on either side is told of packets, transfers and losses, and m
   CHECK(call->taken == std::vector<std::uint64_t>{7});
   CHECK(call->why == "it is gone");
   CHECK(seen.shared_from_this() == call);
+}
+
+TEST_CASE("a client's view of a server says which process it is, and how long that may be silent") {
+  struct Ready final : ServerWatch {
+    using ServerWatch::ServerWatch;
+    [[nodiscard]] bool is_ready() const override { return true; }
+    void gone(std::size_t, std::optional<std::uint16_t>) override {}
+  };
+  const Ready watch{3, std::chrono::milliseconds{500}};
+  CHECK(watch.peer == 3);
+  CHECK(watch.silence == std::chrono::milliseconds{500});
 }

@@ -61,7 +61,7 @@ TEST_CASE("the end of a process of this machine is seen, once, and says who it w
   CHECK_FALSE(peers.lost(2));
 }
 
-TEST_CASE("a process with calls is asked for signs of life, and is lost when it gives none") {
+TEST_CASE("a process with users is asked for signs of life, and is lost when it gives none") {
   Peers peers{{member(0, 1, 0), member(1, 2, 0), member(2, 3, 0)}, 0};
   const std::vector<Interest> interest{{1, 900ms}, {2, 900ms}, {}};
   std::vector<std::size_t> pinged;
@@ -80,7 +80,7 @@ TEST_CASE("a process with calls is asked for signs of life, and is lost when it 
   look_after(250ms);
   CHECK(pinged.empty());
   look_after(100ms);
-  CHECK(pinged == std::vector<std::size_t>{1});  // not itself, nor who has no calls
+  CHECK(pinged == std::vector<std::size_t>{1});  // not itself, nor one without users
   look_after(10ms);
   CHECK(pinged.size() == 1);
   look_after(200ms);
@@ -99,11 +99,11 @@ TEST_CASE("a process with calls is asked for signs of life, and is lost when it 
   CHECK(peers.is_dead(1));
 }
 
-TEST_CASE("silence counts from the first call, and not while there is none") {
+TEST_CASE("silence counts from the first call, and not while nobody uses the process") {
   Peers peers{{member(0, 1, 0), member(1, 2, 0)}, 0};
   bool lost = false;
-  const auto look = [&](std::size_t calls, std::chrono::milliseconds later) {
-    const std::vector<Interest> interest{{}, {calls, 100ms}};
+  const auto look = [&](std::size_t users, std::chrono::milliseconds later) {
+    const std::vector<Interest> interest{{}, {users, 100ms}};
     peers.look_for_silence(
         interest, Peers::Clock::now() + later, false, [](std::size_t) {},
         [&](std::size_t, const std::string&) { lost = true; });

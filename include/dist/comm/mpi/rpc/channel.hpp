@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -27,23 +28,22 @@ namespace detail {
 class ClientLink final : public ServerWatch {
  public:
   ClientLink(const net::Endpoint& server, rpc::ChannelOptions its)
-      : engine(CallEngine::of_process()),
-        peer(rank_of(server, engine.peers().size())),
+      : ServerWatch(rank_of(server, CallEngine::of_process().peers().size()), its.silence),
         port(net::port_number(server)),
         address(to_string(server)),
         options(std::move(its)) {}
 
+  [[nodiscard]] bool is_ready() const override { return state == rpc::State::ready; }
   void gone(std::size_t process, std::optional<std::uint16_t> its_port) override {
     if (process == peer && its_port.value_or(port) == port && state != rpc::State::idle) state = rpc::State::lost;
   }
 
-  CallEngine& engine;
-  const std::size_t peer;
+  CallEngine& engine = CallEngine::of_process();
   const std::uint16_t port;
   const std::string address;
   const rpc::ChannelOptions options;
   rpc::ClientSession session{options.secret};
-  rpc::State state = rpc::State::idle;
+  std::atomic<rpc::State> state{rpc::State::idle};  ///< changes during a Visit
 };
 
 /// A call of a client: the greeting first where the server's nonce is not known, then the call itself, again where no
@@ -285,10 +285,7 @@ class RpcChannel {
       if (const auto call = open.lock()) call->wait_for_end();
   }
 
-  [[nodiscard]] rpc::State state() const {
-    const detail::CallEngine::Visit visit{link_->engine};
-    return link_->state;
-  }
+  [[nodiscard]] rpc::State state() const { return link_->state; }
   [[nodiscard]] RpcCall start(std::string_view method, rpc::GatherList pieces, const rpc::CallOptions& options) {
     auto call = std::make_shared<detail::ClientCall>(link_, method, pieces, options);
     {

@@ -312,11 +312,14 @@ class CallEngine {
     checked_ = now;
     peers_->look_for_ends([&](std::size_t peer, std::string why) { lose(peer, std::move(why), true); });
     std::vector<Peers::Interest> interest(peers_->size());
-    for (const auto& call : calls) {
-      Peers::Interest& its = interest[call->peer];
-      ++its.calls;
-      its.silence = std::min(its.silence, call->silence);
-    }
+    const auto count = [&](const auto& user) {
+      Peers::Interest& its = interest[user.peer];
+      ++its.users;
+      its.silence = std::min(its.silence, user.silence);
+    };
+    for (const auto& call : calls) count(*call);
+    for (const std::weak_ptr<ServerWatch>& each : watches_)
+      if (const auto watch = each.lock(); watch && watch->is_ready()) count(*watch);
     peers_->look_for_silence(
         interest, now, was_away, [&](std::size_t peer) { send(peer, {.kind = PacketKind::ping}); },
         [&](std::size_t peer, std::string why) { lose(peer, std::move(why), false); });

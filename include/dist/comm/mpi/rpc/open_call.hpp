@@ -40,9 +40,15 @@ class Listener {
 /// A client's view of a server.
 class ServerWatch {
  public:
+  ServerWatch(std::size_t of, net::Milliseconds longest_silence) : peer(of), silence(longest_silence) {}
   virtual ~ServerWatch() = default;
+  /// Whether the client takes the server for ready, so that its process must give signs of life even while there is no call.
+  [[nodiscard]] virtual bool is_ready() const = 0;
   /// The server at the port of that process has stopped, or the process is gone.
-  virtual void gone(std::size_t peer, std::optional<std::uint16_t> port) = 0;
+  virtual void gone(std::size_t process, std::optional<std::uint16_t> port) = 0;
+
+  const std::size_t peer;           ///< the process of the server
+  const net::Milliseconds silence;  ///< of that process, until it counts as lost
 };
 
 }  // namespace dist::mpi::detail

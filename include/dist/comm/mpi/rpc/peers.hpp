@@ -23,9 +23,10 @@ class Peers {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Calls with a process that go on, and the shortest silence after which one of them takes it for lost.
+  /// How many calls with a process go on and channels to it are ready, and the shortest silence after which one of them takes
+  /// it for lost.
   struct Interest {
-    std::size_t calls = 0;
+    std::size_t users = 0;
     net::Milliseconds silence = net::Milliseconds::max();
   };
 
@@ -64,7 +65,7 @@ class Peers {
   /// There is one more call with it. From the first on its silence counts.
   void meet(std::size_t peer) {
     State& state = states_[peer];
-    if (state.calls++ == 0) state.heard = std::max(state.heard, Clock::now());
+    if (state.users++ == 0) state.heard = std::max(state.heard, Clock::now());
   }
 
   /// Calls `ended(peer, why)` for each process of this machine that has ended since the last time.
@@ -85,9 +86,9 @@ class Peers {
                         Silent&& silent) {
     for (std::size_t peer = 0; peer < size(); ++peer) {
       State& state = states_[peer];
-      const auto [calls, silence] = interest[peer];
-      if (std::exchange(state.calls, calls) == 0 || was_away) state.heard = std::max(state.heard, now);
-      if (calls == 0 || state.lost || peer == rank_) continue;
+      const auto [users, silence] = interest[peer];
+      if (std::exchange(state.users, users) == 0 || was_away) state.heard = std::max(state.heard, now);
+      if (users == 0 || state.lost || peer == rank_) continue;
       if (now - state.heard > silence) {
         const std::string stopped = health_.stopped();
         silent(peer, text(name(peer), ": it has been silent for ", net::seconds(silence),
@@ -102,7 +103,7 @@ class Peers {
  private:
   struct State {
     Clock::time_point heard, pinged;
-    std::size_t calls = 0;  ///< that were open at the last look, and those begun since
+    std::size_t users = 0;  ///< Interest::users of the last look, and the calls begun since
     std::optional<std::string> lost;
     Clock::time_point lost_since;
     bool dead = false;
