@@ -22,7 +22,7 @@ using dist::net::Endpoint;
 
 /// What the second rank does until the first one says that it has done its work.
 void serve(const Endpoint& own) {
-  dist::server::Store store;
+  dist::server::Store store{dist::server::Reach::machine};
   std::atomic<bool> ended{false};
   auto methods = dist::server::store_methods<dist::Mpi::Exchange>(store);
   methods.push_back({"end", [&](dist::Mpi::Exchange& exchange) {

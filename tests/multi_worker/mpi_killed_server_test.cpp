@@ -102,11 +102,12 @@ TEST_CASE("a process of the job" * doctest::skip()) {
     dist::ParameterServer<Mpi> strategy{resolver, {.channel = {.silence = 2s}}};
     dist::ClusterCoordinator coordinator{strategy};
     auto weights = strategy.variable<float>({1000}, 0.0F, "weights");
-    if (std::getenv("DIST_TEST_VICTIM") ==
-        std::to_string(parameter_server)) {  // parts of a message are always on their way
+    if (std::getenv("DIST_TEST_VICTIM") == std::to_string(parameter_server)) {
       const dist::Tensor<float> values{{std::size_t{4} << 20}};
+      while (fault_is("stopped_in_message"))  // parts of a message are always on their way
+        static_cast<void>(strategy.variable<float>(values.shape(), values, "large"));
       auto large = strategy.variable<float>(values.shape(), 0.0F, "large");
-      for (;;) large.assign(strategy.scope(), values);
+      for (;;) large.assign(strategy.scope(), values);  // in the server's memory
     }
     for (;;) {
       for (int i = 0; i < 20; ++i)
@@ -158,6 +159,15 @@ TEST_CASE("a stopped worker is silent, and ends the job with an error that says 
   CHECK(has(output, "rank 0 ended: Worker 1 on host rank-2:1 is gone (rank 2 on host "));
   CHECK(has(output, ": it has been silent for 2 s"));
   CHECK(time_of(output) < 10'000);
+}
+
+TEST_CASE("a stopped parameter server ends its coordinator, which pushes to its memory, with an error that says so") {
+  const std::string output = run_job(parameter_server, "stopped");
+  CAPTURE(output);
+  CHECK(has(output, "rank 0 ended: Parameter server 0 at rank-3:1 is "));
+  CHECK(has(output, ": it has been silent for 2 s, and a signal has stopped "));
+  CHECK(time_of(output) < 6000);
+  CHECK(time_of(output) > 0);
 }
 
 TEST_CASE("a server that stops while MPI reads a message for it ends its coordinator with an error that says so") {

@@ -24,6 +24,7 @@ namespace {
 struct GrpcKit {
   using Transport = dist::Grpc;
 
+  static constexpr bool calls() { return true; }
   static dist::net::Endpoint endpoint() { return dist_test::free_endpoints(1).front(); }
   class Peer {
    public:

@@ -1,22 +1,46 @@
 #include <dist/server/shard.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
-#include "support/sanitizers.hpp"
+#include "support/processes.hpp"
+#include "support/what_throws.hpp"
 
 namespace {
 
 using dist::io::ElementType;
 using dist::server::Problem;
+using dist::server::Reach;
 using dist::server::Shard;
 using dist::server::ShardSpec;
 using dist::server::Staleness;
+using dist::server::StoreMemory;
+
+/// Runs `work` in another process of this machine until that ends, and returns its number.
+template <class Work>
+pid_t in_another_process(Work&& work) {
+  support::Processes other(1, [&](std::size_t) {
+    work();
+    return 0;
+  });
+  const pid_t number = other[0];
+  CHECK(other.wait() == std::vector<int>{0});
+  return number;
+}
+
+std::shared_ptr<StoreMemory> memory() { return std::make_shared<StoreMemory>(Reach::process, 1); }
 
 template <class Fn>
 Problem problem_of(Fn&& fn) {
@@ -32,7 +56,7 @@ Problem problem_of(Fn&& fn) {
 }  // namespace
 
 TEST_CASE("a shard begins with zeros, and knows its sizes") {
-  Shard shard{{7, "w/part_1", 3, 4, 12}, ElementType::f64};
+  Shard shard{memory(), {7, "w/part_1", 3, 4, 12}, ElementType::f64};
   CHECK(shard.elements() == 12);
   CHECK(shard.bytes() == 96);
   CHECK(shard.row_bytes() == 32);
@@ -45,7 +69,7 @@ TEST_CASE("a shard begins with zeros, and knows its sizes") {
 }
 
 TEST_CASE("slots are made once, and lie beside the weights") {
-  Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
+  Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const auto ones = [](std::size_t slot, std::span<std::byte> memory) {
     const float values[2] = {static_cast<float>(slot) + 1, 1};
     std::memcpy(memory.data(), values, sizeof values);
@@ -67,7 +91,7 @@ TEST_CASE("slots are made once, and lie beside the weights") {
 }
 
 TEST_CASE("of slots that are asked for together, all are made or none") {
-  Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
+  Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   const auto second_fails = [](std::size_t slot, std::span<std::byte>) {
     if (slot == 1) throw dist::StoreError(Problem::no_memory, "There is no memory", "it is a test", "");
   };
@@ -76,7 +100,7 @@ TEST_CASE("of slots that are asked for together, all are made or none") {
 }
 
 TEST_CASE("versions count pushes, and staleness how far they were behind") {
-  Shard shard{{1, "w", 2, 1, 0}, ElementType::f32};
+  Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
   shard.lock().count_push(0, true);
   shard.lock().count_push(0, false);
   shard.lock().count_push(2, true);
@@ -88,13 +112,88 @@ TEST_CASE("versions count pushes, and staleness how far they were behind") {
 
 TEST_CASE("more memory than can be counted is refused by the shard's name") {
   const std::uint64_t half = std::uint64_t{1} << 32;
-  CHECK(problem_of([&] { Shard({1, "w", half, half, 0}, ElementType::u8); }) == Problem::no_memory);
-  CHECK(problem_of([&] { Shard({1, "w", half, half / 2, 0}, ElementType::f64); }) == Problem::no_memory);
+  CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half, 0}, ElementType::u8); }) == Problem::no_memory);
+  CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half / 2, 0}, ElementType::f64); }) == Problem::no_memory);
 }
 
-#ifndef DIST_TEST_SANITIZER  // which ends a program that asks for so much
 TEST_CASE("more memory than there is is refused by the shard's name") {
   const std::uint64_t half = std::uint64_t{1} << 32;
-  CHECK(problem_of([&] { Shard({1, "w", half, half / 4, 0}, ElementType::u8); }) == Problem::no_memory);
+  CHECK(problem_of([&] { Shard(memory(), {1, "w", half, half / 4, 0}, ElementType::u8); }) == Problem::no_memory);
 }
-#endif
+
+TEST_CASE("a process finds a shard of another one, changes it, and sees that it was dropped") {
+  const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
+  CHECK(StoreMemory::attach(shared->place(), 8) == nullptr);  // another store's
+  CHECK(StoreMemory::attach(memory()->place(), 1) == nullptr);
+  auto shard = std::make_unique<Shard>(shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32);
+  const auto attached = StoreMemory::attach(shared->place(), 7);
+  REQUIRE(attached != nullptr);
+  Shard seen{attached, shard->found()};
+  in_another_process([&] {
+    Shard::Locked locked = seen.lock();
+    locked.change([&] { locked.memory().weights_as<float>()[1] = 5; });
+    locked.count_push(0, true);
+  });
+  CHECK(shard->lock().memory().weights_as<float>()[1] == 5.0f);
+  CHECK(shard->version() == 1);
+  CHECK(shard->lock().staleness() == Staleness{1, 0, 0, 0});
+  shard->lock().ensure_slots(0, 1, [](std::size_t, std::span<std::byte>) {});
+  CHECK(seen.slots() == 1);
+  CHECK(seen.lock().array(1).size() == 8);
+  shard.reset();
+  const Shard next{shared, ShardSpec{1, "w", 2, 1, 0}, ElementType::f32};  // at the same place
+  CHECK(next.found().state == seen.found().state);
+  CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::unknown_shard);
+}
+
+TEST_CASE("a process that ends while it has a shard keeps nobody waiting, and is named where it has changed a part") {
+  const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
+  Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
+  Shard seen{StoreMemory::attach(shared->place(), 7), shard.found()};
+  in_another_process([&] {
+    const Shard::Locked locked = seen.lock();
+    _exit(0);
+  });
+  CHECK_NOTHROW(static_cast<void>(shard.lock()));
+  const pid_t child = in_another_process([&] {
+    // As a client does that attaches after it has started, so that its own number is noted.
+    Shard own{StoreMemory::attach(shared->place(), 7), shard.found()};
+    const Shard::Locked locked = own.lock();
+    locked.change([] { _exit(0); });
+  });
+  const std::string said = support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock()); });
+  CHECK(said == "Shard 'w' (number 1) is half changed (process " + std::to_string(child) +
+                    " ended while it changed it). Restart the job from its last checkpoint.");
+  CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::half_changed);
+}
+
+TEST_CASE("a process that uses a shard for too long is named") {
+  Shard shard{memory(), {1, "w", 2, 1, 0}, ElementType::f32};
+  const Shard::Locked locked = shard.lock();
+  CHECK(support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock(std::chrono::milliseconds{2})); }) ==
+        "Shard 'w' (number 1) is in use (process " + std::to_string(getpid()) +
+            " has locked it for 2 ms). See what that process does: a debugger may have stopped it.");
+}
+
+TEST_CASE("a process that a signal has stopped while it had a shard is named, long before the others give up") {
+  const auto shared = std::make_shared<StoreMemory>(Reach::machine, 7);
+  Shard shard{shared, {1, "w", 2, 1, 0}, ElementType::f32};
+  support::Processes other(1, [&](std::size_t) {
+    Shard own{StoreMemory::attach(shared->place(), 7), shard.found()};
+    const Shard::Locked locked = own.lock();
+    raise(SIGSTOP);
+    return 0;
+  });
+  int status = 0;
+  REQUIRE(waitpid(other[0], &status, WUNTRACED) == other[0]);
+  REQUIRE(WIFSTOPPED(status));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock()); }) ==
+        "Shard 'w' (number 1) is in use (process " + std::to_string(other[0]) +
+            ", which a signal has stopped, has locked it). Let that process go on, or restart the job from its last "
+            "checkpoint.");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{4});
+  kill(other[0], SIGCONT);
+  CHECK(other.wait() == std::vector<int>{0});
+  CHECK_NOTHROW(static_cast<void>(shard.lock()));
+}

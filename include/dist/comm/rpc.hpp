@@ -245,6 +245,14 @@ concept LosesForGood = requires {
   requires T::loses_for_good;
 };
 
+/// A transport whose clients may change what a server holds themselves, where they reach the server's memory: server and clients
+/// are threads of one process, or processes of a job that ends when one of them is lost, perhaps in the middle of a change. A
+/// channel of it that is `ready` sees within `silence` that its server is gone or has stopped, even while there is no call.
+template <class T>
+concept SharesMemory = requires {
+  requires T::shares_memory;
+};
+
 }  // namespace dist::rpc
 
 namespace dist::detail {

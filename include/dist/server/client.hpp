@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +24,7 @@
 #include <dist/server/archive.hpp>
 #include <dist/server/binary.hpp>
 #include <dist/server/error.hpp>
+#include <dist/server/near_store.hpp>
 #include <dist/server/registry.hpp>
 #include <dist/server/requests.hpp>
 #include <dist/server/shard_spec.hpp>
@@ -42,6 +45,9 @@ struct ClientOptions {
 /// Calls that change something have numbers, so that one whose reply was lost is sent again without being done twice. A
 /// server that cannot be reached in `attempts` attempts, or that was started again since and so has other variables or none,
 /// is ServerUnavailable. What it refuses is a StoreError, what else fails an RpcError.
+///
+/// Where the client reaches the server's memory (rpc::SharesMemory), it pushes and pulls there itself, and a call that `start`
+/// returns is done.
 template <class T>
 class Client {
   static_assert(dist::detail::holds<rpc::Transport<T>>,
@@ -134,6 +140,7 @@ class Client {
 
   /// Pushes to several shards, each as a whole, in one message, and says what became of each. The request is lent.
   [[nodiscard]] Call<std::vector<Pushed>> start(const PushRequest& request) {
+    if (const NearStore* const store = near()) return Call<std::vector<Pushed>>{[&] { return store->push(request); }};
     detail::Message message = changing();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
     return call("store.push", std::move(message), value<std::vector<Pushed>>, request.pieces());
@@ -143,6 +150,8 @@ class Client {
   /// Pulls from several shards in one message, each as a whole, and says which version each had. The request and what it names
   /// are lent.
   [[nodiscard]] Call<std::vector<std::uint64_t>> start(const PullRequest& request) {
+    if (const NearStore* const store = near())
+      return Call<std::vector<std::uint64_t>>{[&] { return store->pull(request); }};
     detail::Message message = asking();
     message.archive().put(static_cast<std::uint32_t>(request.size()));
     return call("store.pull", std::move(message), pulled, request.pieces(), &request);
@@ -217,6 +226,28 @@ class Client {
         std::make_unique<typename Call<Result>::Started>(*this, method, std::move(message), more, take, pull)};
   }
 
+  /// The store, if this process reaches its memory and the server is ready; or nullptr, and messages travel.
+  [[nodiscard]] const NearStore* near() {
+    if constexpr (rpc::SharesMemory<T>) {
+      if (channel_.state() != rpc::State::ready) return nullptr;
+      std::call_once(looked_for_near_, [&] { look_for_near(); });
+      return near_ && near_->is_open() ? &*near_ : nullptr;
+    } else {
+      return nullptr;
+    }
+  }
+  void look_for_near() {
+    try {
+      const auto place = call("store.place", asking(), value<StorePlace>).result();
+      near_ = NearStore::reach(place, incarnation(), [this](ShardId id) {
+        detail::Message message = asking();
+        message.archive().put(id);
+        return call("store.find", std::move(message), value<FoundShard>).result();
+      });
+    } catch (const Error&) {  // the message that travels instead says what is wrong
+    }
+  }
+
   [[nodiscard]] ServerUnavailable lost_variables() const {
     return {index_, address_, "has lost its variables: restore a checkpoint",
             "it was started again since they were created",
@@ -234,6 +265,8 @@ class Client {
   std::atomic<std::uint64_t> ordinal_{0};
   std::atomic<std::uint64_t> incarnation_;
   typename Transport::Channel channel_;
+  std::once_flag looked_for_near_;
+  std::optional<NearStore> near_;
 };
 
 template <class T>
@@ -241,12 +274,15 @@ template <class Result>
 class Client<T>::Call {
  public:
   /// Throws ServerUnavailable, StoreError or RpcError where there is no result.
-  void wait() { started_->wait(); }
-  [[nodiscard]] bool is_done() const { return started_->is_done(); }
+  void wait() {
+    if (started_) return started_->wait();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+  [[nodiscard]] bool is_done() const { return !started_ || started_->is_done(); }
   /// Waits, and gives the result away.
   [[nodiscard]] Result result() {
     wait();
-    return started_->take_result();
+    return started_ ? started_->take_result() : std::move(*result_);
   }
 
  private:
@@ -255,8 +291,20 @@ class Client<T>::Call {
   class Started;
 
   explicit Call(std::unique_ptr<Started> started) : started_(std::move(started)) {}
+  /// A call that is done at once, with the result `answer()` or what that throws.
+  template <std::invocable Answer>
+  explicit Call(const Answer& answer) {
+    try {
+      result_ = answer();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
 
   std::unique_ptr<Started> started_;
+  // Of a call that was done at once:
+  std::optional<Result> result_;
+  std::exception_ptr failure_;
 };
 
 template <class T>

@@ -26,6 +26,8 @@ enum class Problem : std::uint8_t {
   lost_variables,     ///< the server was started again since, and has no variables of then
   old_push,           ///< a push is so old that nobody knows whether it came before
   malformed,          ///< the request is none
+  in_use,             ///< somebody else has locked the shard for too long
+  half_changed,       ///< a process ended while it changed the shard
 };
 
 }  // namespace server

@@ -219,6 +219,10 @@ class PullRequest {
   /// As long as it stays where it is, and nothing is added.
   [[nodiscard]] rpc::PieceList pieces() const { return message_.pieces(); }
 
+  /// Where the elements of shard `number` of the request go.
+  [[nodiscard]] std::span<std::byte> room(std::size_t number) const { return parts_[number].to; }
+  /// Throws StoreError unless that is as large as these elements.
+  void require_room(std::size_t number, std::uint64_t bytes) const;
   /// The part of the reply that is for shard `number` of the request. Throws StoreError where it does not fit.
   void take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const;
 

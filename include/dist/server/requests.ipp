@@ -32,13 +32,17 @@ DIST_INLINE void require_whole_rows(ShardId shard, std::size_t rows, std::size_t
 
 }  // namespace detail
 
+DIST_INLINE void PullRequest::require_room(std::size_t number, std::uint64_t bytes) const {
+  const Part& part = parts_[number];
+  if (bytes != part.to.size())
+    throw StoreError(Problem::wrong_size, text("A pull of shard ", part.shard, " has no room for its elements"),
+                     text("they are ", bytes, " bytes, there is room for ", part.to.size()),
+                     "Give memory of the size of the shard");
+}
 DIST_INLINE void PullRequest::take(std::size_t number, const detail::PullSeen& seen, ArchiveReader& reply) const {
   const Part& part = parts_[number];
   if (seen.version == part.known && seen.bytes == 0) return;
-  if (seen.bytes != part.to.size())
-    throw StoreError(Problem::wrong_size, text("A pull of shard ", part.shard, " has no room for its elements"),
-                     text("they are ", seen.bytes, " bytes, there is room for ", part.to.size()),
-                     "Give memory of the size of the shard");
+  require_room(number, seen.bytes);
   reply.get_bytes(part.to);
 }
 

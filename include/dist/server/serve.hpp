@@ -140,7 +140,8 @@ template <rpc::Transport T, ClusterResolver Resolver>
 
   const bool holds_variables = task->type == TaskType::parameter_server;
   std::optional<Store> store;
-  if (holds_variables) store.emplace();
+  constexpr bool others_reach_it = rpc::SharesMemory<T> && !rpc::WithinProcess<T>;
+  if (holds_variables) store.emplace(others_reach_it ? Reach::machine : Reach::process);
   Lifeline<typename T::Exchange> lifeline{*task, store ? store->incarnation() : net::random_number()};
   std::vector<rpc::Method<typename T::Exchange>> methods =
       store ? store_methods<typename T::Exchange>(*store) : std::move(of_workers);

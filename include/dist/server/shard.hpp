@@ -1,91 +1,140 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include <dist/core/aligned_buffer.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/duration.hpp>
+#include <dist/core/pointers.hpp>
 #include <dist/io/element_type.hpp>
 #include <dist/server/shard_memory.hpp>
 #include <dist/server/shard_spec.hpp>
+#include <dist/server/store_memory.hpp>
+#include <dist/server/store_place.hpp>
 
 namespace dist::server {
 
 /// The elements of a shard, and the slots that optimizers keep beside them: arrays of as many elements of the same type.
-/// One mutex for all of this, so that each request sees and changes a shard as a whole.
+/// One mutex guards all of this, so that each request sees and changes a shard as a whole.
+///
+/// In the process of its store, a Shard owns these arrays. In other processes that map the store's memory it refers to them,
+/// and sees when the store has dropped the shard.
 class Shard {
  public:
-  /// All zeros. Throws StoreError where the system has no such memory.
-  Shard(ShardSpec spec, io::ElementType type);
+  /// How long to wait for a shard that somebody else uses.
+  static constexpr std::chrono::nanoseconds longest_wait = std::chrono::seconds{60};
+  /// After so long a wait ends where a signal has stopped the process that has the shard.
+  static constexpr std::chrono::nanoseconds longest_wait_for_stopped = std::chrono::seconds{2};
+
+  /// A new shard of zeros. Throws StoreError if the system does not give the memory.
+  Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io::ElementType type);
+  /// A shard of another process.
+  Shard(std::shared_ptr<StoreMemory> memory, FoundShard found);
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
+  ~Shard();
 
-  [[nodiscard]] const ShardSpec& spec() const noexcept { return spec_; }
-  [[nodiscard]] io::ElementType type() const noexcept { return type_; }
+  [[nodiscard]] const ShardSpec& spec() const noexcept { return found_.spec; }
+  [[nodiscard]] io::ElementType type() const noexcept { return found_.type; }
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return elements_ * io::bytes_of(type_); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return elements_ * io::bytes_of(type()); }
   [[nodiscard]] std::size_t row_bytes() const noexcept {
-    return static_cast<std::size_t>(spec_.row_size) * io::bytes_of(type_);
+    return static_cast<std::size_t>(spec().row_size) * io::bytes_of(type());
   }
   /// How many pushes have changed the shard.
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::size_t slots() const noexcept { return slot_count_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t version() const noexcept { return state().version.load(std::memory_order_acquire); }
+  [[nodiscard]] std::size_t slots() const noexcept {
+    return static_cast<std::size_t>(state().slots.load(std::memory_order_acquire));
+  }
+  /// Whether the store has dropped it.
+  [[nodiscard]] bool is_gone() const noexcept {
+    return state().serial.load(std::memory_order_acquire) != found_.serial;
+  }
+  /// What other processes need to refer to it.
+  [[nodiscard]] const FoundShard& found() const noexcept { return found_; }
 
-  /// What is done under the lock.
+  /// What is done under the lock. Throws StoreError if the shard is gone, if a process has ended while it changed the elements,
+  /// or if somebody else uses the shard for longer than `longest`.
   class Locked {
    public:
-    explicit Locked(Shard& shard) : shard_(shard), lock_(shard.mutex_) {}
+    explicit Locked(Shard& shard, std::chrono::nanoseconds longest = longest_wait);
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+    ~Locked() { state().mutex.unlock(); }
 
     /// The weights and `count` slots from number `first` on, which there must be.
     [[nodiscard]] ShardMemory memory(std::size_t first = 0, std::size_t count = 0) const;
     /// The weights for 0, then the slots.
     [[nodiscard]] std::span<std::byte> array(std::size_t number) const;
     [[nodiscard]] std::uint64_t version() const noexcept { return shard_.version(); }
-    [[nodiscard]] const Staleness& staleness() const noexcept { return shard_.staleness_; }
+    [[nodiscard]] const Staleness& staleness() const noexcept { return state().staleness; }
+    /// Calls `change()`, which changes elements. If the process ends meanwhile, nobody can lock the shard any more.
+    template <class Change>
+    void change(Change&& change) const {
+      const Changing changing{state(), shard_.memory_->process()};
+      change();
+    }
     /// Counts a push that was applied, and its staleness, if that is known.
     void count_push(std::uint64_t behind, bool known) noexcept;
     /// Counts one that was too stale.
-    void count_refusal() noexcept { ++shard_.staleness_.refused; }
-    /// Sees to slots `first`, `first + 1` and so on, each filled by `fill(slot, memory)` where there was none: all of them or
-    /// none. Throws StoreError where slots before the first are missing, or memory is.
+    void count_refusal() noexcept { ++state().staleness.refused; }
+    /// Makes those of the `count` slots from number `first` on that are missing, each filled by `fill(slot, memory)`: all of
+    /// them or none. Throws StoreError if slots before the first are missing, if there would be more than
+    /// ShardState::most_slots, or if the system does not give the memory.
     template <class Fill>
     void ensure_slots(std::size_t first, std::size_t count, Fill&& fill) const {
-      require_slots_before(first);
-      std::vector<AlignedBuffer<std::byte>> made;
-      for (std::size_t slot = shard_.slots(); slot < first + count; ++slot) {
-        made.push_back(shard_.zeros());
-        fill(slot - first, std::span{made.back().data(), made.back().size()});
+      require_slots(first, count);
+      std::vector<std::uint64_t> made;
+      try {
+        for (std::size_t slot = shard_.slots(); slot < first + count; ++slot) {
+          made.push_back(shard_.zeros());
+          fill(slot - first, shard_.array_at(made.back()));
+        }
+      } catch (...) {
+        shard_.release(made);
+        throw;
       }
-      add_slots(std::move(made));
+      add_slots(made);
     }
 
    private:
-    void require_slots_before(std::size_t first) const;
-    void add_slots(std::vector<AlignedBuffer<std::byte>> made) const;
+    class Changing {
+     public:
+      Changing(ShardState& state, std::int32_t process) noexcept : state_(state) { state_.changer = process; }
+      Changing(const Changing&) = delete;
+      Changing& operator=(const Changing&) = delete;
+      ~Changing() { state_.changer = 0; }
+
+     private:
+      ShardState& state_;
+    };
+    [[nodiscard]] ShardState& state() const noexcept { return shard_.state(); }
+    void require_slots(std::size_t first, std::size_t count) const;
+    void add_slots(const std::vector<std::uint64_t>& made) const noexcept;
 
     Shard& shard_;
-    std::lock_guard<std::mutex> lock_;
   };
-  [[nodiscard]] Locked lock() { return Locked{*this}; }
+  [[nodiscard]] Locked lock(std::chrono::nanoseconds longest = longest_wait) { return Locked{*this, longest}; }
 
  private:
   [[nodiscard]] static std::size_t elements_of(const ShardSpec& spec);
-  [[nodiscard]] AlignedBuffer<std::byte> zeros() const;
+  [[nodiscard]] ShardState& state() const noexcept { return memory_->state_at(found_.state); }
+  [[nodiscard]] std::span<std::byte> array_at(std::uint64_t offset) const noexcept {
+    return {memory_->at(offset), bytes()};
+  }
+  /// Whether it got the mutex, so that it must be unlocked.
+  [[nodiscard]] bool lock_mutex(std::chrono::nanoseconds longest) const noexcept;
+  /// The offset of a new array.
+  [[nodiscard]] std::uint64_t zeros() const;
+  void release(std::span<const std::uint64_t> arrays) const noexcept;
 
-  const ShardSpec spec_;
-  const io::ElementType type_;
+  const std::shared_ptr<StoreMemory> memory_;
+  FoundShard found_;
+  const bool is_own_;
   const std::size_t elements_;
-  std::mutex mutex_;
-  AlignedBuffer<std::byte> weights_;
-  std::vector<AlignedBuffer<std::byte>> slots_;
-  std::atomic<std::size_t> slot_count_{0};
-  std::atomic<std::uint64_t> version_{0};
-  Staleness staleness_;
 };
 
 }  // namespace dist::server

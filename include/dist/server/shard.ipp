@@ -1,17 +1,44 @@
 #pragma once
 
-#include <new>
 #include <utility>
 #include <vector>
 
+#include <dist/comm/health/peer_health.hpp>  // process_state
+#include <dist/core/algorithms.hpp>
+#include <dist/core/error.hpp>
 #include <dist/core/text.hpp>
 #include <dist/server/error.hpp>
 #include <dist/server/shard.hpp>
 
 namespace dist::server {
 
-DIST_INLINE Shard::Shard(ShardSpec spec, io::ElementType type)
-    : spec_(std::move(spec)), type_(type), elements_(elements_of(spec_)), weights_(zeros()) {}
+DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, ShardSpec spec, io::ElementType type)
+    : memory_(std::move(memory)), found_{std::move(spec), type}, is_own_(true), elements_(elements_of(found_.spec)) {
+  const std::uint64_t weights = zeros();
+  try {
+    found_.state = memory_->take_state();
+  } catch (...) {
+    release({&weights, 1});
+    throw;
+  }
+  found_.serial = memory_->next_serial();
+  state().version = 0;
+  state().slots = 0;
+  state().staleness = {};
+  state().arrays[0] = weights;
+  state().serial.store(found_.serial, std::memory_order_release);
+}
+DIST_INLINE Shard::Shard(std::shared_ptr<StoreMemory> memory, FoundShard found)
+    : memory_(std::move(memory)), found_(std::move(found)), is_own_(false), elements_(elements_of(found_.spec)) {}
+DIST_INLINE Shard::~Shard() {
+  if (!is_own_) return;
+  if (!lock_mutex(longest_wait)) return;  // the memory that somebody still uses is lost to the store
+  state().serial = 0;
+  state().changer = 0;
+  release(std::span{state().arrays}.first(1 + slots()));
+  state().mutex.unlock();
+  memory_->give_back_state(found_.state);
+}
 
 DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
   std::size_t elements = 0;
@@ -21,40 +48,79 @@ DIST_INLINE std::size_t Shard::elements_of(const ShardSpec& spec) {
   return elements;
 }
 
-DIST_INLINE AlignedBuffer<std::byte> Shard::zeros() const {
-  std::size_t bytes = 0;
+DIST_INLINE std::uint64_t Shard::zeros() const {
+  std::size_t wanted = 0;
   try {
-    if (!__builtin_mul_overflow(elements_, io::bytes_of(type_), &bytes)) return AlignedBuffer<std::byte>(bytes);
-  } catch (const std::bad_alloc&) {
+    if (!__builtin_mul_overflow(elements_, io::bytes_of(type()), &wanted)) return memory_->allocate(wanted);
+  } catch (const OutOfMemory&) {
   }
-  throw StoreError(Problem::no_memory, text(to_string(spec_), " has no memory"),
-                   text(elements_, " elements of ", io::to_string(type_), " are more than the server's system gives"),
+  throw StoreError(Problem::no_memory, text(to_string(spec()), " has no memory"),
+                   text(elements_, " elements of ", io::to_string(type()), " are more than the server's system gives"),
                    "Divide the variable among more parameter servers");
 }
+DIST_INLINE void Shard::release(std::span<const std::uint64_t> arrays) const noexcept {
+  for (const std::uint64_t array : arrays) memory_->release(array, bytes());
+}
 
+DIST_INLINE bool Shard::lock_mutex(std::chrono::nanoseconds longest) const noexcept {
+  for (auto left = longest; left.count() > 0; left -= longest_wait_for_stopped) {
+    if (state().mutex.lock_for(std::min(left, longest_wait_for_stopped))) return true;
+    if (dist::detail::process_state(state().holder) == 'T') return false;
+  }
+  return false;
+}
+
+DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest) : shard_(shard) {
+  const auto refuse = [&](Problem problem, std::string_view what, std::string_view why, std::string_view suggestion) {
+    throw StoreError(problem, text(to_string(shard.spec()), what), why, suggestion);
+  };
+  if (!shard.lock_mutex(longest)) {
+    const std::int32_t holder = state().holder;
+    const bool is_stopped = dist::detail::process_state(holder) == 'T';
+    refuse(Problem::in_use, " is in use",
+           text("process ", holder,
+                is_stopped ? ", which a signal has stopped, has locked it"
+                           : text(" has locked it for ", longest / std::chrono::milliseconds{1}, " ms")),
+           is_stopped ? "Let that process go on, or restart the job from its last checkpoint"
+                      : "See what that process does: a debugger may have stopped it");
+  }
+  const bool is_gone = shard.is_gone();
+  const std::int32_t changer = state().changer;
+  if (is_gone || changer != 0) {
+    state().mutex.unlock();
+    if (is_gone)
+      refuse(Problem::unknown_shard, " no longer exists", "it was dropped", "Do not use a variable after its end");
+    refuse(Problem::half_changed, " is half changed", text("process ", changer, " ended while it changed it"),
+           "Restart the job from its last checkpoint");
+  }
+  state().holder = shard.memory_->process();
+}
 DIST_INLINE ShardMemory Shard::Locked::memory(std::size_t first, std::size_t count) const {
-  ShardMemory memory{shard_.type_, shard_.elements_, static_cast<std::size_t>(shard_.spec_.row_size),
-                     shard_.weights_.data()};
-  for (std::size_t slot = first; slot < first + count; ++slot) memory.slots.push_back(shard_.slots_[slot].data());
+  ShardMemory memory{shard_.type(), shard_.elements_, static_cast<std::size_t>(shard_.spec().row_size),
+                     array(0).data()};
+  for (std::size_t slot = first; slot < first + count; ++slot) memory.slots.push_back(array(1 + slot).data());
   return memory;
 }
 DIST_INLINE std::span<std::byte> Shard::Locked::array(std::size_t number) const {
-  AlignedBuffer<std::byte>& buffer = number == 0 ? shard_.weights_ : shard_.slots_[number - 1];
-  return {buffer.data(), buffer.size()};
+  return shard_.array_at(state().arrays[number]);
 }
 DIST_INLINE void Shard::Locked::count_push(std::uint64_t behind, bool known) noexcept {
-  if (known) shard_.staleness_.count(behind);
-  shard_.version_.fetch_add(1, std::memory_order_acq_rel);
+  if (known) state().staleness.count(behind);
+  state().version.fetch_add(1, std::memory_order_acq_rel);
 }
-DIST_INLINE void Shard::Locked::require_slots_before(std::size_t first) const {
-  if (first > shard_.slots_.size())
-    throw StoreError(Problem::wrong_slot, text(to_string(shard_.spec_), " cannot get slot ", first),
-                     text("it has ", shard_.slots_.size()), "Number slots from 0, without gaps");
+DIST_INLINE void Shard::Locked::require_slots(std::size_t first, std::size_t count) const {
+  if (first > shard_.slots())
+    throw StoreError(Problem::wrong_slot, text(to_string(shard_.spec()), " cannot get slot ", first),
+                     text("it has ", shard_.slots()), "Number slots from 0, without gaps");
+  if (count > ShardState::most_slots - std::min(first, ShardState::most_slots))
+    throw StoreError(
+        Problem::wrong_slot, text(to_string(shard_.spec()), " cannot get ", count, " slots from number ", first),
+        text("a shard has at most ", ShardState::most_slots), "Keep what the optimizer needs in fewer slots");
 }
-DIST_INLINE void Shard::Locked::add_slots(std::vector<AlignedBuffer<std::byte>> made) const {
-  shard_.slots_.reserve(shard_.slots_.size() + made.size());  // after this, nothing throws
-  for (AlignedBuffer<std::byte>& slot : made) shard_.slots_.push_back(std::move(slot));
-  shard_.slot_count_.store(shard_.slots_.size(), std::memory_order_release);
+DIST_INLINE void Shard::Locked::add_slots(const std::vector<std::uint64_t>& made) const noexcept {
+  std::size_t next = 1 + shard_.slots();
+  for (const std::uint64_t slot : made) state().arrays[next++] = slot;
+  state().slots.store(next - 1, std::memory_order_release);
 }
 
 }  // namespace dist::server

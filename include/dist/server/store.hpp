@@ -11,8 +11,12 @@
 #include <dist/server/archive.hpp>
 #include <dist/server/buffer_pool.hpp>
 #include <dist/server/error.hpp>
+#include <dist/server/store_place.hpp>
 
 namespace dist::server {
+
+class Callers;
+class ShardTable;
 
 /// The shards of a parameter server, and what is done for requests to it: each function takes the bytes of one and returns
 /// those of the reply. Any thread. A request is checked before it changes anything, and then throws StoreError or ArchiveError.
@@ -21,7 +25,8 @@ namespace dist::server {
 /// lost is answered and not done again, as long as the client lives.
 class Store {
  public:
-  Store();
+  /// Throws OutOfMemory.
+  explicit Store(Reach reach = Reach::process);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();
@@ -45,16 +50,19 @@ class Store {
   std::vector<std::byte> staleness(ArchiveReader& request) const;
   std::vector<std::byte> push(ArchiveReader& request);
   [[nodiscard]] Snapshot pull(ArchiveReader& request) const;
+  /// For clients that may reach the store's memory (NearStore): where it lies.
+  std::vector<std::byte> place(ArchiveReader& request) const;
+  /// And where a shard lies in it.
+  std::vector<std::byte> find(ArchiveReader& request) const;
 
  private:
-  class Shards;
-
   /// The beginning of every reply: there is no problem, and which store it is.
   [[nodiscard]] ArchiveWriter reply() const;
 
   const std::uint64_t incarnation_;
   const std::shared_ptr<BufferPool> pool_;
-  const std::unique_ptr<Shards> shards_;
+  const std::shared_ptr<ShardTable> shards_;
+  const std::unique_ptr<Callers> callers_;
 };
 
 namespace detail {
@@ -93,7 +101,8 @@ template <class Exchange>
       method("store.greet", &Store::greet),        method("store.create", &Store::create),
       method("store.slots", &Store::ensure_slots), method("store.drop", &Store::drop),
       method("store.list", &Store::list),          method("store.staleness", &Store::staleness),
-      method("store.push", &Store::push)};
+      method("store.push", &Store::push),          method("store.place", &Store::place),
+      method("store.find", &Store::find)};
   methods.push_back(
       {"store.pull", [&store](Exchange& exchange) {
          detail::answer_or_refuse(exchange, [&](ArchiveReader& request) {

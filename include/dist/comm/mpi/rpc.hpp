@@ -21,6 +21,7 @@ namespace dist {
 /// ends, with the error.
 struct Mpi {
   static constexpr bool loses_for_good = true;
+  static constexpr bool shares_memory = true;
 
   using Server = mpi::RpcServer;
   using Channel = mpi::RpcChannel;
@@ -29,6 +30,7 @@ struct Mpi {
   using Reply = mpi::RpcReply;
 };
 
-static_assert(detail::holds<rpc::Transport<Mpi>> && detail::holds<rpc::LosesForGood<Mpi>>);
+static_assert(detail::holds<rpc::Transport<Mpi>> && detail::holds<rpc::LosesForGood<Mpi>> &&
+              detail::holds<rpc::SharesMemory<Mpi>>);
 
 }  // namespace dist

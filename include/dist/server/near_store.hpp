@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <dist/core/config.hpp>
+#include <dist/core/kept_function.hpp>
+#include <dist/core/pointers.hpp>
+#include <dist/server/requests.hpp>
+#include <dist/server/shard_spec.hpp>
+#include <dist/server/store_place.hpp>
+
+namespace dist::server {
+
+class ShardTable;
+
+/// A store whose memory this process reaches: a store of its own, or one of another process of this machine that shares its
+/// memory. Whoever pushes or pulls does the server's work itself, under the locks of the shards: nothing is sent, a push is
+/// applied once, and a pull copies once. All processes run the same program, so each of them can apply every update. Any
+/// thread.
+class NearStore {
+ public:
+  /// Asks the store for a shard, by a message.
+  using Find = dist::detail::KeptFunction<FoundShard, ShardId>;
+
+  /// The store of that incarnation at `place`, or nothing if this process does not reach it.
+  [[nodiscard]] static std::optional<NearStore> reach(const StorePlace& place, std::uint64_t incarnation, Find find);
+
+  /// Whether the store exists. One whose process was killed could not say that it ends: the transport sees that.
+  [[nodiscard]] bool is_open() const noexcept;
+  /// Applies a push to one shard after another, and says what became of each. Throws StoreError, and what `find` throws.
+  [[nodiscard]] std::vector<Pushed> push(const PushRequest& request) const;
+  /// Copies what the request names to where it goes, and says which version each shard had. Throws StoreError, and what
+  /// `find` throws.
+  [[nodiscard]] std::vector<std::uint64_t> pull(const PullRequest& request) const;
+
+ private:
+  explicit NearStore(std::shared_ptr<ShardTable> shards);
+
+  std::shared_ptr<ShardTable> shards_;
+};
+
+}  // namespace dist::server
+
+#ifndef DIST_COMPILED
+#include <dist/server/near_store.ipp>
+#endif

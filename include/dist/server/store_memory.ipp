@@ -1,0 +1,72 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include <dist/comm/health/peer_health.hpp>  // process_space
+#include <dist/server/store_memory.hpp>
+
+namespace dist::server {
+
+DIST_INLINE StoreMemory::StoreMemory(Reach reach, std::uint64_t incarnation) : process_(getpid()) {
+  if (reach == Reach::machine) {
+    shared_.emplace(shareable_bytes());
+    arena_.emplace(std::size_t{1}, std::span{shared_->data(), shared_->size()});
+  } else {
+    arena_.emplace(std::size_t{1});
+  }
+  base_ = arena_->at(0, 0);
+  ::new (static_cast<void*>(at(allocate(sizeof(Header))))) Header{incarnation};
+}
+DIST_INLINE StoreMemory::StoreMemory(SharedMemory attached) noexcept
+    : process_(getpid()), shared_(std::move(attached)), base_(shared_->data()) {}
+
+DIST_INLINE std::shared_ptr<StoreMemory> StoreMemory::attach(const StorePlace& place, std::uint64_t incarnation) {
+  const std::uint64_t own_space = process_space();
+  if (own_space == 0 || place.process_space != own_space || place.descriptor < 0 || place.bytes < sizeof(Header))
+    return nullptr;
+  std::optional<SharedMemory> memory =
+      SharedMemory::attach({place.process, place.descriptor, static_cast<std::size_t>(place.bytes)});
+  if (!memory) return nullptr;
+  std::shared_ptr<StoreMemory> attached{new StoreMemory{std::move(*memory)}};
+  return attached->header().store.load(std::memory_order_acquire) == incarnation ? attached : nullptr;
+}
+
+DIST_INLINE std::size_t StoreMemory::shareable_bytes() {
+  return std::min(Arena::largest_reservation(), SharedMemory::largest());
+}
+
+DIST_INLINE StorePlace StoreMemory::place() const {
+  StorePlace place{process_space(), process_};
+  if (shared_) {
+    place.descriptor = shared_->name().descriptor;
+    place.bytes = shared_->size();
+  }
+  return place;
+}
+
+DIST_INLINE std::uint64_t StoreMemory::take_state() {
+  constexpr std::size_t together = 8;
+  const std::lock_guard lock{mutex_};
+  if (free_states_.empty()) {
+    free_states_.reserve(free_states_.capacity() + together);  // for all that there are
+    const std::uint64_t first = allocate(together * sizeof(ShardState));
+    for (std::size_t i = together; i-- > 0;) {
+      const std::uint64_t offset = first + i * sizeof(ShardState);
+      ::new (static_cast<void*>(at(offset))) ShardState;
+      free_states_.push_back(offset);
+    }
+  }
+  const std::uint64_t taken = free_states_.back();
+  free_states_.pop_back();
+  return taken;
+}
+DIST_INLINE void StoreMemory::give_back_state(std::uint64_t offset) noexcept {
+  const std::lock_guard lock{mutex_};
+  free_states_.push_back(offset);
+}
+
+}  // namespace dist::server

@@ -1,0 +1,33 @@
+/// Where a store and its shards lie, for clients that may reach them without messages.
+#pragma once
+
+#include <cstdint>
+
+#include <dist/io/element_type.hpp>
+#include <dist/server/shard_spec.hpp>
+
+namespace dist::server {
+
+/// Which processes reach the memory of a store.
+enum class Reach : std::uint8_t {
+  process,  ///< only its own
+  machine,  ///< all processes of this machine and user
+};
+
+/// Where the memory of a store lies.
+struct StorePlace {
+  std::uint64_t process_space = 0;  ///< of the store's process (dist::process_space)
+  std::int32_t process = 0;         ///< the number of that process
+  std::int32_t descriptor = -1;     ///< of memory that other processes can map; -1: there is none
+  std::uint64_t bytes = 0;          ///< the size of that memory
+};
+
+/// A shard as other processes find it in the memory of its store.
+struct FoundShard {
+  ShardSpec spec;
+  io::ElementType type = io::ElementType::f32;
+  std::uint64_t state = 0;   ///< the offset of its ShardState
+  std::uint64_t serial = 0;  ///< which that ShardState has as long as the shard exists
+};
+
+}  // namespace dist::server
