@@ -15,6 +15,7 @@
 
 #include <dist/comm/grpc/transport.hpp>
 #include <dist/comm/local_transport.hpp>
+#include <dist/device/reuse_memory.hpp>
 
 #include "support/arguments.hpp"
 #include "support/free_endpoint.hpp"
@@ -47,7 +48,7 @@ std::vector<rpc::Method<typename Transport::Exchange>> methods() {
 /// The other process. It ends with its parent.
 [[noreturn]] void serve(const Endpoint& by_grpc, const Endpoint& by_socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dist::grpc::reuse_memory();
+  dist::reuse_memory();
   const dist::Grpc::Server server{by_grpc, {}, methods<dist::Grpc>()};
   bench::TcpPeer::serve(by_socket, large);
   _exit(0);
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
   const Endpoint by_grpc = bench::free_endpoint(), by_socket = bench::free_endpoint();
   const pid_t child = fork();  // before gRPC starts
   if (child == 0) serve(by_grpc, by_socket);
-  dist::grpc::reuse_memory();
+  dist::reuse_memory();
   {
     bench::TcpPeer tcp{by_socket, large};
     const Endpoint here{"here", "1"};

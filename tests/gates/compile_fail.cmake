@@ -23,7 +23,7 @@ set(preludes "${CMAKE_CURRENT_BINARY_DIR}/compile_fail")
 set(prelude_of_dist "#include <dist/dist.hpp>\n")
 set(prelude_of_all "${prelude_of_dist}")
 foreach(header IN ITEMS checkpoint/checkpoint.hpp coordinator/cluster_coordinator.hpp data.hpp multi_worker.hpp nn.hpp
-        server/serve.hpp train.hpp)
+        server/serve.hpp tpu.hpp train.hpp)
   dist_requirements("${PROJECT_SOURCE_DIR}/include/dist/${header}")
   if(NOT dist_missing)
     string(APPEND prelude_of_all "#include <dist/${header}>\n")
@@ -43,7 +43,7 @@ foreach(compiler IN LISTS compile_fail_compilers)
     file(CONFIGURE OUTPUT "${prelude}" CONTENT "${prelude_of_${name}}" @ONLY)
     add_custom_command(
       OUTPUT "${prelude}.gch"
-      COMMAND "${compiler}" -std=c++20 "-I$<JOIN:${compile_fail_folders},$<SEMICOLON>-I>" ${instantiate} -x c++-header
+      COMMAND "${compiler}" -std=c++20 "-I$<JOIN:${compile_fail_folders},$<SEMICOLON>-idirafter>" ${instantiate} -x c++-header
               "${prelude}" -MD -MF "${prelude}.d" -MT "${prelude}.gch" -o "${prelude}.gch"
       DEPENDS "${prelude}" DEPFILE "${prelude}.d" VERBATIM COMMAND_EXPAND_LISTS
       COMMENT "Precompiling headers for the compile-fail cases")

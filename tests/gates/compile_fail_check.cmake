@@ -36,13 +36,15 @@ separate_arguments(flags)
 
 file(STRINGS "${SOURCE}" only_error REGEX "^// only error$" LIMIT_COUNT 1)
 
-string(REGEX REPLACE "([^,]+),?" "-I\\1;" includes "${INCLUDES}")
+# The first is the library's; those of packages are system folders, as for programs that link their targets.
+string(REGEX REPLACE "([^,]+),?" "-idirafter\\1;" includes "${INCLUDES}")
+string(REGEX REPLACE "^-idirafter" "-I" includes "${includes}")
 if(flags MATCHES "-nostdinc")
   list(GET includes 0 includes)  # the library's own: packages are hidden
 endif()
 
 set(names dist)
-file(STRINGS "${SOURCE}" more REGEX "^#include <dist/(checkpoint|coordinator|data|multi_worker|nn|server|train)[/.]" LIMIT_COUNT 1)
+file(STRINGS "${SOURCE}" more REGEX "^#include <dist/(checkpoint|coordinator|data|multi_worker|nn|server|tpu|train)[/.]" LIMIT_COUNT 1)
 if(more)
   set(names all dist)
 endif()

@@ -4,7 +4,8 @@
 # so that in the namespace it is there already. A source with a line `// alone: <why>` is compiled for itself.
 set(ENV{LC_ALL} C)
 
-string(REGEX REPLACE "([^,]+),?" "-I\\1;" include_flags "${INCLUDES}")
+string(REGEX REPLACE "([^,]+),?" "-idirafter\\1;" include_flags "${INCLUDES}")
+string(REGEX REPLACE "^-idirafter" "-I" include_flags "${include_flags}")  # the library's own folder
 set(includes "")
 set(together "")
 set(alone "")

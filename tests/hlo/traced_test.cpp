@@ -2,12 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <tuple>
 
+#include <dist/hlo/gradients.hpp>
+#include <dist/hlo/operations.hpp>
 #include <hlo/run.hpp>
 
 using dist::Tensor;
@@ -39,6 +44,21 @@ void check_constants() {
   CHECK(least[0] == std::numeric_limits<T>::lowest());
   CHECK(greatest[0] == std::numeric_limits<T>::max());
   CHECK(number[0] == static_cast<T>(3));
+}
+
+/// That `rounded` has what Half makes of each x.
+template <class Half>
+void check_rounded(const Tensor<float>& rounded, const Tensor<float>& x) {
+  CAPTURE(dist::dtype_name<Half>);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float expected = static_cast<float>(Half{x[i]});
+    const bool is_same = std::isnan(expected)
+                             ? std::isnan(rounded[i])
+                             : std::bit_cast<std::uint32_t>(rounded[i]) == std::bit_cast<std::uint32_t>(expected);
+    if (!is_same && wrong++ == 0) MESSAGE(x[i], " became ", rounded[i], ", not ", expected);
+  }
+  CHECK(wrong == 0);
 }
 
 }  // namespace
@@ -129,6 +149,30 @@ TEST_CASE("bits, comparisons and other types of elements") {
   CHECK(std::get<14>(results) == Tensor<bool>{{2}, {false, true}});
   CHECK(std::get<15>(results) == Tensor<std::int32_t>{{2}, {-2, 2}});
   CHECK(std::get<16>(results)[1] == 1);
+}
+
+TEST_CASE("floats are rounded to those that a 16-bit type has, and gradients pass") {
+  // Of all signs and exponents; the last 12 bits make them less than halfway between two numbers, halfway, or more.
+  constexpr std::size_t count = std::size_t{1} << 20;
+  Tensor<float> x{{count}};
+  for (std::uint32_t i = 0; i < count; ++i)
+    x[i] = std::bit_cast<float>(i << 12 | (i % 3 == 0 ? 0U : i % 3 == 1 ? 1U : 0xfffU));
+  namespace hlo = dist::hlo;
+  using Floats = Traced<float, count>;
+  const auto [bfloat16, float16, of_double, slopes] = testing::run<Floats>(
+      1,
+      [](Floats numbers) {
+        const auto wide = hlo::rounded<dist::Float16>(numbers.as<double>());
+        const Floats y = hlo::rounded<dist::Float16>(hlo::rounded<dist::BFloat16>(numbers)) * 3;
+        const auto sum = hlo::reduce(dist::sum, y);
+        return std::tuple{hlo::rounded<dist::BFloat16>(numbers), hlo::rounded<dist::Float16>(numbers), wide.as<float>(),
+                          std::get<0>(hlo::gradients(sum, std::tuple{numbers}))};
+      },
+      x);
+  check_rounded<dist::BFloat16>(bfloat16, x);
+  check_rounded<dist::Float16>(float16, x);
+  check_rounded<dist::Float16>(of_double, x);
+  CHECK(std::all_of(slopes.elements().begin(), slopes.elements().end(), [](float slope) { return slope == 3; }));
 }
 
 TEST_CASE("constants come back without a change") {

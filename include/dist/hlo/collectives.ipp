@@ -36,11 +36,13 @@ DIST_INLINE Value replica_id() {
 }
 
 DIST_INLINE Value all_reduce(std::string_view reduction, Value x) {
+  if (Trace::current().replicas() == 1) return x;  // which XLA would copy
   return detail::reducing("all_reduce", reduction, x, detail::all_replicas(), type_of(x).shape,
                           [](Value, Value g) { return all_reduce("add", g); });
 }
 
 DIST_INLINE Value all_gather(Value x, std::size_t axis) {
+  if (Trace::current().replicas() == 1) return x;
   Type type = type_of(x);
   type.shape = with_extent(type.shape, axis, type.shape[axis] * Trace::current().replicas());
   return Trace::current().add(
@@ -51,6 +53,7 @@ DIST_INLINE Value all_gather(Value x, std::size_t axis) {
 }
 
 DIST_INLINE Value reduce_scatter(std::string_view reduction, Value x, std::size_t axis) {
+  if (Trace::current().replicas() == 1) return x;
   const Shape& shape = type_of(x).shape;
   return detail::reducing("reduce_scatter", reduction, x,
                           text(number("scatter_dimension", axis), ", ", detail::all_replicas()),

@@ -15,7 +15,8 @@
 
 #include <dist/core/fnv1a.hpp>
 #include <dist/core/warning.hpp>
-#include <dist/hlo/program.hpp>
+#include <dist/device/pjrt/executable.hpp>
+#include <dist/hlo/trace.hpp>
 #include <dist/io/atomic_file.hpp>
 #include <dist/io/byte_source.hpp>
 #include <dist/io/crc32c.hpp>
@@ -23,6 +24,11 @@
 #include <dist/io/writable_file.hpp>
 
 namespace dist::hlo {
+
+template <class Signature>
+class Function;
+template <class Signature>
+class Program;
 
 /// Compiled programs in files of a folder, so that another process need not compile them again. A file has all that its
 /// program was compiled from: the text, the number of replicas, the plugin (its version, size and date) and, as code for
@@ -33,21 +39,24 @@ class CompileCache {
   /// Makes the folder where there is none. Throws FileError where it cannot.
   explicit CompileCache(std::string folder) : folder_(std::move(folder)) { io::make_folders(folder_); }
 
-  /// The function as a program for the client's devices: loaded, or compiled and kept. A file that is damaged, or that the
-  /// plugin does not take, is written anew; one that cannot be written is a warning. Throws what Program's constructor
-  /// throws.
+  /// The function as a program for the client's devices (<dist/hlo/program.hpp>). Throws what `executable` throws.
   template <class Signature>
   [[nodiscard]] Program<Signature> compile(const pjrt::Client& client, const Function<Signature>& function) {
-    const std::string key = key_of(client, function.module(), function.replicas());
+    return Program<Signature>{executable(client, function.module(), function.replicas()), function.rows()};
+  }
+  /// A module, for so many replicas: loaded, or compiled and kept. A file that is damaged, or that the plugin does not take,
+  /// is written anew; one that cannot be written is a warning. Throws what Executable's constructor throws.
+  [[nodiscard]] pjrt::Executable executable(const pjrt::Client& client, std::string_view module, std::size_t replicas) {
+    const std::string key = key_of(client, module, replicas);
     const std::string path = path_of(key);
-    if (std::optional<pjrt::Executable> loaded = load(client, path, key, function.replicas())) {
+    if (std::optional<pjrt::Executable> loaded = load(client, path, key, replicas)) {
       ++loaded_;
-      return Program<Signature>{*std::move(loaded), function.rows()};
+      return *std::move(loaded);
     }
-    Program<Signature> program{client, function};
+    pjrt::Executable executable{client, module, replicas};
     ++compiled_;
-    keep(path, key, program.executable());
-    return program;
+    keep(path, key, executable);
+    return executable;
   }
 
   /// How many programs came from files, and how many were compiled.

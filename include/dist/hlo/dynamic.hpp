@@ -1,21 +1,36 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <string_view>
+#include <type_traits>
 
+#include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/hlo/traced.hpp>
+#include <dist/hlo/untyped.hpp>
 
 namespace dist::hlo {
 
 /// An array of a program whose shape is known when the program is traced, not when C++ compiles, such as a part of the
-/// user's batch. `x.as<hlo::batch, 10>()` is the traced array.
+/// user's batch. `x.as<hlo::batch, 10>()` is the traced array. Operators and functions work element by element, on arrays of
+/// one shape, and on an array and one number.
 template <class T>
 class Dynamic {
  public:
   using Element = T;
+  /// Of other elements.
+  template <class Other>
+  using With = Dynamic<Other>;
 
   /// A value with elements of this type.
   explicit Dynamic(Value value) noexcept : value_(value) {}
+  /// One number, a constant. Throws InvalidArgument where no program is traced.
+  Dynamic(T constant) : value_(untyped::constant({element_kind<T>, Shape{}}, literal(constant))) {}
+  /// The same from a number of another type.
+  template <class Number>
+    requires(std::floating_point<Number> && !std::same_as<Number, T>)
+  explicit Dynamic(Number constant) : Dynamic(static_cast<T>(constant)) {}
   template <std::size_t... Extents>
   Dynamic(Traced<T, Extents...> array) noexcept : value_(array.value()) {}
 
@@ -29,12 +44,70 @@ class Dynamic {
     require_shape(Traced<T, Extents...>::type().shape);
     return Traced<T, Extents...>{value_};
   }
+  /// The same numbers as another type; what is no whole number is cut for an integer type.
+  template <class Other>
+  [[nodiscard]] Dynamic<Other> as() const {
+    return Dynamic<Other>{untyped::convert(value_, element_kind<Other>)};
+  }
+
+  // All that take two arrays throw ShapeMismatch where these have different shapes and none is one number.
+  [[nodiscard]] friend Dynamic operator+(Dynamic a, Dynamic b) { return combined(untyped::add, a, b); }
+  [[nodiscard]] friend Dynamic operator-(Dynamic a, Dynamic b) { return combined(untyped::subtract, a, b); }
+  [[nodiscard]] friend Dynamic operator*(Dynamic a, Dynamic b) { return combined(untyped::multiply, a, b); }
+  [[nodiscard]] friend Dynamic operator/(Dynamic a, Dynamic b) { return combined(untyped::divide, a, b); }
+  [[nodiscard]] friend Dynamic operator-(Dynamic a) { return Dynamic{untyped::negate(a.value_)}; }
+  Dynamic& operator+=(Dynamic other) { return *this = *this + other; }
+  Dynamic& operator-=(Dynamic other) { return *this = *this - other; }
+  Dynamic& operator*=(Dynamic other) { return *this = *this * other; }
+  Dynamic& operator/=(Dynamic other) { return *this = *this / other; }
+
+  [[nodiscard]] friend Dynamic<bool> operator==(Dynamic a, Dynamic b) { return compared("EQ", a, b); }
+  [[nodiscard]] friend Dynamic<bool> operator!=(Dynamic a, Dynamic b) { return compared("NE", a, b); }
+  [[nodiscard]] friend Dynamic<bool> operator<(Dynamic a, Dynamic b) { return compared("LT", a, b); }
+  [[nodiscard]] friend Dynamic<bool> operator<=(Dynamic a, Dynamic b) { return compared("LE", a, b); }
+  [[nodiscard]] friend Dynamic<bool> operator>(Dynamic a, Dynamic b) { return compared("GT", a, b); }
+  [[nodiscard]] friend Dynamic<bool> operator>=(Dynamic a, Dynamic b) { return compared("GE", a, b); }
+  [[nodiscard]] friend Dynamic operator&(Dynamic a, Dynamic b) requires std::integral<T> {
+    return combined([](Value x, Value y) { return untyped::bitwise("and", x, y); }, a, b);
+  }
+
+  [[nodiscard]] friend Dynamic abs(Dynamic a) { return Dynamic{untyped::abs(a.value_)}; }
+  [[nodiscard]] friend Dynamic sqrt(Dynamic a) requires Floating<T> { return Dynamic{untyped::sqrt(a.value_)}; }
+  /// 1 / sqrt(a).
+  [[nodiscard]] friend Dynamic rsqrt(Dynamic a) requires Floating<T> { return Dynamic{untyped::rsqrt(a.value_)}; }
+  /// The greater and the lesser element of two; NaN where one of them is.
+  [[nodiscard]] friend Dynamic max(Dynamic a, Dynamic b) { return combined(untyped::maximum, a, b); }
+  [[nodiscard]] friend Dynamic min(Dynamic a, Dynamic b) { return combined(untyped::minimum, a, b); }
+  /// `a` where `condition` holds, and `b` elsewhere.
+  [[nodiscard]] friend Dynamic select(Dynamic<bool> condition, Dynamic a, Dynamic b) {
+    const Shape shape = common(common(condition.shape(), a.shape()), b.shape());
+    return Dynamic{untyped::select(spread(condition.value(), shape), spread(a.value_, shape), spread(b.value_, shape))};
+  }
 
  private:
   void require_shape(const Shape& wanted) const {
     if (shape() == wanted) return;
     throw ShapeMismatch("An array of a program has another shape", text("it is ", shape(), ", and not ", wanted),
                         "Give the program arrays of the shape for which its step is written");
+  }
+
+  template <class Operation>
+  static Dynamic combined(const Operation& operation, Dynamic a, Dynamic b) {
+    const Shape shape = common(a.shape(), b.shape());
+    return Dynamic{operation(spread(a.value_, shape), spread(b.value_, shape))};
+  }
+  static Dynamic<bool> compared(std::string_view direction, Dynamic a, Dynamic b) {
+    const Shape shape = common(a.shape(), b.shape());
+    return Dynamic<bool>{untyped::compare(direction, spread(a.value_, shape), spread(b.value_, shape))};
+  }
+  static Shape common(const Shape& a, const Shape& b) {
+    if (a == b || b.rank() == 0) return a;
+    if (a.rank() == 0) return b;
+    throw ShapeMismatch("Arrays of a program do not fit together", text("one is ", a, ", the other ", b),
+                        "Compute with arrays of one shape, or with an array and one number");
+  }
+  static Value spread(Value x, const Shape& shape) {
+    return untyped::type_of(x).shape == shape ? x : untyped::broadcast(x, shape, {});
   }
 
   Value value_;

@@ -109,7 +109,7 @@ class Function<std::tuple<Results...>(Arguments...)> {
 namespace detail {
 
 template <class... Arguments, class Body>
-[[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body, Place place) {
+[[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body, SourceLine place) {
   static_assert((TracedArray<TracedArgument<Arguments>> && ...),
                 "the arguments of hlo::trace are hlo::Traced<T, Extents...>, or hlo::Donated ones");
   using Result = decltype(std::declval<Body&>()(std::declval<TracedArgument<Arguments>>()...));
@@ -139,12 +139,12 @@ template <class... Arguments, class Body>
 ///       return hlo::all_reduce(dist::mean, hlo::reduce(dist::sum, x * x));
 ///     });
 template <class... Arguments, class Body>
-[[nodiscard]] auto trace(std::size_t replicas, Body&& body, Place place = here()) {
+[[nodiscard]] auto trace(std::size_t replicas, Body&& body, SourceLine place = here()) {
   return detail::traced<Arguments...>(replicas, std::nullopt, std::forward<Body>(body), place);
 }
 /// The same for batches of so many rows for each replica, which the extent hlo::batch stands for.
 template <class... Arguments, class Body>
-[[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body, Place place = here()) {
+[[nodiscard]] auto trace(std::size_t replicas, std::size_t rows, Body&& body, SourceLine place = here()) {
   return detail::traced<Arguments...>(replicas, rows, std::forward<Body>(body), place);
 }
 

@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,9 +12,12 @@
 #include <vector>
 
 #include <dist/core/error.hpp>
+#include <dist/core/source_line.hpp>
 #include <dist/hlo/type.hpp>
 
 namespace dist::hlo {
+
+using ::dist::here;
 
 /// A value of a program that is traced, by its number, and which program that is.
 struct Value {
@@ -36,22 +38,12 @@ struct Region {
   std::vector<Value> results;
 };
 
-/// A line of the C++ source.
-struct Place {
-  const char* file;
-  int line;
-};
-/// The line of the call; as a default argument, that of the function's caller.
-[[nodiscard]] constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept {
-  return {file, line};
-}
-
 /// Where an operation comes from: "program/layer 2 (dense)", "cnn.cpp:40".
 struct Location {
   std::string scope;
   std::string place;
 
-  friend auto operator<=>(const Location&, const Location&) = default;
+  friend bool operator==(const Location&, const Location&) = default;
 };
 /// "program/layer 2 (dense) at cnn.cpp:40".
 [[nodiscard]] std::string to_string(const Location& location);
@@ -119,7 +111,7 @@ class Trace {
   /// The location of the operations that are recorded from now on, and that of those before.
   const Location* enter(const Location* location) noexcept { return std::exchange(location_, location); }
   [[nodiscard]] const Location* location() const noexcept { return location_; }
-  [[nodiscard]] const Location* known(Location location) { return &*locations_.insert(std::move(location)).first; }
+  [[nodiscard]] const Location* known(Location location);
 
   /// The module of StableHLO whose function `main` has these arguments and results. Throws InvalidArgument where an argument
   /// of the program is not listed.
@@ -154,7 +146,7 @@ class Trace {
   std::vector<Open> open_{{0}};
   std::size_t regions_ = 0;
   std::vector<Value> arguments_;
-  std::set<Location> locations_;
+  std::deque<Location> locations_;  // few, which stay in place
   const Location* location_ = nullptr;
 };
 
@@ -165,7 +157,7 @@ class Trace {
 class Scope {
  public:
   /// Throws InvalidArgument where no program is traced.
-  explicit Scope(std::string_view name, std::optional<Place> place = std::nullopt);
+  explicit Scope(std::string_view name, std::optional<SourceLine> place = std::nullopt);
   /// Of the gradient of an operation.
   explicit Scope(const Operation& operation);
   Scope(const Scope&) = delete;

@@ -178,11 +178,16 @@ DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::spa
   return out;
 }
 
+DIST_INLINE const Location* Trace::known(Location location) {
+  const auto found = std::find(locations_.begin(), locations_.end(), location);
+  return found != locations_.end() ? &*found : &locations_.emplace_back(std::move(location));
+}
+
 DIST_INLINE std::string to_string(const Location& location) {
   return location.place.empty() ? location.scope : text(location.scope, " at ", location.place);
 }
 
-DIST_INLINE Scope::Scope(std::string_view name, std::optional<Place> place)
+DIST_INLINE Scope::Scope(std::string_view name, std::optional<SourceLine> place)
     : trace_(Trace::current()), outer_(trace_.location()) {
   Location inner = outer_ == nullptr ? Location{} : *outer_;
   inner.scope += text(inner.scope.empty() ? "" : "/", name);

@@ -167,6 +167,16 @@ template <TracedArray A>
 [[nodiscard]] A min(A a, std::type_identity_t<A> b) {
   return A{untyped::minimum(a.value(), b.value())};
 }
+/// Each element as the closest number that Half, BFloat16 or Float16, has, ties to even, in the type of `a` still; what is beyond
+/// the range of Half becomes infinite. XLA may leave out a conversion to Half and back, but never this. The gradient passes as
+/// it is.
+template <class Half, TracedArray A>
+[[nodiscard]] A rounded(A a) {
+  static_assert(std::same_as<Half, BFloat16> || std::same_as<Half, Float16>,
+                "hlo::rounded rounds to dist::BFloat16 or dist::Float16");
+  static_assert(std::floating_point<typename A::Element>, "hlo::rounded takes elements of float or double");
+  return A{untyped::rounded(a.value(), element_kind<Half>)};
+}
 /// `a` where `condition` holds, and `b` elsewhere.
 template <TracedArray A>
 [[nodiscard]] A select(typename A::template With<bool> condition, A a, std::type_identity_t<A> b) {

@@ -64,6 +64,8 @@ using Axes = std::vector<std::size_t>;
 [[nodiscard]] Value compare(std::string_view direction, Value a, Value b);
 [[nodiscard]] Value select(Value condition, Value a, Value b);
 [[nodiscard]] Value convert(Value x, ElementKind kind);
+/// Each number as the closest one that `half`, f16 or bf16, has, in the type of `x`. The gradient passes as it is.
+[[nodiscard]] Value rounded(Value x, ElementKind half);
 /// `x`, of which no gradient is known.
 [[nodiscard]] Value stop_gradient(Value x);
 

@@ -226,6 +226,21 @@ DIST_INLINE Value convert(Value x, ElementKind kind) {
     pullbacks = {detail::none};
   return detail::record("convert", {x}, "", {kind, from.shape}, std::move(pullbacks));
 }
+DIST_INLINE Value rounded(Value x, ElementKind half) {
+  const bool is_f16 = half == ElementKind::f16;
+  const Type type = type_of(x);
+  // XLA may leave out a conversion to a shorter type and back, but never this.
+  const Value normal =
+      detail::record("reduce_precision", {x},
+                     text("exponent_bits = ", is_f16 ? 5 : 8, " : i32, mantissa_bits = ", is_f16 ? 10 : 7, " : i32"),
+                     type, {detail::passed});
+  if (!is_f16) return normal;
+  // It has no denormal numbers. Those of f16 are the multiples of 2^-24 below 2^-14.
+  const Value multiple = detail::elementwise("round_nearest_even", {detail::scaled(x, 0x1p24)}, {detail::none});
+  const Value is_denormal = compare("LT", abs(x), detail::constant_like(x, 0x1p-14));
+  return detail::record("select", {is_denormal, detail::scaled(multiple, 0x1p-24), normal}, "", type,
+                        {detail::none, detail::none, detail::passed});
+}
 DIST_INLINE Value stop_gradient(Value x) {
   const Type type = type_of(x);
   return detail::record("convert", {x}, "", type, {detail::none});

@@ -129,15 +129,3 @@ TEST_CASE("a call without a timeout has no deadline, and another one has it afte
   CHECK(gpr_time_to_millis(left) > 1000);
   CHECK(gpr_time_to_millis(left) <= 1500);
 }
-
-#ifndef DIST_TEST_SANITIZER  // which have an allocator of their own
-TEST_CASE("a process that reuses memory maps none of its own for a large message") {
-  const auto mapped = [] {
-    const std::vector<std::byte> memory(50 << 20);
-    return mallinfo2().hblkhd;
-  };
-  CHECK(mapped() >= 50 << 20);
-  reuse_memory();
-  CHECK(mapped() < 50 << 20);
-}
-#endif

@@ -2,12 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 
+#include <support/environment_variable.hpp>
 #include <support/fake_pjrt/fake_pjrt.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
@@ -17,24 +16,7 @@ using dist::pjrt::plugin_path;
 
 namespace {
 
-/// What an environment variable is while this lives; nothing where `value` is null.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const old = std::getenv(name)) old_ = old, was_set_ = true;
-    set(value);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() { set(was_set_ ? old_.c_str() : nullptr); }
-
- private:
-  void set(const char* value) const { value == nullptr ? unsetenv(name_) : setenv(name_, value, 1); }
-
-  const char* name_;
-  std::string old_;
-  bool was_set_ = false;
-};
+using Variable = support::EnvironmentVariable;
 
 }  // namespace
 

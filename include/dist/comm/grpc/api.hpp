@@ -11,7 +11,6 @@
 #include <grpc/slice.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
-#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -71,15 +70,6 @@ class Core {
                             "Fork before the first server or channel is made, or start the process with exec");
   }
 };
-
-/// Lets this process keep the memory in which messages were received for the next ones, where it would go back to the system
-/// and come again page by page. It holds for all memory of the process, up to 1 GiB that is free, so it is called by programs
-/// that exist to serve.
-inline void reuse_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 28);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_TOP_PAD, 1 << 26);
-}
 
 /// What a completion queue gives back: who goes on. Of one batch at a time.
 class Tag {

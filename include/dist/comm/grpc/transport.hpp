@@ -3,6 +3,7 @@
 #include <dist/comm/grpc/channel.hpp>
 #include <dist/comm/grpc/server.hpp>
 #include <dist/core/config.hpp>
+#include <dist/device/reuse_memory.hpp>
 
 namespace dist {
 
@@ -21,7 +22,7 @@ struct Grpc {
   using Reply = grpc::Reply;
 
   /// For processes that exist to serve: what they receive goes into the same memory again.
-  static void prepare_to_serve() { grpc::reuse_memory(); }
+  static void prepare_to_serve() { reuse_memory(); }
 };
 
 static_assert(detail::holds<rpc::Transport<Grpc>> && detail::holds<rpc::PreparesToServe<Grpc>>);

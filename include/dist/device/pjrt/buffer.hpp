@@ -112,12 +112,8 @@ class Buffer {
   }
 
   /// Returns when the device has computed what the buffer holds. Throws what went wrong there, and DeadlineExceeded.
-  void wait() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
-    arguments.buffer = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
-    Event{client_, arguments.event, "a result"}.wait();
-  }
+  void wait() const { ready().wait(); }
+  [[nodiscard]] bool is_done() const { return ready().is_done(); }
 
   /// Copies the elements to `target` in the background. Throws ShapeMismatch unless it has this shape, InvalidArgument
   /// unless it has this type, or where the memory was donated.
@@ -150,6 +146,13 @@ class Buffer {
   }
 
  private:
+  [[nodiscard]] Event ready() const {
+    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
+    arguments.buffer = handle_.get();
+    client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
+    return {client_, arguments.event, "a result"};
+  }
+
   void require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const {
     if (is_donated())
       throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",

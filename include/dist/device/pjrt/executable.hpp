@@ -38,6 +38,7 @@ class Executable {
     return loaded;
   }
 
+  [[nodiscard]] PJRT_LoadedExecutable* get() const noexcept { return handle_.get(); }
   [[nodiscard]] const Client& client() const noexcept { return client_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return replicas_; }
   /// How many buffers each replica returns.

@@ -4,7 +4,6 @@
 #include <glob.h>
 
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -60,9 +59,11 @@ namespace detail {
 /// process ends. Throws NoPlugin, and PjrtError where it cannot be initialised.
 [[nodiscard]] inline const Api& load_plugin(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, std::unique_ptr<Api>> loaded;
+  // Never destroyed: a client that is static may go after it would.
+  static auto& loaded = *new std::vector<std::unique_ptr<const Api>>;
   const std::lock_guard lock{mutex};
-  if (const auto known = loaded.find(path); known != loaded.end()) return *known->second;
+  for (const std::unique_ptr<const Api>& known : loaded)
+    if (known->path() == path) return *known;
   const auto refuse = [&](std::string_view why) {
     throw NoPlugin(text("The PJRT plugin ", quoted(path, path.size()), " cannot be loaded"), why,
                    "Name the shared library of a plugin, or install it again");
@@ -80,7 +81,7 @@ namespace detail {
   auto api = std::make_unique<Api>(functions, path);
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Plugin_Initialize_Args);
   api->call(&PJRT_Api::PJRT_Plugin_Initialize, arguments, [] { return "to be initialised"; });
-  return *loaded.emplace(path, std::move(api)).first->second;
+  return *loaded.emplace_back(std::move(api));
 }
 
 }  // namespace dist::pjrt
