@@ -31,10 +31,12 @@
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/pointers.hpp>
+#include <dist/core/source_line.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/type_name.hpp>
 #include <dist/data/distribute_options.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/strategy/compile.hpp>
 #include <dist/strategy/make_variable.hpp>
 #include <dist/strategy/reduce.hpp>
 #include <dist/strategy/shared_copy_order.hpp>
@@ -180,6 +182,15 @@ class StrategyOf : public detail::ReplicaCounts<Derived, !ReplicasPart::are_thre
       else
         return Result(replicas_.run(&derived(), call));
     }
+  }
+
+  /// A step that is called as `run` would: `compile(step)(batch)`. Where the devices are Xla ones, XLA compiles it as a whole
+  /// at its first call (CompiledStep, which needs <dist/strategy/compiled_step.hpp>); on others a call runs it. XLA's errors
+  /// name `line`.
+  template <class Step>
+  [[nodiscard]] auto compile(Step step, const CompileOptions& options = {}, SourceLine line = here()) {
+    require_outside("compile", "the step is being run already");
+    return dist::compile(derived(), std::move(step), options, line);
   }
 
   /// Divides every global batch of `dataset` among the replicas and makes the next one ready in the background (spec

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/update_context.hpp>
@@ -41,7 +42,7 @@ concept VariableContext = InReplica<C> || InCrossReplica<C> || InUpdate<C>;
 /// Refuses, in a sentence, what is no context of a variable operation, and says whether it did not.
 template <class Context, bool writes = false>
 [[nodiscard]] consteval bool require_variable_context() {
-  constexpr bool is_context = VariableContext<Context> || is_cached_reads<Context>;
+  constexpr bool is_context = VariableContext<Context> || is_cached_reads<Context> || InTrace<Context>;
   static_assert(is_context,
                 "a variable operation takes the context it is called in: the replica function's first argument, or "
                 "strategy.scope() outside replica functions");
@@ -66,6 +67,9 @@ template <class Context, bool writes = false>
 /// | OnShard, None | own elements | all elements, of their owners | by component only | assign: of each element its owner |
 ///
 /// In the function of `strategy.update` every operation acts on that one copy, without aggregation (spec B06).
+///
+/// In a step that is compiled, `read` gives a traced array and `value` a traced number, and a value that is written is one
+/// of these or a number; reads and writes follow the columns for a replica.
 ///
 /// Where copies lie and who changes them is the affair of the strategy's `Store`. Where replicas share a copy, as under
 /// CentralStorage, it is read in every context, whatever the synchronization: a write in a replica function is
@@ -119,6 +123,8 @@ class DistributedVariable {
   [[nodiscard]] std::size_t size() const noexcept { return slice_.size(); }
   /// Whether optimizers may change it (spec G03).
   [[nodiscard]] bool trainable() const noexcept { return trainable_; }
+  /// Where the copies start in the regions of the arena.
+  [[nodiscard]] std::size_t offset() const noexcept { return slice_.offset(); }
   /// The arena that owns the variable; it identifies the strategy.
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return slice_.memory(); }
   /// The copies in this process: as many as the strategy's Store keeps for its replicas.
@@ -128,8 +134,10 @@ class DistributedVariable {
   /// is that one, and to change the same element on two replicas is a data race.
   template <class Context>
   [[nodiscard]] Span component(const Context& context) const {
+    static_assert(!InTrace<Context>,
+                  "a compiled step has no memory to be looked at: read(replica) gives the elements as a traced array");
     static_assert(
-        InReplica<Context> || InUpdate<Context>,
+        InReplica<Context> || InUpdate<Context> || InTrace<Context>,
         "component(context) is the copy of a replica function or of strategy.update; elsewhere name the copy: "
         "component(strategy.scope(), replica)");
     return near_copy(context);
@@ -165,7 +173,7 @@ class DistributedVariable {
   template <class Context = detail::NoContext<T>>
   [[nodiscard]] auto read(const Context& context = {}) const {
     require_context<Context>();
-    if constexpr (detail::is_cached_reads<Context>) {
+    if constexpr (detail::is_cached_reads<Context> || InTrace<Context>) {
       return context.read(*this);
     } else if constexpr (!detail::VariableContext<Context>) {
       return TensorView<const T>{};  // refused above
@@ -187,9 +195,9 @@ class DistributedVariable {
   /// The value of a variable with one element, read by the rules of `read` but without a tensor. Throws ShapeMismatch
   /// when there are more.
   template <class Context = detail::NoContext<T>>
-  [[nodiscard]] T value(const Context& context = {}) const {
+  [[nodiscard]] auto value(const Context& context = {}) const {
     require_context<Context>();
-    if constexpr (detail::is_cached_reads<Context>) {
+    if constexpr (detail::is_cached_reads<Context> || InTrace<Context>) {
       return context.value(*this);
     } else if constexpr (!detail::VariableContext<Context>) {
       return T{};  // refused above
@@ -214,7 +222,9 @@ class DistributedVariable {
   template <class Context>
   [[nodiscard]] auto synchronized_read(const Context& replica) const {
     require_replica<Context>();
-    if constexpr (InReplica<Context> && is_on_shard) {
+    if constexpr (InTrace<Context>) {
+      return replica.synchronized_read(*this);
+    } else if constexpr (InReplica<Context> && is_on_shard) {
       return OwnerStore::gathered(*this, replica);
     } else if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>) {
       Tensor<T> aggregated{shape_};
@@ -227,12 +237,16 @@ class DistributedVariable {
   }
   /// The same of a variable with one element.
   template <class Context>
-  [[nodiscard]] T synchronized_value(const Context& replica) const {
+  [[nodiscard]] auto synchronized_value(const Context& replica) const {
     require_replica<Context>();
-    T aggregated = value(replica);
-    if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
-      detail::aggregate_over_replicas(*this, replica, std::span<T>{&aggregated, 1});
-    return aggregated;
+    if constexpr (InTrace<Context>) {
+      return replica.synchronized_value(*this);
+    } else {
+      T aggregated = value(replica);
+      if constexpr (InReplica<Context> && detail::copies_may_differ<DistributedVariable, Context>)
+        detail::aggregate_over_replicas(*this, replica, std::span<T>{&aggregated, 1});
+      return aggregated;
+    }
   }
 
   /// All that outlives a run, outside replica functions: what a checkpoint keeps. Under any strategy, with any number of
@@ -284,7 +298,7 @@ class DistributedVariable {
 
   template <class Context>
   static constexpr void require_replica() {
-    static_assert(InReplica<Context>,
+    static_assert(InReplica<Context> || InTrace<Context>,
                   "a synchronized read is made in a replica function: outside, read and value aggregate");
   }
 
@@ -301,6 +315,8 @@ class DistributedVariable {
                     "an OnShard variable is changed by the owners of its elements: in a replica function change "
                     "component(replica) in reduce_and_apply or update_shards, outside assign it whole");
       if constexpr (assigned_outside) detail::restore(*this, context, detail::given_to(*this, value));
+    } else if constexpr (InTrace<Context>) {
+      context.template write<Update>(*this, value);
     } else if constexpr (detail::VariableContext<Context>) {
       detail::write_value(*this, context, value, Update{});
     }
@@ -312,6 +328,8 @@ class DistributedVariable {
   template <class Update, class Context, class Slices>
   void scatter(const Context& context, const Slices& slices) {
     require_context<Context, true>();
+    static_assert(!InTrace<Context>,
+                  "a compiled step has no scatter operations: compute the whole array and assign it");
     if constexpr (detail::VariableContext<Context>) detail::scatter(*this, context, slices, Update{});
   }
 

@@ -66,6 +66,15 @@ namespace detail {
 template <class V>
 inline constexpr bool is_same_value = is_specialization<V, Same>;
 
+/// Refuses, in a sentence, a value that is the same on every replica where a write adds up those of all.
+template <bool is_summed>
+constexpr void require_same_is_not_summed() {
+  static_assert(
+      !is_summed,
+      "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
+      "variable another aggregation");
+}
+
 /// A written number: the same for every element.
 template <class T>
 struct Uniform {

@@ -30,7 +30,9 @@ class Slice {
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
   [[nodiscard]] std::size_t replicas() const noexcept { return memory_->replicas(); }
   [[nodiscard]] std::size_t size() const noexcept { return elements_; }
-  [[nodiscard]] SpanIn<T, Where> on(std::size_t local_replica) const noexcept {
+  /// Where the slice starts in every region of the memory.
+  [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
+  [[nodiscard]] SpanIn<T, Where> on(std::size_t local_replica) const noexcept(noexcept(memory_->at(0, 0))) {
     return {reinterpret_cast<T*>(memory_->at(local_replica, offset_)), elements_};
   }
 

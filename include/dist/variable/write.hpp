@@ -211,10 +211,8 @@ void write_value(Variable& variable, const Context& context, const Value& value,
   if constexpr (require_update_of<typename Variable::Element, Update>()) {
     const auto given = given_to(variable, value);
     if constexpr (is_same_value<Value> && InReplica<Context>) {
-      static_assert(
-          copies_may_differ<Variable, Context> || !std::same_as<typename Variable::Aggregation, Sum>,
-          "a value that is the same on every replica cannot be summed: write each replica's own value, or give the "
-          "variable another aggregation");
+      require_same_is_not_summed<!copies_may_differ<Variable, Context> &&
+                                 std::same_as<typename Variable::Aggregation, Sum>>();
       write_same(variable, context, given, update);
     } else {
       write(variable, context, given, update);

@@ -1,0 +1,12 @@
+// expect: a compiled step puts no work into a queue: compute with hlo:: functions on traced arrays, or call strategy.run
+#include <dist/tpu.hpp>
+
+int main() {
+  dist::Tpu<> strategy;
+#ifdef CONTROL
+  strategy.run([](auto& replica) { replica.queue().wait(); });
+#else
+  auto step = strategy.compile([](auto& replica) { replica.queue(); });
+  step();
+#endif
+}

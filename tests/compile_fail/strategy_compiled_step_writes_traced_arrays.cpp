@@ -1,0 +1,15 @@
+// expect: in a compiled step a variable is written with a number or a traced array: a tensor of the host comes as an argument of the step
+#include <dist/tpu.hpp>
+
+int main() {
+  dist::Tpu<> strategy;
+  auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>({2}, 1.0F);
+  auto step = strategy.compile([&](auto& replica, const auto& values) {
+#ifdef CONTROL
+    weights.assign(replica, values);
+#else
+    weights.assign(replica, dist::Tensor<float>{{2}, {1, 2}});
+#endif
+  });
+  step(dist::Tensor<float>{{2}, {1, 2}});
+}

@@ -1,0 +1,11 @@
+// expect: Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or Mirrored<SharedMemoryAllReduce> with these devices
+#include <dist/tpu.hpp>
+
+int main() {
+#ifdef CONTROL
+  dist::Tpu strategy{2};
+#else
+  dist::Tpu<dist::Cpu> strategy{2};
+#endif
+  return strategy.num_replicas_in_sync() == 2 ? 0 : 1;
+}

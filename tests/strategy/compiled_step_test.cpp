@@ -1,0 +1,161 @@
+#include <dist/strategy/compiled_step.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <dist/strategy/mirrored.hpp>
+#include <dist/strategy/one_device.hpp>
+#include <support/what_throws.hpp>
+
+namespace hlo = dist::hlo;
+using dist::PerReplica;
+using dist::Shape;
+using dist::Tensor;
+using Floats = Tensor<float>;
+using Strategy = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+
+namespace {
+
+const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
+
+/// Batches of so many rows of two numbers, 1, 2, 3, ..., counted through all replicas.
+template <std::size_t Replicas>
+PerReplica<Floats> batches(const std::array<std::size_t, Replicas>& rows) {
+  float next = 1;
+  return PerReplica<Floats>(Replicas, [&](std::size_t replica) {
+    Floats part{Shape{rows[replica], 2}};
+    for (float& number : part.elements()) number = next++;
+    return part;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a step computes with batches and variables, call after call") {
+  REQUIRE(has_four);
+  Strategy strategy{2};
+  auto total = strategy.variable<float, dist::OnRead, dist::Sum>(Shape{}, 0.0F);
+  auto weights = strategy.variable<float, dist::OnWrite, dist::Mean>(Shape{2}, 1.0F);
+  auto step = strategy.compile([&](auto& replica, const auto& batch) {
+    const auto x = batch.template as<hlo::batch, 2>();
+    weights.assign_add(replica, hlo::reduce<0>(dist::sum, x));
+    const auto sum = hlo::reduce(dist::sum, x);
+    total.assign_add(replica, sum);
+    return std::tuple{replica.all_reduce(dist::sum, sum), hlo::reduce<1>(dist::sum, x)};
+  });
+  const auto batch = batches<2>({2, 2});  // [1 2; 3 4] and [5 6; 7 8]
+  const auto [sum, rows] = step(batch);
+  static_assert(std::is_same_v<decltype(sum), const PerReplica<hlo::PendingNumber<float>>>);
+  CHECK(strategy.reduce(dist::sum, sum) == 72);
+  CHECK(rows[0] == Floats{{2}, {3, 7}});
+  CHECK(rows[1] == Floats{{2}, {11, 15}});
+  CHECK(total.value(strategy.scope()) == 36);
+  CHECK(weights.whole(strategy.scope()) == Floats{{2}, {9, 11}});  // 1 + (4 + 12) / 2
+  step(batch);
+  weights.assign(strategy.scope(), 0.0F);  // on the host, between calls
+  step(batch);
+  CHECK(total.value(strategy.scope()) == 108);
+  CHECK(weights.whole(strategy.scope()) == Floats{{2}, {8, 10}});
+  CHECK(step.programs() == 1);
+}
+
+TEST_CASE("batches of fewer rows are padded, and the step knows how many there are") {
+  Strategy strategy{3};
+  auto step = strategy.compile([](auto& replica, const auto& batch) {
+    const auto x = batch.template as<hlo::batch, 2>();
+    const auto number = hlo::iota<hlo::Traced<std::int32_t, hlo::batch>, 0>();
+    const auto counts = number < hlo::Traced<std::int32_t, hlo::batch>{replica.rows()};
+    const auto sums = hlo::select(counts, hlo::reduce<1>(dist::sum, x), 0);
+    return std::tuple{hlo::reduce(dist::sum, sums), replica.first_row(), x};
+  });
+  for (const auto& rows : {std::array<std::size_t, 3>{2, 2, 2}, {2, 1, 0}, {0, 0, 1}}) {
+    const auto batch = batches<3>(rows);
+    const auto [sums, firsts, same] = step(batch);
+    std::int32_t first = 0;
+    for (std::size_t replica = 0; replica < 3; ++replica) {
+      CAPTURE(replica);
+      float sum = 0;
+      for (const float number : batch[replica].elements()) sum += number;
+      CHECK(sums[replica] == sum);
+      CHECK(firsts[replica] == first);
+      CHECK(same[replica] == batch[replica]);
+      first += static_cast<std::int32_t>(rows[replica]);
+    }
+  }
+  CHECK(step.programs() == 1);
+  static_cast<void>(step(batches<3>({1, 3, 2})));
+  CHECK(step.programs() == 2);
+}
+
+TEST_CASE("arguments may be structures, numbers, and tensors that all replicas share") {
+  Strategy strategy{2};
+  using Example = dist::data::Example<Floats, Tensor<std::int32_t>>;
+  auto step = strategy.compile([](auto&, const auto& batch, auto factor, const auto& shared, const auto& pair) {
+    const auto x = batch.x.template as<hlo::batch, 2>();
+    const auto y = batch.y.template as<hlo::batch>();
+    const auto offset = hlo::broadcast<hlo::Traced<float, hlo::batch, 2>, 1>(shared.template as<2>());
+    return std::pair{x * factor + offset, std::array{hlo::reduce(dist::sum, y), pair.first}};
+  });
+  const auto x = batches<2>({1, 1});
+  const PerReplica<Example> batch(2, [&](std::size_t replica) {
+    return Example{x[replica], Tensor<std::int32_t>{{1}, {static_cast<std::int32_t>(10 + replica)}}};
+  });
+  const auto [scaled, numbers] =
+      step(batch, 2.0F, Floats{{2}, {100, 200}}, std::pair{PerReplica<std::int32_t>::of(7, 8), 0.0});
+  CHECK(scaled[1] == Floats{{1, 2}, {106, 208}});
+  CHECK(numbers[0][1] == 11);
+  CHECK(numbers[1][0] == 7);
+  CHECK(numbers[1][1] == 8);
+}
+
+TEST_CASE("under one replica that wraps no values, a step takes and returns them as they are") {
+  dist::OneDevice<dist::Xla> strategy;
+  auto count = strategy.variable<std::int64_t>(Shape{}, 5);
+  auto step = strategy.compile([&](auto& replica, const auto& batch) {
+    count.assign_add(replica, 1);
+    return hlo::reduce(dist::sum, batch.template as<hlo::batch, 2>());
+  });
+  const float sum = step(Floats{{2, 2}, {1, 2, 3, 4}});
+  CHECK(sum == 10);
+  CHECK(count.value(strategy.scope()) == 6);
+}
+
+TEST_CASE("what a step cannot be called with is refused") {
+  Strategy strategy{2};
+  auto step = strategy.compile(
+      [](auto&, const auto& batch) { return hlo::reduce(dist::sum, batch.template as<hlo::batch, 2>()); },
+      {.most_programs = 2});
+  const auto refused = [&]<class Refusal>(std::type_identity<Refusal>, const auto& batch) {
+    return support::what_throws<Refusal>([&] { static_cast<void>(step(batch)); });
+  };
+  const std::type_identity<dist::InvalidArgument> invalid{};
+  const std::type_identity<dist::ShapeMismatch> mismatch{};
+  CHECK(refused(invalid, batches<2>({0, 0})).find("A step cannot be compiled for a batch without rows") == 0);
+  CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 2}}, Floats{Shape{1, 3}}))
+            .find("The batches of the replicas have different shapes (rows of shape [2] and, on replica 1, [3])") == 0);
+  CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 3}}, Floats{Shape{1, 3}}))
+            .find("An array of a program has another shape") == 0);
+  CHECK(refused(std::type_identity<dist::WrongStrategy>{}, batches<3>({1, 1, 1})).find("3 values for 2 replicas") !=
+        std::string::npos);
+  CHECK(step.programs() == 0);
+  static_cast<void>(step(batches<2>({1, 1})));
+  static_cast<void>(step(batches<2>({2, 2})));
+  CHECK(refused(invalid, batches<2>({3, 3}))
+            .find("A compiled step would need more than 2 programs (the last one is for [2, 2], and this call has [3, "
+                  "2])") == 0);
+  CHECK(strategy.reduce(dist::sum, step(batches<2>({0, 0}))) == 0);
+
+  Strategy other{2};
+  auto variable = other.variable<float>(Shape{}, 0.0F);
+  auto mixed = strategy.compile([&](auto& replica) { variable.assign(replica, 1.0F); });
+  CHECK(support::what_throws<dist::WrongStrategy>([&] { mixed(); }).find("a strategy that did not make it") !=
+        std::string::npos);
+  CHECK_THROWS_AS(strategy.run([&](auto&) { static_cast<void>(step(batches<2>({1, 1}))); }), dist::ReplicaError);
+}

@@ -1,0 +1,30 @@
+// The suites of strategies and variables on devices of XLA: what replica functions do that are run.
+#include <dist/tpu.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include <conformance/strategy.hpp>
+#include <conformance/strategy_methods.hpp>
+#include <conformance/variable.hpp>
+#include <conformance/variable_matrix.hpp>
+
+using conformance::Make;
+using Tpu = dist::Tpu<>;
+using Mirrored = dist::Mirrored<dist::XlaAllReduce>;
+using One = dist::OneDevice<dist::Xla>;
+
+namespace {
+const bool has_four = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{4}}}}), true);
+}
+
+TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>, Make<Mirrored, 2>, Make<One>);
+TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>, Make<One>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>, Make<One>);
+
+TEST_CASE("the suites have as many devices as replicas") {
+  CHECK(has_four);
+  CHECK(dist::Xla::count() == 4);
+}
