@@ -84,9 +84,18 @@ concept TakesShortFactors = requires(S& state) {
   state.set_short_factors();
 };
 
-/// A back end that says so rounds what it multiplies: such products are its own, and nobody else's are to take their place.
+/// A back end that rounds what it multiplies, to numbers of type B::Factor: such products are its own, and nobody else's are to
+/// take their place.
 template <class B>
-concept RoundsFactors = B::rounds_factors;
+concept RoundsFactors = requires {
+  typename B::Factor;
+};
+
+/// A back end whose networks are traced in steps that are compiled: it has the functions `forward(trace, network, x, mode)`,
+/// `backward(trace, network, loss)`, `parameters(trace, network)`, `gradients(trace, network)` and
+/// `add_gradient(trace, network, parameter, more)`.
+template <class B>
+concept TracesNetworks = B::traces_networks;
 
 namespace detail {
 /// From nothing, or from a queue, which only some devices have: clang++ 14 refuses a requires-expression that asks for either.

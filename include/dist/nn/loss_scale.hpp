@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
@@ -100,6 +101,17 @@ class LossScale {
     return is_finite;
   }
 
+  /// Not in a step that is compiled, for a sentence.
+  template <InTrace Trace>
+  void apply(const Trace&, const auto&) const {
+    refuse<Trace>();
+  }
+  template <InTrace Trace>
+  [[nodiscard]] bool remove(const Trace&, auto&) {
+    refuse<Trace>();
+    return false;
+  }
+
   /// See Trackable.
   void track(auto& visit) {
     visit("value", value_);
@@ -110,6 +122,14 @@ class LossScale {
   template <class T>
   using Variable =
       decltype(std::declval<S&>().template host_variable<T, OnWrite, OnlyFirstReplica>(Shape{}, T{}, std::string{}));
+
+  template <class Trace>
+  static void refuse() {
+    static_assert(
+        dist::detail::never<Trace>,
+        "an nn::LossScale decides on the host after each step, and a compiled step is done on devices as a whole: "
+        "multiply numbers of dist::BFloat16, which need no scale, or call strategy.run");
+  }
 
   std::int64_t growth_steps_;
   Variable<double> value_;

@@ -54,13 +54,14 @@ class RoundedProduct {
 ///
 /// Float16 ends at 65504, and its smallest steps are of 6e-8: small gradients vanish, unless a LossScale makes them larger.
 /// CuDnn multiplies such factors by tensor cores for TF32, which take 11 bits of each: no bit is lost, and products are added
-/// up in float. Other back ends give the numbers of 16-bit units, not their speed.
+/// up in float. Other back ends give the numbers of 16-bit units, not their speed; Xla does so in compiled steps, too.
 template <class BackendType, class Half>
 struct MixedPrecision : BackendType {
   static_assert(Backend<BackendType>, "nn::MixedPrecision takes a back end, such as nn::OneDnn");
   static_assert(sizeof(Half) == 2, "nn::MixedPrecision rounds to dist::BFloat16 or dist::Float16");
   using Device = typename BackendType::Device;
-  static constexpr bool rounds_factors = true;
+  /// See RoundsFactors.
+  using Factor = Half;
   /// Memory as the back end has it, where that is not the host's.
   template <class T>
   using Memory = detail::LayerMemory<BackendType, T>;

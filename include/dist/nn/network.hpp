@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/per_replica.hpp>
 #include <dist/context/replica_context.hpp>  // and with it the communicators
 #include <dist/context/strategy.hpp>
@@ -136,6 +137,16 @@ class Network {
     return stores_gradients ? gradients : Span{};
   }
 
+  /// In a step that is compiled, the parameters and the gradients of the last `backward`, as a traced array for each
+  /// parameter of the layout. Throws InvalidArgument where there was no `backward`.
+  [[nodiscard]] auto traced_parameters(const InTrace auto& trace) { return Backend::parameters(trace, *this); }
+  [[nodiscard]] auto traced_gradients(const InTrace auto& trace) { return Backend::gradients(trace, *this); }
+  /// Adds to the gradient of a parameter, by its number in the layout. Throws as `traced_gradients`.
+  template <class Array>
+  void add_gradient(const InTrace auto& trace, std::size_t parameter, const Array& more) {
+    Backend::add_gradient(trace, *this, parameter, more);
+  }
+
   /// Lets an optimizer apply the gradients of this replica's last `backward` once more.
   void renew_gradients(const InReplica auto& replica) {
     Slot& slot = slots_[replica.local_index()];
@@ -237,6 +248,16 @@ class Network {
     }
   }
 
+  /// The output as a traced array, in a step that is compiled: what the program computes for it. `x` is a traced array. Throws
+  /// ShapeMismatch.
+  template <class X, ForwardMode Mode = Training>
+  [[nodiscard]] auto forward(const InTrace auto& trace, const X& x, Mode mode = {}) {
+    static_assert(TracesNetworks<Backend>,
+                  "the back end of this network computes on the host, and a compiled step on devices of XLA: give "
+                  "nn::Network the back end nn::Xla");
+    if constexpr (TracesNetworks<Backend>) return Backend::forward(trace, *this, x, mode);
+  }
+
   /// What it does not take, for a sentence.
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
     requires(!std::convertible_to<const Input&, TensorView<const Element, Place>>)
@@ -257,6 +278,11 @@ class Network {
   template <class Loss>
   void backward(const InReplica auto& replica, const Loss&) {
     compute_gradients(replica, IgnoreReady{});
+  }
+  /// The same in a step that is compiled, of a traced `loss` that was computed from the last `forward` in this step.
+  template <class Loss>
+  void backward(const InTrace auto& trace, const Loss& loss) {
+    Backend::backward(trace, *this, loss);
   }
   /// The same, calling `when_ready(elements)` on this replica's thread as soon as a part of its gradients is final,
   /// while those of the layers before are still to be computed: `elements` are an IndexRange of the replica's component

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/context/store.hpp>
 #include <dist/context/strategy.hpp>
@@ -39,6 +40,10 @@ namespace dist::nn {
 /// The option of `apply_gradients` that applies the gradients as they are (spec P08).
 struct SkipAggregation {};
 inline constexpr SkipAggregation skip_aggregation{};
+
+/// Says which function nn::Optimizer calls in a step that is traced: that of nn/hlo/traced_optimizer.hpp, which only
+/// strategies need that compile steps.
+struct OptimizerInTrace {};
 
 /// Applies gradients to the parameters of a network: `nn::Optimizer optimizer{strategy, net, nn::Adam{}};`
 ///
@@ -121,6 +126,11 @@ class Optimizer {
                   "nn::OwnerComputedGradients does not have: use nn::StoredGradients");
     apply<false>(replica);
   }
+
+  /// The same two in a step that is compiled. Before and after each call of the program, the host works out the numbers of
+  /// the step and counts it.
+  void apply_gradients(const InTrace auto& trace) { apply_traced<true>(trace); }
+  void apply_gradients(const InTrace auto& trace, SkipAggregation) { apply_traced<false>(trace); }
 
   template <InCrossReplica Context>
   void apply_gradients(const Context&, auto&&...) {
@@ -228,6 +238,26 @@ class Optimizer {
         replica.reduce_and_apply(sum, *gradient, mirror, update);
     });
     iterations_.assign(replica, same(iteration));  // not aggregated: every replica counts alike (spec P12)
+  }
+
+  /// The steps that a program makes in one call.
+  struct StepsInCall {
+    std::int64_t count = 0;
+  };
+
+  template <bool aggregate>
+  void apply_traced(const InTrace auto& trace) {
+    require_network();
+    const auto* const so_far = trace.template left<StepsInCall>(this);
+    const std::int64_t before = so_far == nullptr ? 0 : so_far->count;
+    trace.leave(this, StepsInCall{before + 1});
+    trace.beforehand([this] {
+      require_network();
+      slots_.require_kind_in_program(strategy_->scope(), aggregate);
+    });
+    traced_apply<aggregate>(OptimizerInTrace{}, trace, *this, *network_,
+                            [this, before] { return iterations(strategy_->scope()) + before + 1; });
+    trace.afterwards([this] { set_iterations(strategy_->scope(), iterations(strategy_->scope()) + 1); });
   }
 
   void require_network() const {

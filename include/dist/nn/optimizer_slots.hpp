@@ -61,20 +61,32 @@ class OptimizerSlots {
                           text("Use what follows ", optimizer_, "/ in one of these names"));
   }
 
-  /// Whether each replica has whole slots.
+  /// Whether each replica has whole slots, its own or all the same.
   [[nodiscard]] bool whole_on_each(const InCrossReplica auto& scope) const {
-    return kind_.component(scope, 0)[0] == whole_on_all;
+    const std::int64_t kind = kind_.component(scope, 0)[0];
+    return kind == whole_on_all || kind == same_on_all;
   }
   /// Says that a step aggregates, or does not. Throws InvalidArgument where one of the other kind came before.
   void require_kind(const InReplica auto& replica, bool aggregates) const {
     if (slots_.empty() || replica.num_replicas_in_sync() == 1) return;
     std::int64_t& kind = kind_.component(replica)[0];
-    const std::int64_t now = aggregates ? shared_out : whole_on_all;
-    if (kind != 0 && kind != now)
-      throw InvalidArgument(text("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
-                            "with aggregation its slots are shared out among the replicas, without it each has its own",
-                            "Use one kind of apply_gradients, or two optimizers");
-    kind = now;
+    require_same_kind(kind, aggregates);
+    kind = aggregates ? shared_out : whole_on_all;
+  }
+  /// The same of a step that is compiled, whose replicas all have whole slots, before it runs: where they were shared out,
+  /// every replica gets them.
+  void require_kind_in_program(const InCrossReplica auto& scope, bool aggregates) const {
+    const std::size_t replicas = scope.strategy().num_local_replicas();
+    if (slots_.empty() || replicas == 1) return;
+    const std::int64_t now = aggregates ? same_on_all : whole_on_all;
+    const std::int64_t before = kind_.component(scope, 0)[0];
+    if (before == now) return;
+    require_same_kind(before, aggregates);
+    std::vector<Tensor<T>> all;
+    if (before == shared_out)
+      for (const Slot& slot : slots_) all.push_back(slot.whole(scope));
+    for (std::size_t local = 0; local < replicas; ++local) kind_.component(scope, local)[0] = now;
+    for (std::size_t k = 0; k < all.size(); ++k) restore(scope, slots_[k], all[k]);
   }
 
   /// The update of a functor with these slots.
@@ -118,9 +130,18 @@ class OptimizerSlots {
   }
 
  private:
-  /// The steps so far were of that kind.
+  /// The steps so far were of that kind: they aggregate, and each replica has its part of a slot; they do not, and each has a
+  /// slot of its own; they aggregate in a program, and all have the same.
   static constexpr std::int64_t shared_out = 1;
   static constexpr std::int64_t whole_on_all = 2;
+  static constexpr std::int64_t same_on_all = 3;
+
+  void require_same_kind(std::int64_t before, bool aggregates) const {
+    if (before != 0 && (before != whole_on_all) != aggregates)
+      throw InvalidArgument(text("Optimizer ", optimizer_, " was used with and without nn::skip_aggregation"),
+                            "with aggregation its slots are shared out among the replicas, without it each has its own",
+                            "Use one kind of apply_gradients, or two optimizers");
+  }
 
   /// A slot as a leaf of a walk.
   struct Whole {

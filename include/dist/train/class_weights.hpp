@@ -2,14 +2,17 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/loss.hpp>
+#include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/values.hpp>
 
 namespace dist::nn::detail {
@@ -42,12 +45,42 @@ class ClassWeights {
         weights[row] = (weight_of(labels[row]) * ... * static_cast<float>(values_of(given)[row]));
       step(weights);
     } else {
-      throw InvalidArgument("fit was given class_weight for targets that are no classes",
-                            "they are not integers in memory of the host", "Give each example a sample weight instead");
+      refuse_targets();
+    }
+  }
+  /// The same in a step that is traced, of the weights that are set before each call of the program: those of the rows, for
+  /// Targets that are classes.
+  void weigh(const InTrace auto& replica, const auto& outputs, const auto& targets, const auto& step,
+             const auto&... given) const {
+    using Target = typename std::remove_cvref_t<decltype(targets)>::Element;
+    if constexpr (std::integral<Target>) {
+      const auto table = [this](std::size_t classes) { return of_first(classes); };
+      step(traced_class_weights(FitInTrace{}, replica, outputs, targets, table, given...));
+    } else {
+      replica.beforehand([this] {
+        if (!of_classes_.empty()) refuse_targets();
+      });
+      if constexpr (sizeof...(given) == 0)
+        step(Unweighted{});
+      else
+        step(given...);
     }
   }
 
  private:
+  [[noreturn]] static void refuse_targets() {
+    throw InvalidArgument("fit was given class_weight for targets that are no classes",
+                          "they are not integers in memory of the host", "Give each example a sample weight instead");
+  }
+  /// Of so many classes: all 1 where no weights are set, and NaN for a class that has none.
+  [[nodiscard]] Tensor<float> of_first(std::size_t classes) const {
+    Tensor<float> weights{Shape{classes}};
+    for (std::size_t label = 0; label < classes; ++label)
+      weights[label] = of_classes_.empty()          ? 1
+                       : label < of_classes_.size() ? of_classes_[label]
+                                                    : std::numeric_limits<float>::quiet_NaN();
+    return weights;
+  }
   [[nodiscard]] float weight_of(auto label) const {
     if (std::cmp_less(label, 0) || std::cmp_greater_equal(label, of_classes_.size()))
       throw InvalidArgument("fit met a label that class_weight has no weight for",

@@ -35,6 +35,7 @@
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/values.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/strategy/compile.hpp>
 #include <dist/train/batch_parts.hpp>
 #include <dist/train/callbacks.hpp>
 #include <dist/train/fit_options.hpp>
@@ -103,7 +104,11 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   /// Throws InvalidArgument for hyper-parameters out of range, for a network that is not trainable and for two metrics
   /// of one name, WrongStrategy for a network of another strategy, OutOfMemory.
   Model(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
-      : strategy_(strategy), steps_(strategy, network, std::move(optimizer), std::move(loss), std::move(metrics)...) {}
+      : strategy_(strategy),
+        steps_(strategy, network, std::move(optimizer), std::move(loss), std::move(metrics)...),
+        train_(dist::compile(strategy, TrainStep{&steps_})),
+        test_(dist::compile(strategy, TestStep{&steps_})),
+        infer_(dist::compile(strategy, InferStep{&steps_})) {}
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
@@ -295,7 +300,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     std::size_t step = 0;
     for (; (!steps || step < *steps) && pass.next(batch); ++step) {
       watching.template call<hooks::on_test_batch_begin>(step);
-      strategy_.run([this](auto& replica, const auto& part) { steps_.test(replica, part); }, batch);
+      test_(batch);
       watching.template call<hooks::on_test_batch_end>(step, steps_.current_logs());
     }
     require_batches(step);
@@ -458,23 +463,23 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     const InputContext input = strategy_.input_context();
     auto pass = distributed.iterate(0);
     typename decltype(distributed)::Element batch{};
-    using X = decltype(std::get<0>(detail::parts_of_batch<1>(dist::select_replica(0, std::as_const(batch)))));
-    using Outputs = decltype(steps_.infer(std::declval<const typename S::Context&>(), std::declval<X>()));
-    using T = std::remove_const_t<typename decltype(values_of(std::declval<Outputs>()))::Element>;
+    using Outputs = decltype(infer_(std::as_const(batch)));
+    using T = std::remove_const_t<typename decltype(values_of(
+        dist::select_replica(0, std::declval<const Outputs&>())))::Element>;
     detail::Predictions<T> predictions{strategy_.num_local_replicas()};
     std::size_t step = 0;
     for (; (!options.steps || step < *options.steps) && pass.next(batch); ++step) {
       watching.template call<hooks::on_predict_batch_begin>(step);
-      const bool mine = step % input.num_input_pipelines() == input.input_pipeline_id();
-      strategy_.run(
-          [&](auto& replica, const auto& part) {
-            const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
-            if (mine)
-              predictions.put(replica, values_of(steps_.infer(replica, x)));
-            else
+      if (step % input.num_input_pipelines() == input.input_pipeline_id())
+        strategy_.run([&](auto& replica, const auto& outputs) { predictions.put(replica, values_of(outputs)); },
+                      infer_(batch));
+      else
+        strategy_.run(
+            [&](auto& replica, const auto& part) {
+              const auto& x = std::get<0>(detail::parts_of_batch<1>(part));
               predictions.leave_out(replica, values_of(x).rows());
-          },
-          batch);
+            },
+            batch);
       predictions.end_step();
       watching.template call<hooks::on_predict_batch_end>(step);
     }
@@ -486,14 +491,14 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
   template <class Arrays>
   Logs train_on(const Arrays& arrays, TrainOnBatchOptions options) {
     steps_.class_weights().set(std::move(options.class_weight));
-    return on_batch("train_on_batch", arrays, [this](auto& replica, const auto& part) { steps_.train(replica, part); });
+    return on_batch("train_on_batch", arrays, train_);
   }
   template <class Arrays>
   Logs test_on(const Arrays& arrays) {
-    return on_batch("test_on_batch", arrays, [this](auto& replica, const auto& part) { steps_.test(replica, part); });
+    return on_batch("test_on_batch", arrays, test_);
   }
   template <class Arrays, class Step>
-  Logs on_batch(std::string_view who, const Arrays& arrays, const Step& step) {
+  Logs on_batch(std::string_view who, const Arrays& arrays, Step& step) {
     if (!is_alone())
       throw WrongStrategy(text(who, " was called in one of several processes"), strategy_.describe(),
                           "Call fit or evaluate, which divide a dataset among the processes (spec Q15)");
@@ -505,7 +510,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     typename decltype(distributed)::Element batch{};
     const bool has_batch = pass.next(batch);
     require_batches(has_batch ? 1 : 0);
-    strategy_.run(step, batch);
+    step(batch);
     return steps_.read_logs();
   }
 
@@ -521,7 +526,7 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     };
     for (; (!wanted || step < *wanted) && !(stops_ && (stops_here_ || is_alone())) && pass.next(batch);) {
       if (step == told) watching.template call<hooks::on_train_batch_begin>(step);
-      strategy_.run([this](auto& replica, const auto& part) { steps_.train(replica, part); }, batch);
+      train_(batch);
       ++step;
       if (step - told == steps_per_execution) tell();
     }
@@ -557,13 +562,33 @@ class Model : public detail::HasModelFiles<Model<S, Network, O, L, Ms...>> {
     return cardinality.count();
   }
 
+  /// What replicas do with their parts of a batch; compiled where the strategy's devices compile steps.
+  using Steps = detail::ModelSteps<S, Network, O, L, Ms...>;
+  struct TrainStep {
+    Steps* steps;
+    void operator()(auto& replica, const auto& part) const { steps->train(replica, part); }
+  };
+  struct TestStep {
+    Steps* steps;
+    void operator()(auto& replica, const auto& part) const { steps->test(replica, part); }
+  };
+  struct InferStep {
+    Steps* steps;
+    auto operator()(auto& replica, const auto& part) const {
+      return steps->infer(replica, std::get<0>(detail::parts_of_batch<1>(part)));
+    }
+  };
+
   struct Shared {
     std::string name;
     std::weak_ptr<void> object;
   };
 
   S& strategy_;
-  detail::ModelSteps<S, Network, O, L, Ms...> steps_;
+  Steps steps_;
+  decltype(dist::compile(std::declval<S&>(), std::declval<TrainStep>())) train_;
+  decltype(dist::compile(std::declval<S&>(), std::declval<TestStep>())) test_;
+  decltype(dist::compile(std::declval<S&>(), std::declval<InferStep>())) infer_;
   std::vector<Shared> shared_;
   std::size_t epochs_trained_ = 0;
   bool stops_ = false;       // training, after this epoch

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <dist/context/cross_replica_context.hpp>
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/metric.hpp>
@@ -75,6 +76,14 @@ class ModelMetric {
                     "let it take them, or give it to the model without nn::Weighted");
       if constexpr (takes_weights) metric_.update(replica, outputs, targets, weights);
     }
+  }
+  /// The same in a step that is traced.
+  template <class Outputs, class Targets, class Weights>
+  void update(const InTrace auto& replica, const Outputs& outputs, const Targets& targets, const Weights& weights) {
+    if constexpr (!is_weighted || std::same_as<Weights, Unweighted>)
+      metric_.update(replica, outputs, targets);
+    else
+      metric_.update(replica, outputs, targets, weights);
   }
   [[nodiscard]] double result(const InCrossReplica auto& context) const { return metric_.result(context); }
   [[nodiscard]] double result_here(const InCrossReplica auto& context) const { return metric_.result_here(context); }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <dist/context/in_trace.hpp>
 #include <dist/context/replica_context.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/track.hpp>
@@ -115,8 +116,39 @@ class ModelSteps {
       measure<false>(replica, outputs, targets);
     });
   }
+  /// The same two in steps that are compiled.
+  void train(const InTrace auto& replica, const auto& batch) {
+    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
+      const auto outputs = network_.forward(replica, x);
+      const auto learn = [&](const auto& weights) {
+        const auto loss = fit_loss(replica, outputs, targets, weights);
+        network_.backward(replica, loss.learned);
+        report_traced_loss(replica, loss);  // and the penalty of the weights before the update
+        if constexpr (FitLoss::is_regularized)
+          add_regularization_gradients(replica, network_, loss_function_.regularizer);
+        optimizer_.apply_gradients(replica);
+        measure<true>(replica, outputs, targets, weights);
+      };
+      class_weights_.weigh(replica, outputs, targets, learn, sample_weight...);
+      measure<false>(replica, outputs, targets);
+    });
+  }
+  void test(const InTrace auto& replica, const auto& batch) {
+    on_parts(batch, [&](const auto& x, const auto& targets, const auto&... sample_weight) {
+      const auto outputs = infer(replica, x);
+      const auto measure_weighted = [&](const auto& weights) {
+        report_traced_loss(replica, fit_loss(replica, outputs, targets, weights));
+        measure<true>(replica, outputs, targets, weights);
+      };
+      if constexpr (sizeof...(sample_weight) == 0)
+        measure_weighted(Unweighted{});
+      else
+        measure_weighted(sample_weight...);
+      measure<false>(replica, outputs, targets);
+    });
+  }
   /// A network of the user's own that computes the same in both modes need not take one.
-  template <InReplica Replica, class X>
+  template <class Replica, class X>
   auto infer(const Replica& replica, const X& x) {
     if constexpr (HasInference<Network, Replica, X>) {
       return network_.forward(replica, x, inference);
@@ -199,9 +231,23 @@ class ModelSteps {
       loss_.add(replica, tally(loss.total(), penalty.value()));
   }
 
+  /// The losses of a batch in a step that is compiled.
+  template <class Weights>
+  auto fit_loss(const InTrace auto& replica, const auto& outputs, const auto& targets, const Weights& weights) {
+    return traced_fit_loss(FitInTrace{}, std::bool_constant<FitLoss::is_sum>{}, FitLoss::function(loss_function_),
+                           replica, outputs, targets, weights);
+  }
+  void report_traced_loss(const InTrace auto& replica, const auto& loss) {
+    if constexpr (FitLoss::is_regularized)
+      loss_.update(replica, loss.shown + total_regularization(replica, network_, loss_function_.regularizer),
+                   loss.rows);
+    else
+      loss_.update(replica, loss.shown, loss.rows);
+  }
+
   /// Updates the metrics that are weighted, or those that are not.
   template <bool weighted, class Weights = Unweighted>
-  void measure(const InReplica auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
+  void measure(const auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
     each_metric([&]<class M>(M& metric) {
       if constexpr (M::is_weighted == weighted) metric.update(replica, outputs, targets, weights);
     });

@@ -64,13 +64,18 @@ inline List unpacked(std::span<const dist::nn::Parameter> layout, const List& pa
 }
 
 /// A pass by plain loops in double.
-template <class Net, class Mode, bool InputGradient>
+template <class Net, class Mode, bool InputGradient, class Backend>
 Emitted by_loops(const auto& replica, const Given& given) {
   namespace nn = dist::nn;
   using Replica = std::remove_cvref_t<decltype(replica)>;
   using State = std::conditional_t<std::is_same_v<Mode, nn::Training>, double, const double>;
-  nn::detail::Chain<Net, nn::Reference, double> chain;
-  nn::Reference::State engine;
+  nn::detail::Chain<Net, Backend, double> chain;
+  auto engine = [&] {
+    if constexpr (nn::RoundsFactors<Backend>)
+      return typename Backend::State{replica.queue()};
+    else
+      return typename Backend::State{};
+  }();
   const List parameters = unpacked(Net::parameters, given.parameters, Net::padded_count);
   List gradients(Net::padded_count), state = unpacked(Net::state, given.state, Net::padded_state_count);
   const dist::TensorView<const double> x{given.x.data(),
@@ -92,8 +97,10 @@ Emitted by_loops(const auto& replica, const Given& given) {
 }
 
 /// The passes of training and of inference in one program, for batches of so many rows.
-template <class Net, bool InputGradient>
+template <class Net, bool InputGradient, class Backend>
 class EmittedProgram {
+  template <class Mode>
+  using TracedPass = dist::nn::TracedPass<Mode, Backend>;
   using Parameters = dist::nn::TracedParameters<Net>;
   using State = dist::nn::TracedState<Net>;
   using X = dist::nn::TracedInput<Net>;
@@ -168,10 +175,9 @@ class EmittedProgram {
                    const std::tuple<P..., S...> all{tensors...};
                    const auto parameters = dist::nn::detail::copied<0, sizeof...(P)>(all);
                    const auto state = dist::nn::detail::copied<sizeof...(P), sizeof...(S)>(all);
-                   return std::tuple_cat(pass(dist::nn::TracedPass<dist::nn::Training>{counted, first_row}, parameters,
-                                              state, x, targets),
-                                         pass(dist::nn::TracedPass<dist::nn::Inference>{counted, first_row}, parameters,
-                                              state, x, targets));
+                   return std::tuple_cat(
+                       pass(TracedPass<dist::nn::Training>{counted, first_row}, parameters, state, x, targets),
+                       pass(TracedPass<dist::nn::Inference>{counted, first_row}, parameters, state, x, targets));
                  })
           .module();
     }(std::type_identity<Parameters>{}, std::type_identity<State>{});
@@ -198,13 +204,15 @@ class EmittedProgram {
 /// Checks outputs, gradients of the input and of the parameters, and state, in training and in inference. Each entry of
 /// `steps` is a step, whose numbers are the rows of each replica; the program adds at least one row that does not count. The
 /// state of a step goes into the next. `elements(count, stream)` are those of batches. Without `InputGradient` there is none.
-template <class Net, bool InputGradient = true, class Elements = List (*)(std::size_t, std::uint64_t)>
+/// `Backend` is that of the plain loops, on the host.
+template <class Net, bool InputGradient = true, class Backend = dist::nn::Reference,
+          class Elements = List (*)(std::size_t, std::uint64_t)>
 void check_emitted(const std::vector<std::vector<std::size_t>>& steps, Elements elements = numbers) {
   const std::size_t replicas = steps[0].size();
   std::size_t most = 0;
   for (const auto& rows : steps) most = std::max(most, *std::max_element(rows.begin(), rows.end()));
   dist::Mirrored<dist::SharedMemoryAllReduce> strategy{replicas};
-  EmittedProgram<Net, InputGradient> program{replicas, most + 1};
+  EmittedProgram<Net, InputGradient, Backend> program{replicas, most + 1};
 
   const auto rounded = [](List values) {  // to float, once, so that both have the same
     for (double& each : values) each = static_cast<double>(static_cast<float>(each));
@@ -227,8 +235,8 @@ void check_emitted(const std::vector<std::vector<std::size_t>>& steps, Elements 
     std::vector<std::array<Emitted, 2>> expected(replicas);
     strategy.run([&](auto& replica) {
       const Given& mine = given[replica.local_index()];
-      expected[replica.local_index()] = {by_loops<Net, dist::nn::Training, InputGradient>(replica, mine),
-                                         by_loops<Net, dist::nn::Inference, InputGradient>(replica, mine)};
+      expected[replica.local_index()] = {by_loops<Net, dist::nn::Training, InputGradient, Backend>(replica, mine),
+                                         by_loops<Net, dist::nn::Inference, InputGradient, Backend>(replica, mine)};
     });
     for (std::size_t replica = 0; replica < replicas; ++replica) {
       CAPTURE(replica);

@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <dist/core/bfloat16.hpp>
+#include <dist/nn/activations/tanh.hpp>
 #include <dist/nn/hlo/activate.hpp>
 #include <dist/nn/hlo/batch_normalization.hpp>
 #include <dist/nn/hlo/branches.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/layers/flatten.hpp>
 #include <dist/nn/layers/relu.hpp>
+#include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/sequential.hpp>
 
 #include "nn/hlo/check_emitted.hpp"
@@ -31,6 +34,13 @@ TEST_CASE("convolutions in programs compute what they do by plain loops, with th
                              nn::Conv2D<6, 2, nn::Relu, 1, nn::Pad<1, 0>, nn::GlorotUniform, nn::Zeros, 2>,
                              nn::DepthwiseConv2D<2, nn::Relu, 2, nn::Same, 2>>;
   dist_test::check_emitted<Net>({{3}});
+}
+
+TEST_CASE("convolutions and dense layers in programs round their factors as plain loops do (spec P22)") {
+  // Small, so that no number lies next to the middle of two 16-bit ones.
+  using Net = nn::Sequential<nn::Input<4, 3, 2>, nn::Conv2D<2, 2, nn::Relu>,
+                             nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Valid, 2>, nn::Flatten, nn::Dense<3, nn::Tanh>>;
+  dist_test::check_emitted<Net, true, nn::MixedPrecision<nn::Reference, dist::BFloat16>>({{3}});
 }
 
 TEST_CASE("pooling in programs takes the elements that lie in the image, and the first of several maxima") {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <dist/core/bfloat16.hpp>
+#include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/sequential.hpp>
 #include <nn/hlo/check_emitted.hpp>
 
@@ -17,6 +19,11 @@ TEST_CASE("attention in programs is that of plain loops, of all elements and of 
   using Both = nn::Sequential<nn::Input<4, 3>, nn::MultiHeadAttention<2, 3>,  //
                               nn::MultiHeadAttention<3, 2, nn::AttendToPast>, nn::Softmax>;
   dist_test::check_emitted<Both>({{3}});
+}
+
+TEST_CASE("attention in programs rounds the factors of its dense products as plain loops do (spec P22)") {
+  using Net = nn::Sequential<nn::Input<3, 2>, nn::MultiHeadAttention<2, 2>>;
+  dist_test::check_emitted<Net, true, nn::MixedPrecision<nn::Reference, dist::BFloat16>>({{2}});
 }
 
 TEST_CASE("embeddings in programs are those of plain loops, and ids have no gradient") {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <dist/hlo/collectives.hpp>
+#include <dist/hlo/dynamic.hpp>
+#include <dist/hlo/untyped.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
@@ -62,9 +64,12 @@ void check_steps(const O& optimizer) {
                     std::array<W, Slots + 1> rows = rows_of(state, std::make_index_sequence<Slots + 1>{});
                     std::array<W, Slots> slots =
                         rows_of(hlo::slice < 0, Slots == 0 ? 0 : 1, Slots > (state), std::make_index_sequence<Slots>{});
-                    const W sum = hlo::all_reduce(dist::sum, gradient);
-                    const W updated = nn::traced_update(optimizer, numbers, rows[0], sum, slots);
-                    return stacked(updated, slots);
+                    std::array<nn::TracedParameter, 1> parameters{{{.weights = rows[0],
+                                                                    .gradient = hlo::all_reduce(dist::sum, gradient),
+                                                                    .slots = {slots.begin(), slots.end()}}}};
+                    nn::traced_update(optimizer, numbers, parameters);
+                    for (std::size_t slot = 0; slot < Slots; ++slot) slots[slot] = parameters[0].slots[slot].as<4>();
+                    return stacked(parameters[0].weights.as<4>(), slots);
                   })};
 
   Tensor<float> expected{State<Slots>::shape()};
@@ -123,28 +128,37 @@ void check_options(const O& optimizer) {
   TwoParameters network{strategy};
   nn::Optimizer on_host{strategy, network, optimizer};
   network.weights.assign(strategy.scope(), Tensor<float>{{6}, {3, -4, 1, 0, 0.25F, -0.5F}});
-  const auto segments = nn::detail::segments_of(
-      network, [&](const std::string& parameter) { return nn::detail::decays(optimizer, parameter); });
 
   const dist::pjrt::Client client = testing::cpus(1);
   using All = hlo::Traced<float, Slots + 1, 6>;
-  const hlo::Program program{
-      client, hlo::trace<nn::StepNumbers, Flat, All>(1, [&](nn::StepNumbers numbers, Flat gradient, All state) {
-        const auto row = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-          return hlo::reshape<6>(hlo::slice<0, I, 1>(state));
-        };
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-          std::array<Flat, Slots> slots{row(std::integral_constant<std::size_t, I + 1>{})...};
-          std::vector<hlo::Value> rows{nn::traced_update(optimizer, numbers,
-                                                         row(std::integral_constant<std::size_t, 0>{}), gradient, slots,
-                                                         segments)
-                                           .value()};
-          for (const Flat& slot : slots) rows.push_back(slot.value());
-          for (hlo::Value& each : rows) each = hlo::untyped::reshape(each, {1, 6});
-          return All{hlo::untyped::concatenate(rows, 0)};
-        }
-        (std::make_index_sequence<Slots>{});
-      })};
+  const auto step = [&](nn::StepNumbers numbers, Flat gradient, All state) {
+    const auto part = [](hlo::Value flat, const nn::Parameter& parameter) {
+      const std::size_t end = parameter.offset + parameter.shape.elements();
+      return hlo::Dynamic<float>{hlo::untyped::slice_along(flat, 0, parameter.offset, end)};
+    };
+    const auto row = [&](std::size_t number) {
+      return hlo::untyped::reshape(hlo::untyped::slice_along(state.value(), 0, number, number + 1), Flat::shape());
+    };
+    std::vector<nn::TracedParameter> parameters;
+    for (const nn::Parameter& each : TwoParameters::layout()) {
+      parameters.push_back({.weights = part(row(0), each),
+                            .gradient = part(gradient.value(), each),
+                            .decays = nn::detail::decays(optimizer, each.name())});
+      for (std::size_t slot = 0; slot < Slots; ++slot) parameters.back().slots.push_back(part(row(slot + 1), each));
+    }
+    nn::traced_update(optimizer, numbers, parameters);
+    std::vector<hlo::Value> rows;
+    for (std::size_t number = 0; number <= Slots; ++number) {
+      const auto of = [&](const nn::TracedParameter& parameter) {
+        return (number == 0 ? parameter.weights : parameter.slots[number - 1]).value();
+      };
+      const hlo::Value padding = hlo::Traced<float, 1>{0}.value();
+      rows.push_back(
+          hlo::untyped::reshape(hlo::untyped::concatenate({of(parameters[0]), padding, of(parameters[1])}, 0), {1, 6}));
+    }
+    return All{hlo::untyped::concatenate(rows, 0)};
+  };
+  const hlo::Program program{client, hlo::trace<nn::StepNumbers, Flat, All>(1, step)};
 
   Tensor<float> state{All::shape()};
   for (float& each : state.elements()) each = 0;
@@ -220,11 +234,12 @@ TEST_CASE("the numbers of a step are those of its functor, and slots are counted
   CHECK(nn::step_numbers(nn::Adam{}, 1)[0] > nn::step_numbers(nn::Adam{}, 2)[0] / 2);
   CHECK(nn::step_numbers(nn::Adam{}, 1)[0] != nn::step_numbers(nn::Adam{}, 2)[0]);
   const auto with_no_slot = [](nn::StepNumbers of_step, W weights, W gradient) {
-    std::array<W, 0> none;
-    return nn::traced_update(nn::Adam{}, of_step, weights, gradient, none);
+    std::array<nn::TracedParameter, 1> parameters{{{.weights = weights, .gradient = gradient}}};
+    nn::traced_update(nn::Adam{}, of_step, parameters);
+    return parameters[0].weights.as<4>();
   };
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(hlo::trace<nn::StepNumbers, W, W>(1, with_no_slot));
-        }).find("A step of Adam cannot be traced (it is given 0 slots, and has 2 with these options)") !=
+        }).find("A step of Adam cannot be traced (a parameter is given 0 slots, and has 2 with these options)") !=
         std::string::npos);
 }

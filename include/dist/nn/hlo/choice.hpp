@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/traced.hpp>
 
 namespace dist::hlo {
@@ -16,6 +17,15 @@ template <class T, std::size_t... Extents>
 }
 template <class T, std::size_t... Extents>
 [[nodiscard]] Traced<T, Extents...> greater(Traced<T, Extents...> a, Traced<T, Extents...> b) {
+  return max(a, b);
+}
+
+template <class T>
+[[nodiscard]] Dynamic<T> chosen(Dynamic<bool> condition, Dynamic<T> yes, Dynamic<T> no) {
+  return select(condition, yes, no);
+}
+template <class T>
+[[nodiscard]] Dynamic<T> greater(Dynamic<T> a, Dynamic<T> b) {
   return max(a, b);
 }
 

@@ -15,11 +15,11 @@ struct Emitted<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
   using Activation = typename Dense<Units, Function, KernelInitializer, BiasInitializer>::Activation;
 
   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
-    const auto products = hlo::contract<1, 0>(x, kernel);
+    const auto products = hlo::contract<1, 0>(pass.factor(x), pass.factor(kernel));
     using Y = std::remove_const_t<decltype(products)>;
-    return detail::activated<Activation>(products + hlo::broadcast<Y, 1>(bias));
+    return detail::activated<Activation>(pass.of_factors(products + hlo::broadcast<Y, 1>(bias)));
   }
 };
 

@@ -14,6 +14,8 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/hlo/operations.hpp>
+#include <dist/hlo/with_gradient.hpp>
+#include <dist/nn/backend.hpp>
 #include <dist/nn/forward_mode.hpp>
 #include <dist/nn/layout.hpp>
 
@@ -30,9 +32,10 @@ template <std::size_t Rows>
 
 }  // namespace detail
 
-/// What layers know of a pass through a network that is traced: whether it is for training, and which rows count. A program
-/// has as many rows as the largest batch; a smaller one is padded at its end.
-template <ForwardMode Mode>
+/// What layers know of a pass through a network that is traced: whether it is for training, which rows count, and whether the
+/// back end, if it is given, RoundsFactors. A program has as many rows as the largest batch; a smaller one is padded at its
+/// end.
+template <ForwardMode Mode, class BackendType = void>
 struct TracedPass {
   static constexpr bool training = std::same_as<Mode, Training>;
   /// How many of the rows are of this replica's batch: the first ones. The others may hold any finite number.
@@ -44,6 +47,24 @@ struct TracedPass {
   template <hlo::TracedArray X>
   [[nodiscard]] hlo::Traced<bool, X::extents[0]> counts() const {
     return detail::first_rows<X::extents[0]>(rows);
+  }
+
+  /// An input or a kernel as a factor of products: rounded, where the back end does so.
+  template <hlo::TracedArray X>
+  [[nodiscard]] static X factor(X x) {
+    if constexpr (RoundsFactors<BackendType>)
+      return hlo::rounded<typename BackendType::Factor>(x);
+    else
+      return x;
+  }
+  /// A layer's products of such factors, with the bias added. Their gradient is rounded likewise: it is a factor of the products
+  /// that are the gradients of input and kernel.
+  template <hlo::TracedArray Y>
+  [[nodiscard]] static Y of_factors(Y y) {
+    if constexpr (RoundsFactors<BackendType>)
+      return hlo::with_gradient(y, y, [](Y gradient) { return factor(gradient); });
+    else
+      return y;
   }
 };
 
@@ -69,6 +90,7 @@ using TracedRows = typename TracedRowsOf<typename X::Element, X::extents[0], Row
 ///
 /// which returns rows of Placed::Output for the rows `x`. `pass` is a TracedPass, `parameters` a std::tuple of traced arrays
 /// with the shapes of Placed::parameters, and `state` one of references to those of Placed::state, which it may assign to.
+/// A layer with a kernel multiplies what pass.factor makes of its input and of this, and returns pass.of_factors of the result.
 /// The library's own layers have theirs in nn/hlo/. A layer with `is_view` needs none.
 template <class L>
 struct Emitted {

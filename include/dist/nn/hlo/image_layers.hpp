@@ -30,11 +30,13 @@ template <class Geometry>
 using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
 
 /// function(images correlated with kernels + bias).
-template <class Function, class Geometry, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
-[[nodiscard]] auto convolved(X x, Kernel kernel, Bias bias) {
-  const auto products = hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(x, kernel);
+template <class Function, class Geometry, class Pass, hlo::TracedArray X, hlo::TracedArray Kernel,
+          hlo::TracedArray Bias>
+[[nodiscard]] auto convolved(const Pass& pass, X x, Kernel kernel, Bias bias) {
+  const auto products =
+      hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(pass.factor(x), pass.factor(kernel));
   using Y = std::remove_const_t<decltype(products)>;
-  return activated<typename Applied<Function>::Type>(products + hlo::broadcast<Y, 3>(bias));
+  return activated<typename Applied<Function>::Type>(pass.of_factors(products + hlo::broadcast<Y, 3>(bias)));
 }
 
 template <class Geometry, class Op, hlo::TracedArray X>
@@ -48,9 +50,9 @@ template <std::size_t Filters, std::size_t Window, class Function, std::size_t S
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
 struct Emitted<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
-    return detail::convolved<Function, typename Placed::Geometry>(x, kernel, bias);
+    return detail::convolved<Function, typename Placed::Geometry>(pass, x, kernel, bias);
   }
 };
 
@@ -58,11 +60,11 @@ template <std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer>
 struct Emitted<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
     const auto& [kernel, bias] = parameters;
     // A group for each channel, whose kernels lie one after another already.
     return detail::convolved<Function, typename Placed::Geometry>(
-        x, hlo::reshape<Window, Window, 1, Placed::channels * Multiplier>(kernel), bias);
+        pass, x, hlo::reshape<Window, Window, 1, Placed::channels * Multiplier>(kernel), bias);
   }
 };
 

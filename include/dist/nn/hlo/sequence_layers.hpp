@@ -38,10 +38,10 @@ struct Emitted<Embedding<Words, Width, Initializer>> {
 namespace detail {
 
 /// Queries, keys or values: x · kernel + bias, [rows, length, heads, width].
-template <hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
-[[nodiscard]] auto heads_of(X x, Kernel kernel, Bias bias) {
-  const auto products = hlo::contract<2, 0>(x, kernel);
-  return products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias);
+template <class Pass, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
+[[nodiscard]] auto heads_of(const Pass& pass, X x, Kernel kernel, Bias bias) {
+  const auto products = hlo::contract<2, 0>(pass.factor(x), pass.factor(kernel));
+  return pass.of_factors(products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias));
 }
 
 }  // namespace detail
@@ -49,15 +49,15 @@ template <hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
 template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
 struct Emitted<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
   template <class Placed, class Pass, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Pass&, X x, const Parameters& parameters, State&) {
+  static auto forward(const Pass& pass, X x, const Parameters& parameters, State&) {
     using hlo::Axes;
     using T = typename X::Element;
     constexpr std::size_t length = Placed::length;
     using Weights = hlo::Traced<T, X::extents[0], Heads, length, length>;
     const auto& [query_kernel, query_bias, key_kernel, key_bias, value_kernel, value_bias, kernel, bias] = parameters;
-    const auto queries = detail::heads_of(x, query_kernel, query_bias);
-    const auto keys = detail::heads_of(x, key_kernel, key_bias);
-    const auto values = detail::heads_of(x, value_kernel, value_bias);
+    const auto queries = detail::heads_of(pass, x, query_kernel, query_bias);
+    const auto keys = detail::heads_of(pass, x, key_kernel, key_bias);
+    const auto values = detail::heads_of(pass, x, value_kernel, value_bias);
     Weights weights = hlo::contract<Axes<3>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(queries, keys);
     weights *= Weights{T{1} / std::sqrt(static_cast<T>(Width))};
     if constexpr (Reach::is_causal) {
@@ -67,7 +67,8 @@ struct Emitted<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
     }
     // [rows, heads, length, width], whose heads are brought together for each element of a sequence.
     const auto outputs = hlo::contract<Axes<3>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
-    return hlo::contract<Axes<1, 3>, Axes<0, 1>>(outputs, kernel) + hlo::broadcast<X, 2>(bias);
+    const X products = hlo::contract<Axes<1, 3>, Axes<0, 1>>(pass.factor(outputs), pass.factor(kernel));
+    return pass.of_factors(products + hlo::broadcast<X, 2>(bias));
   }
 };
 

@@ -3,62 +3,44 @@
 
 #include <concepts>
 #include <cstddef>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 #include <dist/context/in_trace.hpp>
-#include <dist/core/config.hpp>
-#include <dist/core/reduce_op.hpp>
-#include <dist/core/shape.hpp>
-#include <dist/hlo/operations.hpp>
+#include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/untyped.hpp>
 #include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/losses/average_loss.hpp>
-#include <dist/nn/parameter.hpp>
 #include <dist/nn/regularizer.hpp>
 
 namespace dist::nn {
 
 namespace detail {
 
-/// A regularizer whose functions take all weights of a program at once.
+/// A regularizer whose functions take all weights of a parameter in a program at once.
 template <class R, class Weights>
 concept RegularizerOf = requires(const R regularizer, Weights weights) {
   { regularizer.term(weights) } -> std::same_as<Weights>;
   { regularizer.slope(weights) } -> std::same_as<Weights>;
 };
 
-/// `values` of the elements of parameters that are regularised, and 0 for the others and between them.
-template <hlo::TracedArray Weights, class Network, class Which>
-[[nodiscard]] Weights of_regularized(Network& network, const Which& which, Weights values) {
-  std::vector<hlo::Value> parts;
-  std::size_t first = 0;
-  const auto add = [&](std::size_t end, bool is_regularized) {
-    if (end > first)
-      parts.push_back(hlo::untyped::constant({hlo::element_kind<bool>, Shape{end - first}}, is_regularized ? 1 : 0));
-    first = end;
-  };
-  for (const Parameter& parameter : network.layout()) {
-    add(parameter.offset, false);
-    add(elements_of(parameter).end, which(parameter));
-  }
-  add(Weights::elements, false);
-  const typename Weights::template With<bool> chosen{hlo::untyped::concatenate(parts, 0)};
-  return hlo::select(chosen, values, Weights{0});
-}
-
-/// All weights of a network, in the program.
-template <class Network>
-[[nodiscard]] auto weights_of(const InTrace auto& replica, Network& network) {
-  return replica.read(network.parameters()).template as<Network::padded_count>();
-}
-
+/// Refuses, in a sentence, a regularizer for numbers of the host only; says whether it is one for programs.
 template <class R, class Weights>
-constexpr void require_regularizer_of_programs() {
-  static_assert(
-      dist::detail::holds<RegularizerOf<R, Weights>>,
-      "this regularizer is not one for programs: give it templates of term and slope over their number type, an "
-      "nn::Real");
+[[nodiscard]] constexpr bool require_regularizer_of_programs() {
+  constexpr bool is_for_programs = RegularizerOf<R, Weights>;
+  static_assert(is_for_programs,
+                "this regularizer is not one for programs: give it templates of term and slope over their number type, "
+                "an nn::Real");
+  return is_for_programs;
+}
+
+/// Calls `use(number, weights)` for each parameter of a network that is chosen, with its weights in the program.
+template <class R, class Network, class Which, class Use>
+void for_each_regularized(const InTrace auto& replica, Network& network, const Which& which, const Use& use) {
+  const auto weights = network.traced_parameters(replica);
+  using Weights = std::remove_cvref_t<decltype(weights[0])>;
+  if constexpr (require_regularizer_of_programs<R, Weights>())
+    for (std::size_t number = 0; number < weights.size(); ++number)
+      if (which(network.layout()[number])) use(number, weights[number]);
 }
 
 }  // namespace detail
@@ -67,22 +49,24 @@ constexpr void require_regularizer_of_programs() {
 template <class R, class Network, class Which>
 [[nodiscard]] hlo::Traced<double> traced_regularization(RegularizerInTrace, const InTrace auto& replica,
                                                         Network& network, const R& regularizer, const Which& which) {
-  const auto weights = detail::weights_of(replica, network);
-  detail::require_regularizer_of_programs<R, std::remove_const_t<decltype(weights)>>();
-  const auto terms = detail::of_regularized(network, which, regularizer.term(weights));
-  return hlo::reduce(sum, terms.template as<double>());
+  hlo::Dynamic<double> total{0};
+  detail::for_each_regularized<R>(replica, network, which, [&](std::size_t, const auto& weights) {
+    const auto terms = regularizer.term(weights).template as<double>();
+    total += hlo::Dynamic<double>{hlo::untyped::reduce("add", terms.value(), hlo::literal(0.0),
+                                                       hlo::untyped::axes_in_order(terms.shape().rank()))};
+  });
+  return total.template as<>();
 }
 
 /// What nn::add_regularization_gradients is in a step that is traced.
 template <class R, class Network, class Which>
 void add_traced_regularization(RegularizerInTrace, const InTrace auto& replica, Network& network, const R& regularizer,
                                const Which& which) {
-  const auto weights = detail::weights_of(replica, network);
-  using Weights = std::remove_const_t<decltype(weights)>;
-  detail::require_regularizer_of_programs<R, Weights>();
-  const Weights slopes = detail::of_regularized(network, which, regularizer.slope(weights));
-  const auto share = scale_regularization_loss(replica, hlo::Traced<typename Weights::Element>{1});
-  network.add_gradients(replica, slopes * Weights{share});
+  detail::for_each_regularized<R>(replica, network, which, [&](std::size_t number, const auto& weights) {
+    using Element = typename std::remove_cvref_t<decltype(weights)>::Element;
+    const auto share = scale_regularization_loss(replica, hlo::Traced<Element>{1});
+    network.add_gradient(replica, number, regularizer.slope(weights) * share);
+  });
 }
 
 }  // namespace dist::nn

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -15,27 +16,27 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
+#include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/hlo/untyped.hpp>
 #include <dist/nn/gradient_clipping.hpp>
 #include <dist/nn/hlo/choice.hpp>
 #include <dist/nn/optimizers/optimizer_function.hpp>
 #include <dist/nn/optimizers/options.hpp>
-#include <dist/nn/optimizers/segments.hpp>
 #include <dist/nn/optimizers/with.hpp>
 
 namespace dist::hlo {
 
 // What the functors of optimizers alone call, for traced arrays: found by their namespace.
 
-template <class T, std::size_t... Extents>
-[[nodiscard]] Traced<T, Extents...> root(Traced<T, Extents...> x) {
+template <class T>
+[[nodiscard]] Dynamic<T> root(Dynamic<T> x) {
   return sqrt(x);
 }
 /// Finite for 0, as for numbers of the host.
-template <class T, std::size_t... Extents>
-[[nodiscard]] Traced<T, Extents...> inverse_root(Traced<T, Extents...> x) {
-  return rsqrt(max(x, Traced<T, Extents...>{std::numeric_limits<T>::min()}));
+template <class T>
+[[nodiscard]] Dynamic<T> inverse_root(Dynamic<T> x) {
+  return rsqrt(max(x, Dynamic<T>{std::numeric_limits<T>::min()}));
 }
 
 }  // namespace dist::hlo
@@ -47,6 +48,14 @@ inline constexpr std::size_t most_step_numbers = 16;
 /// The numbers of a step of an optimizer, as an argument of a program: what the host works out for each step, such as Adam's
 /// correction for the moments' start at zero or the learning rate of a schedule, so that one program does all steps.
 using StepNumbers = hlo::Traced<float, most_step_numbers>;
+
+/// A parameter in a step of an optimizer that is traced.
+struct TracedParameter {
+  hlo::Dynamic<float> weights;
+  hlo::Dynamic<float> gradient;
+  std::vector<hlo::Dynamic<float>> slots = {};  ///< by their places in the functor's list
+  bool decays = true;                           ///< unless its weights are left out of the decay
+};
 
 namespace detail {
 
@@ -105,63 +114,38 @@ inline constexpr bool has_options = false;
 template <class Inner, class T, UpdateParts parts>
 inline constexpr bool has_options<ExtendedUpdate<Inner, T, parts>> = true;
 
-/// The sum of the squares of each segment's elements, in double as on the host.
-template <hlo::TracedArray A>
-[[nodiscard]] std::vector<hlo::Traced<double>> squares_of(A values, std::span<const Segment> segments) {
-  std::vector<hlo::Traced<double>> squares;
-  const hlo::Value all = hlo::untyped::reshape(values.template as<double>().value(), Shape{A::elements});
-  std::size_t first = 0;
-  for (const Segment& segment : segments) {
-    const hlo::Value part = hlo::untyped::slice_along(all, 0, first, segment.end);
-    squares.emplace_back(hlo::untyped::reduce("add", hlo::untyped::multiply(part, part), hlo::literal(0.0), {0}));
-    first = segment.end;
-  }
-  return squares;
+/// The sum of the squares of an array's elements, in double as on the host.
+[[nodiscard]] inline hlo::Dynamic<double> square_of(hlo::Dynamic<float> values) {
+  const hlo::Dynamic<double> wide = values.as<double>();
+  return hlo::Dynamic<double>{hlo::untyped::reduce("add", (wide * wide).value(), hlo::literal(0.0),
+                                                   hlo::untyped::axes_in_order(values.shape().rank()))};
 }
 
-/// A number of each segment, for each of its elements.
-template <hlo::TracedArray A>
-[[nodiscard]] A along_segments(const std::vector<hlo::Traced<float>>& numbers, std::span<const Segment> segments) {
-  std::vector<hlo::Value> parts;
-  std::size_t first = 0;
-  for (std::size_t which = 0; which < segments.size(); ++which) {
-    parts.push_back(hlo::untyped::broadcast(numbers[which].value(), Shape{segments[which].end - first}, {}));
-    first = segments[which].end;
-  }
-  return A{hlo::untyped::reshape(hlo::untyped::concatenate(parts, 0), A::shape())};
-}
-
-/// By what each element of a gradient is multiplied where its norm is clipped.
-template <class O, hlo::TracedArray A>
-[[nodiscard]] A clipping_scale(const O& optimizer, A gradient, std::span<const Segment> segments) {
-  const std::vector<hlo::Traced<double>> squares = squares_of(gradient, segments);
+/// By what the gradient of each parameter is multiplied where norms are clipped.
+template <class O>
+[[nodiscard]] std::vector<hlo::Dynamic<float>> clipping_scales(const O& optimizer,
+                                                               std::span<const TracedParameter> parameters) {
+  std::vector<hlo::Dynamic<double>> squares;
+  for (const TracedParameter& parameter : parameters) squares.push_back(square_of(parameter.gradient));
+  std::vector<hlo::Dynamic<float>> scales;
   if constexpr (has_option<O, ClipNorm>) {
-    std::vector<hlo::Traced<float>> scales;
-    for (const hlo::Traced<double>& square : squares)
+    for (const hlo::Dynamic<double>& square : squares)
       scales.push_back(scale_of(optimizer.template get<ClipNorm>(), sqrt(square)).template as<float>());
-    return along_segments<A>(scales, segments);
   } else {
-    hlo::Traced<double> total = squares[0];
-    for (std::size_t which = 1; which < squares.size(); ++which) total += squares[which];
-    return scale_of(optimizer.template get<GlobalClipNorm>(), sqrt(total)).template as<float>();
+    const auto total = std::accumulate(squares.begin(), squares.end(), hlo::Dynamic<double>{0});
+    scales.assign(squares.size(), scale_of(optimizer.template get<GlobalClipNorm>(), sqrt(total)).template as<float>());
   }
+  return scales;
 }
 
-/// As dist::detail::trust_ratio, of each parameter whose weights and direction these are. `decay` is what weights lose first.
-template <hlo::TracedArray A>
-[[nodiscard]] A trust_ratios(A weights, A directions, hlo::Traced<float> decay, std::span<const Segment> segments) {
-  using Number = hlo::Traced<double>;
-  const std::vector<Number> of_weights = squares_of(weights, segments),
-                            of_directions = squares_of(directions, segments);
-  std::vector<hlo::Traced<float>> ratios;
-  for (std::size_t which = 0; which < segments.size(); ++which) {
-    Number weight = sqrt(of_weights[which]);
-    if (segments[which].decays) weight *= Number{1} - decay.template as<double>();
-    const Number direction = sqrt(of_directions[which]);
-    const auto have_norms = (weight > Number{0}) & (direction > Number{0});
-    ratios.push_back(hlo::select(have_norms, weight / direction, Number{1}).template as<float>());
-  }
-  return along_segments<A>(ratios, segments);
+/// As dist::detail::trust_ratio. `decay` is what weights lose first.
+[[nodiscard]] inline hlo::Dynamic<float> traced_trust_ratio(hlo::Dynamic<float> weights, hlo::Dynamic<float> direction,
+                                                            hlo::Dynamic<float> decay) {
+  using Number = hlo::Dynamic<double>;
+  const Number of_weights = sqrt(square_of(weights)) * (Number{1} - decay.as<double>());
+  const Number of_direction = sqrt(square_of(direction));
+  const auto have_norms = (of_weights > Number{0}) & (of_direction > Number{0});
+  return select(have_norms, of_weights / of_direction, Number{1}).as<float>();
 }
 
 }  // namespace detail
@@ -179,55 +163,46 @@ template <OptimizerFunction O>
   return numbers;
 }
 
-/// The step of an optimizer in a program that is traced: the new weights, from these and their gradient, of one shape, and the
-/// new slots in the place of the old ones. The arithmetic is that of the optimizer's functor, called once for all elements.
-/// `segments` are the parameters, one after another, which weight decay may leave out and whose norms count each on its own
-/// (detail::segments_of); none means that all elements are of one. Throws InvalidArgument unless there are as many slots as
-/// the optimizer has with its options.
-template <OptimizerFunction O, std::size_t Slots, std::size_t... Extents>
-[[nodiscard]] hlo::Traced<float, Extents...> traced_update(const O& optimizer, StepNumbers numbers,
-                                                           hlo::Traced<float, Extents...> weights,
-                                                           hlo::Traced<float, Extents...> gradient,
-                                                           std::array<hlo::Traced<float, Extents...>, Slots>& slots,
-                                                           std::span<const detail::Segment> segments = {}) {
+/// The step of an optimizer in a program that is traced: changes the weights and slots of all parameters. The arithmetic is
+/// that of the optimizer's functor, called once for all elements of a parameter. Throws InvalidArgument unless each has as many
+/// slots as the optimizer has with its options.
+template <OptimizerFunction O>
+void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedParameter> parameters) {
   static_assert(
       !has_option<O, AccumulateGradients>,
       "nn::AccumulateGradients keeps gradients from one call to the next, which a step that is traced does not: "
       "give it larger batches, or run the step instead of compiling it");
-  using Array = hlo::Traced<float, Extents...>;
-  const std::array<detail::Segment, 1> all{detail::Segment{.end = Array::elements}};
-  if (segments.empty()) segments = all;
-  Array updated = weights;
+  using Array = hlo::Dynamic<float>;
   optimizer.template with_update<Array>(1, [&](const auto functor) {
     using Update = std::remove_const_t<decltype(functor)>;
     using Numbers = detail::FunctorNumbers<Update, Array>;
-    if (Slots != Update::slots.size())
-      throw InvalidArgument(
-          text("A step of ", O::name, " cannot be traced"),
-          text("it is given ", Slots, " slots, and has ", Update::slots.size(), " with these options"),
-          "Give it an array for each of its slots");
-    Update update = Numbers::template make<0>(numbers);
-    if constexpr (!detail::has_options<Update>) {
-      updated = update(weights, gradient, slots.data());
-    } else {
-      const hlo::Traced<float> decay = Numbers::template number<Numbers::own + 2>(numbers);
-      if constexpr (has_option<O, WeightDecay>) {
-        std::vector<hlo::Traced<float>> decays;
-        for (const detail::Segment& segment : segments) decays.push_back(segment.decays ? decay : 0);
-        update.decay = detail::along_segments<Array>(decays, segments);
+    const Update of_step = Numbers::template make<0>(numbers);
+    [[maybe_unused]] std::vector<Array> scales;
+    if constexpr (has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>)
+      scales = detail::clipping_scales(optimizer, parameters);
+    for (std::size_t which = 0; which < parameters.size(); ++which) {
+      TracedParameter& parameter = parameters[which];
+      if (parameter.slots.size() != Update::slots.size())
+        throw InvalidArgument(text("A step of ", O::name, " cannot be traced"),
+                              text("a parameter is given ", parameter.slots.size(), " slots, and has ",
+                                   Update::slots.size(), " with these options"),
+                              "Give it an array for each of its slots");
+      Update update = of_step;
+      Array* const slots = parameter.slots.data();
+      Array gradient = parameter.gradient;
+      if constexpr (detail::has_options<Update>) {
+        if (!parameter.decays) update.decay = 0;
+        if (!scales.empty()) update.scale = scales[which];
+        if constexpr (ScalesByNorms<O>) {
+          gradient = update.direction(gradient, slots);
+          update.scale = detail::traced_trust_ratio(parameter.weights, gradient, update.decay);
+        }
       }
-      if constexpr (has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>)
-        update.scale = detail::clipping_scale(optimizer, gradient, segments);
-      if constexpr (ScalesByNorms<O>) {
-        gradient = update.direction(gradient, slots.data());
-        update.scale = detail::trust_ratios(weights, gradient, decay, segments);
-      }
-      updated = update(weights, gradient, slots.data());
+      parameter.weights = update(parameter.weights, gradient, slots);
       if constexpr (has_option<O, AverageWeights>)
-        updated = hlo::select(Numbers::overwrites(numbers), slots.back(), updated);
+        parameter.weights = select(Numbers::overwrites(numbers), parameter.slots.back(), parameter.weights);
     }
   });
-  return updated;
 }
 
 }  // namespace dist::nn

@@ -24,6 +24,10 @@ struct Reduction {
   using Auto = SumOverBatchSize;
 };
 
+/// Says which functions nn::Model calls in a step that is traced: those of nn/hlo/traced_fit.hpp, which only strategies need that
+/// compile steps.
+struct FitInTrace {};
+
 namespace detail {
 
 /// What Model needs to know of a loss: the function of a row, and what divides the sum of a replica's rows.

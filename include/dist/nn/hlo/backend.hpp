@@ -1,0 +1,138 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dist/context/in_trace.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/shape.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/pjrt/xla.hpp>
+#include <dist/hlo/dynamic.hpp>
+#include <dist/hlo/gradients.hpp>
+#include <dist/hlo/operations.hpp>
+#include <dist/nn/forward_mode.hpp>
+#include <dist/nn/hlo/emitted.hpp>
+#include <dist/nn/parameter.hpp>
+#include <dist/nn/reference/backend.hpp>
+#include <dist/variable/element_update.hpp>
+
+namespace dist::nn {
+
+namespace detail {
+
+/// What a network's forward leaves for its backward in a step that is traced: its parameters.
+struct TracedForward {
+  std::vector<hlo::Value> parameters;
+};
+/// What its backward leaves for an optimizer: the gradients of the parameters.
+struct TracedGradients {
+  std::vector<hlo::Value> gradients;
+};
+
+}  // namespace detail
+
+/// Networks in steps that XLA compiles: what their layers compute is traced (Emitted), and their gradients by hlo::gradients.
+/// In replica functions that are run and not compiled, they compute with the loops of Reference, on the host.
+struct Xla : Reference {
+  static constexpr std::string_view name = "xla";
+  static constexpr bool traces_networks = true;
+  using Device = dist::Xla;
+
+  /// The network's output for the rows `x`, a traced array or one whose shape is known when it is traced.
+  template <InTrace Trace, class Network, class X, ForwardMode Mode>
+  [[nodiscard]] static auto forward(const Trace& trace, Network& network, const X& x, Mode) {
+    using Net = typename Network::Architecture;
+    using T = typename Network::Element;
+    std::vector<hlo::Value> values = trace.read_parts(network.parameters(), Net::parameters);
+    const auto parameters = hlo::detail::arrays_of<TracedParameters<Net, T>>(values);
+    trace.leave(&network, detail::TracedForward{std::move(values)});
+    const TracedPass<Mode, typename Network::Backend> pass{trace.rows(), trace.first_row()};
+    const auto rows = rows_of<T>(x, typename Net::InputShape{});
+    if constexpr (Net::state_count == 0) {
+      std::tuple<> state;
+      return emit_forward<Net>(pass, parameters, state, rows);
+    } else {
+      using S = typename std::remove_cvref_t<decltype(network.state())>::Element;
+      auto state = hlo::detail::arrays_of<TracedState<Net, S>>(trace.read_parts(network.state(), Net::state));
+      const auto outputs = emit_forward<Net>(pass, parameters, state, rows);
+      if constexpr (std::same_as<Mode, Training>)
+        trace.write_parts(network.state(), Net::state, hlo::detail::values_of(state));
+      return outputs;
+    }
+  }
+
+  /// Differentiates `loss`, a traced number, by all parameters.
+  template <InTrace Trace, class Network, class T>
+  static void backward(const Trace& trace, Network& network, hlo::Traced<T> loss) {
+    const auto* const last = trace.template left<detail::TracedForward>(&network);
+    if (last == nullptr)
+      throw InvalidArgument("A network's backward was called before its forward",
+                            "the step that is compiled has computed no batch with it yet",
+                            "Call forward and a loss first, in the same step");
+    trace.leave(&network, detail::TracedGradients{hlo::untyped::gradients(loss.value(), last->parameters)});
+  }
+
+  /// The parameters, in the order of the network's layout, as the step has left them so far.
+  template <InTrace Trace, class Network>
+  [[nodiscard]] static auto parameters(const Trace& trace, Network& network) {
+    return arrays<typename Network::Element>(trace.read_parts(network.parameters(), Network::layout()));
+  }
+  /// The gradients of the last backward, likewise. Throws InvalidArgument where there was none.
+  template <InTrace Trace, class Network>
+  [[nodiscard]] static auto gradients(const Trace& trace, Network& network) {
+    return arrays<typename Network::Element>(gradients_left(trace, network).gradients);
+  }
+  /// Adds to the gradient of a parameter.
+  template <InTrace Trace, class Network, class T>
+  static void add_gradient(const Trace& trace, Network& network, std::size_t parameter, hlo::Dynamic<T> more) {
+    detail::TracedGradients all = gradients_left(trace, network);
+    all.gradients[parameter] = hlo::untyped::add(all.gradients[parameter], more.value());
+    trace.leave(&network, std::move(all));
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static std::vector<hlo::Dynamic<T>> arrays(const std::vector<hlo::Value>& values) {
+    std::vector<hlo::Dynamic<T>> arrays;
+    for (const hlo::Value value : values) arrays.emplace_back(value);
+    return arrays;
+  }
+  template <InTrace Trace, class Network>
+  [[nodiscard]] static const detail::TracedGradients& gradients_left(const Trace& trace, Network& network) {
+    const auto* const last = trace.template left<detail::TracedGradients>(&network);
+    if (last == nullptr)
+      throw InvalidArgument("A network's gradients were to be used, and there are none",
+                            "the step that is compiled has called no backward yet",
+                            "Call forward, a loss and backward first, in the same step");
+    return *last;
+  }
+
+  /// `x` with the extents of a row; axes of extent 1 at its end may be there or not.
+  template <class T, class X, std::size_t... Extents>
+  [[nodiscard]] static hlo::Traced<T, hlo::batch, Extents...> rows_of(const X& x, StaticShape<Extents...>) {
+    static_assert(std::same_as<typename X::Element, T>,
+                  "a network takes a batch of its own element type: convert it with map, or x.as<float>()");
+    using Rows = hlo::Traced<T, hlo::batch, Extents...>;
+    const Shape given = hlo::untyped::type_of(x.value()).shape;
+    const Shape wanted = Rows::type().shape;
+    if (without_trailing_ones(given) != without_trailing_ones(wanted))
+      throw ShapeMismatch("A batch does not fit the network's input",
+                          text("the batch has shape ", to_string(given), ", the network takes rows of shape ",
+                               to_string(StaticShape<Extents...>::shape())),
+                          "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
+    return Rows{given == wanted ? x.value() : hlo::untyped::reshape(x.value(), wanted)};
+  }
+  [[nodiscard]] static Shape without_trailing_ones(const Shape& shape) {
+    std::size_t rank = shape.rank();
+    while (rank > 1 && shape[rank - 1] == 1) --rank;
+    return Shape{shape.extents().first(rank)};
+  }
+};
+
+}  // namespace dist::nn

@@ -1,0 +1,177 @@
+#include <dist/nn/hlo/backend.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dist/data/example.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+#include <dist/nn/hlo/batch_normalization.hpp>
+#include <dist/nn/hlo/branches.hpp>
+#include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/hlo/image_layers.hpp>
+#include <dist/nn/hlo/traced_loss.hpp>
+#include <dist/nn/hlo/traced_metric.hpp>
+#include <dist/nn/hlo/traced_optimizer.hpp>
+#include <dist/nn/hlo/traced_regularizer.hpp>
+#include <dist/strategy/compiled_step.hpp>
+#include <support/what_throws.hpp>
+
+namespace hlo = dist::hlo;
+namespace nn = dist::nn;
+using dist::PerReplica;
+using dist::Shape;
+using dist::Tensor;
+
+namespace {
+
+using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+
+const bool has_two = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
+
+using Batch = dist::data::Example<Tensor<float>, Tensor<std::int32_t>>;
+
+/// Rows of waves, of classes 0, 1 and 2, for both replicas: of step `step`, of which every third has fewer for the second.
+template <class Net>
+PerReplica<Batch> batches(std::size_t replicas, std::size_t step) {
+  constexpr Shape row = Net::InputShape::shape();
+  return PerReplica<Batch>(replicas, [&](std::size_t replica) {
+    const std::size_t rows = replica == 1 && step % 3 == 2 ? 1 : 4;
+    Batch batch{Tensor<float>{row.stacked(rows)}, Tensor<std::int32_t>{Shape{rows}}};
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t number = step * 8 + replica * 4 + i;
+      batch.y[i] = static_cast<std::int32_t>(number % 3);
+      for (std::size_t j = 0; j < row.elements(); ++j)
+        batch.x[i * row.elements() + j] = static_cast<float>(
+            std::sin(0.7 * static_cast<double>(number) + static_cast<double>(j * (number % 3 + 1)) / 3));
+    }
+    return batch;
+  });
+}
+
+struct Trained {
+  std::vector<double> losses;
+  double accuracy;
+  Tensor<float> weights;
+};
+
+/// The loop of a user, under a strategy that compiles the step, or runs it.
+template <class Net, class Backend, class S, class O>
+Trained train(S&& strategy, const O& function, std::size_t steps) {
+  constexpr std::size_t global_batch = 8;
+  nn::Network<Net, Backend> net{strategy, 3};
+  nn::Optimizer optimizer{strategy, net, function};
+  nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}};
+  auto step = strategy.compile([&](auto& replica, const auto& batch) {
+    auto logits = net.forward(replica, batch.x);
+    auto loss = nn::sparse_categorical_crossentropy(replica, logits, batch.y, global_batch);
+    net.backward(replica, loss);
+    optimizer.apply_gradients(replica);
+    accuracy.update(replica, logits, batch.y);
+    return loss;
+  });
+  Trained trained;
+  for (std::size_t i = 0; i < steps; ++i)
+    trained.losses.push_back(
+        static_cast<double>(strategy.reduce(dist::sum, step(batches<Net>(strategy.num_replicas_in_sync(), i)))));
+  trained.accuracy = accuracy.result(strategy.scope());
+  trained.weights = net.parameters().whole(strategy.scope());
+  CHECK(optimizer.iterations(strategy.scope()) == static_cast<std::int64_t>(steps));
+  return trained;
+}
+
+template <class Half>
+using MixedOnHost = nn::MixedPrecision<nn::Reference, Half>;
+template <class Half>
+using MixedOnXla = nn::MixedPrecision<nn::Xla, Half>;
+
+template <class Net, class BackendOnHost = nn::Reference, class BackendOnXla = nn::Xla, class O>
+void check_same(const O& function, std::size_t steps, double tolerance, std::size_t replicas = 2) {
+  CAPTURE(O::name);
+  CAPTURE(replicas);
+  const Trained expected = train<Net, BackendOnHost>(OnHost{replicas}, function, steps);
+  const Trained compiled = train<Net, BackendOnXla>(OnXla{replicas}, function, steps);
+  for (std::size_t step = 0; step < steps; ++step) {
+    CAPTURE(step);
+    CHECK(compiled.losses[step] == doctest::Approx(expected.losses[step]).epsilon(tolerance).scale(0));
+  }
+  CHECK(compiled.accuracy == expected.accuracy);
+  CHECK(expected.losses.back() < expected.losses.front());
+}
+
+using Mlp = nn::Sequential<nn::Input<6>, nn::Dense<8, nn::Tanh>, nn::Dense<3>>;
+using Cnn = nn::Sequential<nn::Input<8, 8, 2>, nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>, nn::Flatten,
+                           nn::Dense<8, nn::Relu>, nn::Dense<3>>;
+using Block = nn::Residual<nn::Sequential<nn::Conv2D<4, 3, nn::Linear, 1, nn::Same>, nn::BatchNormalization<>,
+                                          nn::Activate<nn::Relu>, nn::Conv2D<4, 1, nn::Linear, 1, nn::Same>>>;
+using ResNet = nn::Sequential<nn::Input<6, 6, 4>, Block, nn::GlobalAveragePool2D, nn::Dense<3>>;
+
+}  // namespace
+
+TEST_CASE("a compiled step trains as the same step on the host") {
+  REQUIRE(has_two);
+  SUBCASE("a network of dense layers") {
+    check_same<Mlp>(nn::SGD{.learning_rate = 0.25F, .momentum = 0.5F}, 20, 1e-5);
+    check_same<Mlp>(nn::Adam{.learning_rate = 0.01F}, 20, 1e-5, 1);
+  }
+  SUBCASE("a convolutional one") {
+    check_same<Cnn>(nn::SGD{.learning_rate = 0.05F}, 20, 1e-5, 1);
+    check_same<Cnn>(nn::Adam{.learning_rate = 0.003F}, 20, 1e-5);
+    check_same<Cnn>(nn::RMSprop{.learning_rate = 0.001F}, 5, 1e-5);
+  }
+  SUBCASE("networks whose factors have 16 bits (spec P22)") {
+    const nn::SGD sgd{.learning_rate = 0.05F};
+    // Without the rounding, losses are apart by at least 1e-4.
+    check_same<Cnn, MixedOnHost<dist::BFloat16>, MixedOnXla<dist::BFloat16>>(sgd, 20, 2e-5);
+    check_same<Mlp, MixedOnHost<dist::Float16>, MixedOnXla<dist::Float16>>(sgd, 20, 2e-5, 1);
+  }
+  SUBCASE("a residual one with batch normalization") {
+    check_same<ResNet>(nn::SGD{.learning_rate = 0.05F}, 20, 1e-5);
+    check_same<ResNet>(nn::Adam{.learning_rate = 0.003F}, 20, 1e-5);
+  }
+}
+
+TEST_CASE("calls of a compiled step are in the order of a training step") {
+  REQUIRE(has_two);
+  OnXla strategy{1};
+  nn::Network<Mlp, nn::Xla> net{strategy};
+  const auto refused = [&](auto step) {
+    return support::what_throws<dist::InvalidArgument>(
+        [&] { static_cast<void>(strategy.compile(step)(batches<Mlp>(1, 0))); });
+  };
+  CHECK(refused([&](auto& replica, const auto&) { net.backward(replica, hlo::Traced<float>{1}); }) ==
+        "A network's backward was called before its forward (the step that is compiled has computed no batch with it "
+        "yet). Call forward and a loss first, in the same step.");
+  CHECK(refused([&](auto& replica, const auto&) { static_cast<void>(net.traced_gradients(replica)); }) ==
+        "A network's gradients were to be used, and there are none (the step that is compiled has called no backward "
+        "yet). Call forward, a loss and backward first, in the same step.");
+  const auto wrong = [&](auto& replica, const auto& batch) { return net.forward(replica, batch.x); };
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          static_cast<void>(strategy.compile(wrong)(batches<Cnn>(1, 0)));
+        }).find("the batch has shape [4, 8, 8, 2], the network takes rows of shape [6]") != std::string::npos);
+}
+
+TEST_CASE("a network on Xla computes on the host in a function that is run") {
+  REQUIRE(has_two);
+  OnHost on_host{2};
+  OnXla strategy{2};
+  const auto outputs = [&]<class Backend>(auto& on, Backend) {
+    nn::Network<Mlp, Backend> net{on, 3};
+    return on.run(
+        [&](auto& replica, const Batch& batch) { return Tensor<float>{net.forward(replica, batch.x).values}; },
+        batches<Mlp>(2, 2));
+  };
+  const auto expected = outputs(on_host, nn::Reference{});
+  const auto computed = outputs(strategy, nn::Xla{});
+  CHECK(computed[0] == expected[0]);
+  CHECK(computed[1] == expected[1]);
+  const auto rounded = outputs(strategy, MixedOnXla<dist::BFloat16>{});
+  CHECK(rounded[1] == outputs(on_host, MixedOnHost<dist::BFloat16>{})[1]);
+  CHECK(rounded[1] != expected[1]);
+}

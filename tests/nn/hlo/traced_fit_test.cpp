@@ -1,0 +1,119 @@
+#include <dist/nn/hlo/traced_fit.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <dist/data.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+#include <dist/nn/hlo/backend.hpp>
+#include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/hlo/traced_metric.hpp>
+#include <dist/nn/hlo/traced_optimizer.hpp>
+#include <dist/nn/hlo/traced_regularizer.hpp>
+#include <dist/strategy/compiled_step.hpp>
+#include <dist/train.hpp>
+#include <support/what_throws.hpp>
+
+namespace nn = dist::nn;
+namespace data = dist::data;
+using dist::Shape;
+using dist::Tensor;
+
+namespace {
+
+using OnHost = dist::Mirrored<dist::SharedMemoryAllReduce>;
+using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using Net = nn::Sequential<nn::Input<3>, nn::Dense<6, nn::Tanh>, nn::Dense<3>>;
+
+const bool has_two = (dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{2}}}}), true);
+
+/// 10 examples of three classes, in global batches of 4, of which the last has 2 rows.
+constexpr std::size_t examples = 10;
+constexpr std::size_t global_batch = 4;
+Tensor<float> inputs() {
+  Tensor<float> x{Shape{examples, 3}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(std::sin(1.3 * static_cast<double>(i)));
+  return x;
+}
+template <class T>
+Tensor<T> column(std::size_t divisor) {
+  Tensor<T> y{Shape{examples}};
+  for (std::size_t i = 0; i < examples; ++i) y[i] = static_cast<T>(i % divisor);
+  return y;
+}
+
+/// Calls `use(model, other)` with a model on the host and one that compiles its steps.
+template <class L, class Use, class... Ms>
+void with_both(const L& loss, const Use& use, const Ms&... metrics) {
+  OnHost on_host{2};
+  nn::Network<Net> net{on_host, 3};
+  nn::Model model{on_host, net, nn::Adam{.learning_rate = 0.05F}, loss, metrics...};
+  OnXla strategy{2};
+  nn::Network<Net, nn::Xla> compiled_net{strategy, 3};
+  nn::Model compiled{strategy, compiled_net, nn::Adam{.learning_rate = 0.05F}, loss, metrics...};
+  use(model, compiled);
+}
+
+void check_same(const nn::Logs& logs, const nn::Logs& expected) {
+  REQUIRE(logs.names() == expected.names());
+  for (const nn::Logs::Entry& entry : expected) {
+    CAPTURE(entry.name);
+    CHECK(logs[entry.name] == doctest::Approx(entry.value).epsilon(1e-5));
+  }
+}
+void check_same(const nn::History& history, const nn::History& expected) {
+  REQUIRE(history.series().size() == expected.series().size());
+  for (const nn::History::Series& series : expected.series())
+    for (std::size_t epoch = 0; epoch < series.values.size(); ++epoch) {
+      CAPTURE(series.name);
+      CAPTURE(epoch);
+      CHECK(history[series.name][epoch] == doctest::Approx(series.values[epoch]).epsilon(1e-5));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a model that compiles its steps learns, measures and predicts as on the host") {
+  REQUIRE(has_two);
+  const auto use = [](auto& model, auto& compiled) {
+    const auto sets = data::tensor_slices(inputs(), column<std::int32_t>(3)) | data::batch(global_batch);
+    const auto fit = [&](auto& each) {
+      return each.fit(sets, {.epochs = 3, .validation = sets, .class_weight = {1, 0.5F, 2}, .verbose = 0});
+    };
+    check_same(fit(compiled), fit(model));
+    const auto fit_arrays = [&](auto& each) {
+      return each.fit(inputs(), column<std::int32_t>(3), column<float>(4),
+                      {.epochs = 5, .initial_epoch = 3, .verbose = 0, .batch_size = 3});
+    };
+    check_same(fit_arrays(compiled), fit_arrays(model));
+    check_same(compiled.evaluate(sets, {.verbose = 0}), model.evaluate(sets, {.verbose = 0}));
+    check_same(compiled.train_on_batch(inputs(), column<std::int32_t>(2), {.class_weight = {1, 3}}),
+               model.train_on_batch(inputs(), column<std::int32_t>(2), {.class_weight = {1, 3}}));
+    const Tensor<float> expected = model.predict(inputs(), {.verbose = 0, .batch_size = 4});
+    const Tensor<float> predicted = compiled.predict(inputs(), {.verbose = 0, .batch_size = 4});
+    REQUIRE(predicted.shape() == Shape{examples, 3});
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(predicted[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  };
+  with_both(nn::SparseCategoricalCrossentropy{}, use, nn::SparseCategoricalAccuracy{},
+            nn::Weighted{nn::SparseCategoricalAccuracy{}});
+}
+
+TEST_CASE("a model that compiles its steps may have a regularized sum as its loss, and targets that are no classes") {
+  REQUIRE(has_two);
+  const auto use = [](auto& model, auto& compiled) {
+    const auto fit = [&](auto& each) {
+      return each.fit(inputs(), inputs(), {.epochs = 2, .verbose = 0, .batch_size = 4});
+    };
+    check_same(fit(compiled), fit(model));
+    CHECK(support::what_throws<dist::InvalidArgument>([&] {
+            compiled.fit(inputs(), inputs(), {.class_weight = {1, 2}, .verbose = 0});
+          }).find("class_weight for targets that are no classes") != std::string::npos);
+  };
+  with_both(nn::Regularized{nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}, nn::L2{0.125F}}, use,
+            nn::MeanOf{nn::MeanAbsoluteError{}});
+}
