@@ -47,12 +47,13 @@ class NetworkTraining {
     });
   }
 
-  /// The part of one replica, whose views lie where it computes.
-  void step(auto& replica, const auto& x, const auto& y, std::size_t global_batch) {
+  /// The part of one replica, whose views lie where it computes; the loss.
+  auto step(auto& replica, const auto& x, const auto& y, std::size_t global_batch) {
     const auto logits = net_.forward(replica, x);
     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, y, global_batch);
     net_.backward(replica, loss);
     optimizer_.apply_gradients(replica);
+    return loss;
   }
 
  private:

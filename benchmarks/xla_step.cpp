@@ -1,0 +1,127 @@
+// The training step of the guide's CNN as a program that XLA compiles, on XLA's CPUs, against the same step with oneDNN, both
+// by RMSprop: in turns, or one alone, for comparisons with TensorFlow's own program (peers/tensorflow_step.py --xla).
+//
+//   bench_xla_step [ROUNDS [JSON]]        all contenders in turns, ratios
+//   bench_xla_step --only NAME [SECONDS]  one contender alone
+//   bench_xla_step --compile [ROUNDS]     how long the first call takes, which compiles, and one that finds the program kept
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dist/data/example.hpp>
+#include <dist/dist.hpp>
+#include <dist/nn.hpp>
+#include <dist/nn/hlo/backend.hpp>
+#include <dist/nn/hlo/dense.hpp>
+#include <dist/nn/hlo/image_layers.hpp>
+#include <dist/nn/hlo/traced_loss.hpp>
+#include <dist/nn/hlo/traced_optimizer.hpp>
+#include <dist/nn/onednn/backend.hpp>
+#include <dist/strategy/compiled_step.hpp>
+
+#include "support/cnn_training.hpp"
+#include "support/training_steps.hpp"
+
+namespace {
+
+namespace nn = dist::nn;
+using OnXla = dist::Mirrored<dist::SharedMemoryAllReduce, dist::Xla>;
+using Batch = dist::data::Example<dist::Tensor<float>, dist::Tensor<std::int32_t>>;
+
+/// Training steps of `replicas` that share a global batch.
+template <class Strategy, class Backend>
+class Steps {
+ public:
+  Steps(std::size_t replicas, std::size_t global_batch, const dist::CompileOptions& options = {})
+      : strategy_(replicas),
+        batches_(replicas,
+                 [&](std::size_t) {
+                   bench::Images images{global_batch / replicas};
+                   return Batch{std::move(images.x), std::move(images.y)};
+                 }),
+        step_(dist::compile(strategy_, Step{&training_, global_batch}, options)) {}
+
+  void operator()() { last_ = strategy_.reduce(dist::sum, step_(batches_)); }
+
+ private:
+  using Training = bench::NetworkTraining<bench::Cnn, nn::RMSprop, Backend, Strategy>;
+  struct Step {
+    Training* training;
+    std::size_t global_batch;
+    auto operator()(auto& replica, const auto& batch) const {
+      return training->step(replica, batch.x, batch.y, global_batch);
+    }
+  };
+
+  Strategy strategy_;
+  Training training_{strategy_};
+  dist::PerReplica<Batch> batches_;
+  decltype(dist::compile(std::declval<Strategy&>(), std::declval<Step>())) step_;
+  double last_ = 0;
+};
+
+/// One global step; the number of images.
+template <class Strategy, class Backend>
+bench::Work make(std::size_t replicas) {
+  constexpr std::size_t global_batch = 128;
+  const auto steps = std::make_shared<Steps<Strategy, Backend>>(replicas, global_batch);
+  return [steps] {
+    (*steps)();
+    return static_cast<double>(global_batch);
+  };
+}
+
+const bench::NamedContender contenders[] = {
+    {"xla_one", "nn::Xla, 1 x 128", [] { return make<OnXla, nn::Xla>(1); }},
+    {"xla_two", "nn::Xla, 2 x 64", [] { return make<OnXla, nn::Xla>(2); }},
+    {"onednn", "Mirrored<SharedMemoryAllReduce>, nn::OneDnn, 2 x 64",
+     [] { return make<dist::Mirrored<dist::SharedMemoryAllReduce>, nn::OneDnn>(2); }},
+};
+
+constexpr bench::Quotient quotients[] = {
+    {"XLA, one device over oneDNN, 2 replicas", "xla_one", "onednn"},
+    {"XLA, two devices over oneDNN, 2 replicas", "xla_two", "onednn"},
+    {"XLA, two devices over one", "xla_two", "xla_one"},
+};
+
+/// Seconds until the first step is done, of a step that is new.
+double first_step(const std::string& folder) {
+  const double begin = bench::seconds();
+  Steps<OnXla, nn::Xla>{2, 128, {.cache = folder}}();
+  return bench::seconds() - begin;
+}
+int time_compilation(int rounds) {
+  const std::string folder = std::filesystem::temp_directory_path() / "bench_xla_step.XXXXXX";
+  std::vector<double> compiled, kept;
+  for (int round = 0; round < rounds; ++round) {
+    std::string name = folder;
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    compiled.push_back(first_step(name));
+    kept.push_back(first_step(name));
+    std::filesystem::remove_all(name);
+  }
+  const bench::Distribution of_compiled = bench::distribution(compiled), of_kept = bench::distribution(kept);
+  std::printf("{\"first_step_seconds\": %.4g, \"first_step_seconds_from_cache\": %.4g}\n", of_compiled.median,
+              of_kept.median);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Both cores work for one device, where there is one.
+  const bool is_one = argc > 2 && std::string_view(argv[2]) == "xla_one";
+  dist::pjrt::set_process_options({.values = {{"cpu_device_count", std::int64_t{is_one ? 1 : 2}}}});
+  if (argc > 1 && std::string_view(argv[1]) == "--compile")
+    return time_compilation(argc > 2 ? std::max(std::atoi(argv[2]), 1) : 3);
+  return bench::compare_training_steps(
+      argc, argv, contenders, quotients,
+      {.title = "CNN training step, RMSprop",
+       .help = "The training step of the CNN as a program of XLA, all contenders in turns, or one of them alone."});
+}
