@@ -1,6 +1,6 @@
-# dist::compiled and dist::compiled_mpi: the parts of the library that are no templates, compiled once, in the build of
-# whoever links them, with that build's flags and MPI. What links them says DIST_COMPILED (and DIST_COMPILED_MPI), so that
-# the headers only declare those parts.
+# dist::compiled, dist::compiled_mpi and dist::compiled_pjrt: the parts of the library that are no templates, compiled once,
+# in the build of whoever links them, with that build's flags and packages. What links them says DIST_COMPILED (and
+# DIST_COMPILED_MPI, DIST_COMPILED_PJRT), so that the headers only declare those parts.
 
 # dist_add_compiled(<name> <definition> <part>...): dist::<name>, a static library of the given <dist/<part>.ipp>, each an
 # object of its own. The caller gives it its libraries.
@@ -35,5 +35,9 @@ function(dist_compiled_targets)
     endif()
     dist_add_compiled(compiled_mpi DIST_COMPILED_MPI compiled_mpi ${hosting})
     target_link_libraries(dist_compiled_mpi PUBLIC dist_compiled dist::mpi)
+  endif()
+  if(TARGET dist::pjrt AND NOT TARGET dist_compiled_pjrt)
+    dist_add_compiled(compiled_pjrt DIST_COMPILED_PJRT compiled_pjrt)
+    target_link_libraries(dist_compiled_pjrt PUBLIC dist_compiled dist::pjrt)
   endif()
 endfunction()

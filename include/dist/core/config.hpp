@@ -34,7 +34,7 @@
 
 /// Marks the functions that `x.hpp` declares and `x.ipp` beside it defines: inline, because `x.hpp` includes `x.ipp`,
 /// unless the program compiles <dist/compiled.ipp> once and says DIST_COMPILED everywhere. What needs a package is in
-/// <dist/compiled_mpi.ipp> and <dist/compiled_hosting.ipp>, and is marked with the second pair.
+/// <dist/compiled_mpi.ipp> and <dist/compiled_hosting.ipp>, or <dist/compiled_pjrt.ipp>, and is marked with the pairs below.
 #ifdef DIST_COMPILED
 #define DIST_INLINE
 #else
@@ -44,6 +44,11 @@
 #define DIST_INLINE_MPI
 #else
 #define DIST_INLINE_MPI inline
+#endif
+#ifdef DIST_COMPILED_PJRT
+#define DIST_INLINE_PJRT
+#else
+#define DIST_INLINE_PJRT inline
 #endif
 
 /// Tells the vectoriser that the iterations of the following loop are independent. clang gets no such promise: it

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <sys/stat.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,15 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <dist/core/fnv1a.hpp>
-#include <dist/core/warning.hpp>
 #include <dist/device/pjrt/executable.hpp>
-#include <dist/hlo/trace.hpp>
-#include <dist/io/atomic_file.hpp>
-#include <dist/io/byte_source.hpp>
-#include <dist/io/crc32c.hpp>
-#include <dist/io/little_endian.hpp>
-#include <dist/io/writable_file.hpp>
 
 namespace dist::hlo {
 
@@ -37,7 +25,7 @@ class Program;
 class CompileCache {
  public:
   /// Makes the folder where there is none. Throws FileError where it cannot.
-  explicit CompileCache(std::string folder) : folder_(std::move(folder)) { io::make_folders(folder_); }
+  explicit CompileCache(std::string folder);
 
   /// The function as a program for the client's devices (<dist/hlo/program.hpp>). Throws what `executable` throws.
   template <class Signature>
@@ -46,18 +34,7 @@ class CompileCache {
   }
   /// A module, for so many replicas: loaded, or compiled and kept. A file that is damaged, or that the plugin does not take,
   /// is written anew; one that cannot be written is a warning. Throws what Executable's constructor throws.
-  [[nodiscard]] pjrt::Executable executable(const pjrt::Client& client, std::string_view module, std::size_t replicas) {
-    const std::string key = key_of(client, module, replicas);
-    const std::string path = path_of(key);
-    if (std::optional<pjrt::Executable> loaded = load(client, path, key, replicas)) {
-      ++loaded_;
-      return *std::move(loaded);
-    }
-    pjrt::Executable executable{client, module, replicas};
-    ++compiled_;
-    keep(path, key, executable);
-    return executable;
-  }
+  [[nodiscard]] pjrt::Executable executable(const pjrt::Client& client, std::string_view module, std::size_t replicas);
 
   /// How many programs came from files, and how many were compiled.
   [[nodiscard]] std::size_t loaded() const noexcept { return loaded_; }
@@ -68,89 +45,20 @@ class CompileCache {
   static constexpr std::string_view format = "dist-hlo";
   static constexpr std::size_t head_size = format.size() + 2 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
-  [[nodiscard]] static std::string key_of(const pjrt::Client& client, std::string_view module, std::size_t replicas) {
-    struct stat plugin {};
-    if (::stat(client.api().path().c_str(), &plugin) != 0) plugin = {};  // found by the loader in a folder of its own
-    const PJRT_Api_Version& version = client.api().get()->pjrt_api_version;
-    return text(client.platform(), " ", client.version(), " PJRT ", version.major_version, ".", version.minor_version,
-                " ", client.api().path(), " ", plugin.st_size, " ", plugin.st_mtim.tv_sec, ".", plugin.st_mtim.tv_nsec,
-                "\n", client.platform() == "cpu" ? what_cpus_can_do() : "", "\n", replicas, " replicas\n",
-                without_locations(module));
-  }
+  [[nodiscard]] static std::string key_of(const pjrt::Client& client, std::string_view module, std::size_t replicas);
 
   /// The model and the flags of the first processor, as Linux lists them.
-  [[nodiscard]] static std::string what_cpus_can_do() {
-    constexpr std::size_t longest = 1 << 16;
-    std::string list(longest, '\0');
-    io::FileSource source{"/proc/cpuinfo"};
-    list.resize(io::read_full(source, std::as_writable_bytes(std::span{list})));
-    list.resize(std::min(list.size(), list.find("\n\n")));  // behind the first processor
-    std::string lines;
-    for (std::size_t begin = 0; begin < list.size();) {
-      const std::size_t end = std::min(list.find('\n', begin), list.size());
-      const std::string_view line = std::string_view{list}.substr(begin, end - begin);
-      for (const std::string_view name : {"model name", "flags", "CPU implementer", "CPU part", "Features"})
-        if (line.starts_with(name)) lines += text(line, "\n");
-      begin = end + 1;
-    }
-    return lines;
-  }
+  [[nodiscard]] static std::string what_cpus_can_do();
 
   /// The file's name is a number made from the key (FNV-1a); whether the file is the right one, the key in it says.
-  [[nodiscard]] std::string path_of(std::string_view key) const {
-    ::dist::detail::Fnv1a number;
-    number.add(key);
-    return text(folder_, "/", number.value, ".xla");
-  }
+  [[nodiscard]] std::string path_of(std::string_view key) const;
 
   [[nodiscard]] static std::optional<pjrt::Executable> load(const pjrt::Client& client, const std::string& path,
-                                                            std::string_view key, std::size_t replicas) {
-    struct stat file {};
-    if (::stat(path.c_str(), &file) != 0) return std::nullopt;
-    try {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(file.st_size));
-      io::FileSource source{path};
-      bytes.resize(io::read_full(source, bytes));
-      const std::span<const std::byte> all{bytes};
-      if (all.size() < head_size + key.size()) return std::nullopt;
-      const std::span<const std::byte> content = all.subspan(head_size);
-      const std::vector<std::byte> head = head_of(key, content.subspan(key.size()));
-      if (std::memcmp(head.data(), all.data(), head_size) != 0 ||
-          std::memcmp(content.data(), key.data(), key.size()) != 0)
-        return std::nullopt;
-      return pjrt::Executable::deserialized(client, content.subspan(key.size()), replicas);
-    } catch (const FileError&) {
-    } catch (const PjrtError&) {
-    }
-    return std::nullopt;
-  }
+                                                            std::string_view key, std::size_t replicas);
 
-  static void keep(const std::string& path, std::string_view key, const pjrt::Executable& executable) {
-    try {
-      const std::vector<std::byte> program = executable.serialized();
-      io::AtomicFile file{path};
-      file.append(head_of(key, program));
-      file.append(std::as_bytes(std::span{key}));
-      file.append(program);
-      file.commit();
-    } catch (const Error& error) {
-      static ::dist::detail::Warning warning;
-      warning.give(text("A compiled program is not kept: ", error.what()));
-    }
-  }
+  static void keep(const std::string& path, std::string_view key, const pjrt::Executable& executable);
 
-  [[nodiscard]] static std::vector<std::byte> head_of(std::string_view key, std::span<const std::byte> program) {
-    std::vector<std::byte> head(head_size);
-    std::byte* at = head.data();
-    std::memcpy(at, format.data(), format.size());
-    at += format.size();
-    for (const std::size_t size : {key.size(), program.size()}) {
-      io::store_little_endian(std::uint64_t{size}, at);
-      at += sizeof(std::uint64_t);
-    }
-    io::store_little_endian(io::crc32c(program, io::crc32c(std::as_bytes(std::span{key}))), at);
-    return head;
-  }
+  [[nodiscard]] static std::vector<std::byte> head_of(std::string_view key, std::span<const std::byte> program);
 
   std::string folder_;
   std::size_t loaded_ = 0;
@@ -158,3 +66,7 @@ class CompileCache {
 };
 
 }  // namespace dist::hlo
+
+#ifndef DIST_COMPILED_PJRT
+#include <dist/hlo/compile_cache.ipp>
+#endif

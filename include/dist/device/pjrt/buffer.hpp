@@ -1,18 +1,13 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include <dist/core/dtype.hpp>
-#include <dist/core/pointers.hpp>
 #include <dist/core/tensor.hpp>
-#include <dist/device/await.hpp>
 #include <dist/device/pjrt/client.hpp>
-#include <dist/device/wait.hpp>
 
 namespace dist::pjrt {
 
@@ -24,54 +19,13 @@ class Event {
       : client_(std::move(client)), handle_(handle, {&client_.api()}), what_(std::move(what)) {}
 
   /// Throws what went wrong, OutOfMemory or PjrtError, and DeadlineExceeded after the client's timeout.
-  void wait() const {
-    const auto what = [&] { return text(what_, " on platform ", client_.platform()); };
-    if (!is_done()) sleep(what);
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
-    arguments.event = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
-  }
-  [[nodiscard]] bool is_done() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
-    arguments.event = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return text("to look at ", what_); });
-    return arguments.is_ready;
-  }
+  void wait() const;
+  [[nodiscard]] bool is_done() const;
 
  private:
-  /// Whether the plugin has called back. A wait that gave up has gone by then.
-  struct Signal {
-    std::atomic<bool> is_done{false};
-    ::dist::detail::EventCount sleepers;
-  };
-  struct Callback {
-    std::shared_ptr<Signal> signal;
-    const Api& api;
-  };
-
   /// Sleeps until the plugin says that it is done. A thread that spins instead takes the core that the work may need.
-  template <class What>
-  void sleep(const What& what) const {
-    const std::int64_t timeout = client_.timeout().count();
-    const std::int64_t longest = timeout == 0 ? 1'000'000 : std::min<std::int64_t>(1'000'000, timeout);
-    const std::shared_ptr<Signal> signal = std::make_shared<Signal>();
-    auto for_plugin = std::make_unique<Callback>(Callback{signal, client_.api()});
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_OnReady_Args);
-    arguments.event = handle_.get();
-    arguments.callback = [](PJRT_Error* error, void* user) {
-      const std::unique_ptr<Callback> callback{static_cast<Callback*>(user)};
-      if (error != nullptr) callback->api.destroy(error);  // the event keeps its own
-      callback->signal->is_done.store(true);
-      callback->signal->sleepers.notify();
-    };
-    arguments.user_arg = for_plugin.get();
-    client_.api().call(&PJRT_Api::PJRT_Event_OnReady, arguments, what);
-    static_cast<void>(for_plugin.release());
-    const auto is_over = [&] { return signal->is_done.load(); };
-    ::dist::detail::await(
-        is_over, [&] { signal->sleepers.wait(is_over, longest); }, what, client_.timeout(),
-        "Look whether all processes and devices that take part run the same programs");
-  }
+  void sleep() const;
+  [[nodiscard]] std::string description() const;
 
   Client client_;
   Owned<&PJRT_Event_Destroy_Args::event, &PJRT_Api::PJRT_Event_Destroy> handle_;
@@ -89,27 +43,11 @@ class Buffer {
   [[nodiscard]] const Client& client() const noexcept { return client_; }
 
   /// The extents. Throws InvalidArgument for more than Shape holds.
-  [[nodiscard]] Shape shape() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
-    arguments.buffer = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
-    const std::vector<std::size_t> extents(arguments.dims, arguments.dims + arguments.num_dims);
-    return Shape(std::span<const std::size_t>{extents});
-  }
+  [[nodiscard]] Shape shape() const;
   /// PJRT's name for the type of the elements.
-  [[nodiscard]] PJRT_Buffer_Type type() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
-    arguments.buffer = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
-    return arguments.type;
-  }
+  [[nodiscard]] PJRT_Buffer_Type type() const;
   /// A program has taken its memory for a result: nothing can be read any more.
-  [[nodiscard]] bool is_donated() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
-    arguments.buffer = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
-    return arguments.is_deleted;
-  }
+  [[nodiscard]] bool is_donated() const;
 
   /// Returns when the device has computed what the buffer holds. Throws what went wrong there, and DeadlineExceeded.
   void wait() const { ready().wait(); }
@@ -146,26 +84,9 @@ class Buffer {
   }
 
  private:
-  [[nodiscard]] Event ready() const {
-    auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
-    arguments.buffer = handle_.get();
-    client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
-    return {client_, arguments.event, "a result"};
-  }
+  [[nodiscard]] Event ready() const;
 
-  void require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const {
-    if (is_donated())
-      throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",
-                            "Read the result, or copy the buffer to the host before");
-    if (shape() != target)
-      throw ShapeMismatch("A buffer cannot be copied to the host",
-                          text("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
-    if (type() != wanted)
-      throw InvalidArgument("A buffer cannot be copied to the host",
-                            text("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name,
-                                 ", type ", static_cast<int>(wanted)),
-                            "Read it as the type that the program computes");
-  }
+  void require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const;
 
   Client client_;
   Owned<&PJRT_Buffer_Destroy_Args::buffer, &PJRT_Api::PJRT_Buffer_Destroy> handle_;
@@ -211,3 +132,7 @@ template <class T>
 }
 
 }  // namespace dist::pjrt
+
+#ifndef DIST_COMPILED_PJRT
+#include <dist/device/pjrt/buffer.ipp>
+#endif

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <deque>
@@ -39,21 +38,12 @@ class ManagedMemory {
 
   /// The address of a slice in a replica's region, where the newest elements are then. Throws what a transfer throws.
   [[nodiscard]] std::byte* at(std::size_t replica, std::size_t offset) const {
-    if (count_.load(std::memory_order_acquire) != 0) {
-      const std::lock_guard lock{mutex_};
-      if (const auto found = slices_[replica].find(offset); found != slices_[replica].end()) found->second.come_home();
-    }
+    if (count_.load(std::memory_order_acquire) != 0) bring_home(replica, offset);
     return host_.at(replica, offset);
   }
 
   [[nodiscard]] std::size_t allocate(std::size_t bytes) { return host_.allocate(bytes); }
-  void release(std::size_t offset, std::size_t bytes) noexcept {
-    {
-      const std::lock_guard lock{mutex_};
-      for (auto& of_replica : slices_) count_ -= of_replica.erase(offset);
-    }
-    host_.release(offset, bytes);
-  }
+  void release(std::size_t offset, std::size_t bytes) noexcept;
 
   /// Elements of a slice that are one array in programs: where they begin in the slice, in bytes, and the array's shape.
   struct Part {
@@ -71,22 +61,9 @@ class ManagedMemory {
   class Resident {
    public:
     /// Appends the parts on the replica's device, for a program. Throws what a transfer throws.
-    void on_device(std::vector<const Buffer*>& parts) {
-      const std::lock_guard lock{memory_->mutex_};
-      if (slice_->current != this) slice_->come_home();
-      slice_->current = this;
-      for (Held& part : parts_) {
-        if (!part.buffer)
-          part.buffer.emplace(upload_(memory_->client_, device_, home_ + part.part.offset, part.part.shape));
-        parts.push_back(&*part.buffer);
-      }
-    }
+    void on_device(std::vector<const Buffer*>& parts);
     /// A program that was given the parts has computed new elements of one.
-    void replace(std::size_t part, Buffer newest) {
-      const std::lock_guard lock{memory_->mutex_};
-      parts_[part].buffer.emplace(std::move(newest));
-      parts_[part].is_newer = true;
-    }
+    void replace(std::size_t part, Buffer newest);
 
    private:
     friend ManagedMemory;
@@ -113,21 +90,8 @@ class ManagedMemory {
       for (const Part& part : parts) parts_.push_back({part});
     }
 
-    [[nodiscard]] bool has(std::span<const Part> parts) const {
-      return std::equal(parts.begin(), parts.end(), parts_.begin(), parts_.end(),
-                        [](const Part& part, const Held& held) { return part == held.part; });
-    }
-    void come_home() {
-      std::vector<Event> transfers;
-      for (const Held& part : parts_)
-        if (part.is_newer)
-          transfers.push_back(start_download_(*part.buffer, home_ + part.part.offset, part.part.shape));
-      for (const Event& transfer : transfers) transfer.wait();
-      for (Held& part : parts_) {
-        part.is_newer = false;
-        part.buffer.reset();  // as the host may write
-      }
-    }
+    [[nodiscard]] bool has(std::span<const Part> parts) const;
+    void come_home();
 
     ManagedMemory* memory_;
     Slice* slice_;
@@ -162,6 +126,9 @@ class ManagedMemory {
     }
   };
 
+  /// Has the newest elements of a slice at home, for good.
+  void bring_home(std::size_t replica, std::size_t offset) const;
+
   Client client_;
   std::vector<std::size_t> devices_;
   Arena host_;
@@ -171,3 +138,7 @@ class ManagedMemory {
 };
 
 }  // namespace dist::pjrt
+
+#ifndef DIST_COMPILED_PJRT
+#include <dist/device/pjrt/managed_memory.ipp>
+#endif

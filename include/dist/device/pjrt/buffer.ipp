@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <dist/core/pointers.hpp>
+#include <dist/core/text.hpp>
+#include <dist/device/await.hpp>
+#include <dist/device/pjrt/buffer.hpp>
+#include <dist/device/wait.hpp>
+
+namespace dist::pjrt::detail {
+
+/// Whether the plugin has called back. A wait that gave up has gone by then.
+struct EventSignal {
+  std::atomic<bool> is_done{false};
+  ::dist::detail::EventCount sleepers;
+};
+struct EventCallback {
+  std::shared_ptr<EventSignal> signal;
+  const Api& api;
+};
+
+}  // namespace dist::pjrt::detail
+
+namespace dist::pjrt {
+
+DIST_INLINE_PJRT std::string Event::description() const { return text(what_, " on platform ", client_.platform()); }
+
+DIST_INLINE_PJRT void Event::wait() const {
+  const auto what = [&] { return description(); };
+  if (!is_done()) sleep();
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_Error_Args);
+  arguments.event = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Event_Error, arguments, what);
+}
+
+DIST_INLINE_PJRT bool Event::is_done() const {
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
+  arguments.event = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return text("to look at ", what_); });
+  return arguments.is_ready;
+}
+
+DIST_INLINE_PJRT void Event::sleep() const {
+  const auto what = [&] { return description(); };
+  const std::int64_t timeout = client_.timeout().count();
+  const std::int64_t longest = timeout == 0 ? 1'000'000 : std::min<std::int64_t>(1'000'000, timeout);
+  const std::shared_ptr<detail::EventSignal> signal = std::make_shared<detail::EventSignal>();
+  auto for_plugin = std::make_unique<detail::EventCallback>(detail::EventCallback{signal, client_.api()});
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_OnReady_Args);
+  arguments.event = handle_.get();
+  arguments.callback = [](PJRT_Error* error, void* user) {
+    const std::unique_ptr<detail::EventCallback> callback{static_cast<detail::EventCallback*>(user)};
+    if (error != nullptr) callback->api.destroy(error);  // the event keeps its own
+    callback->signal->is_done.store(true);
+    callback->signal->sleepers.notify();
+  };
+  arguments.user_arg = for_plugin.get();
+  client_.api().call(&PJRT_Api::PJRT_Event_OnReady, arguments, what);
+  static_cast<void>(for_plugin.release());
+  const auto is_over = [&] { return signal->is_done.load(); };
+  ::dist::detail::await(
+      is_over, [&] { signal->sleepers.wait(is_over, longest); }, what, client_.timeout(),
+      "Look whether all processes and devices that take part run the same programs");
+}
+
+DIST_INLINE_PJRT Shape Buffer::shape() const {
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
+  arguments.buffer = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
+  const std::vector<std::size_t> extents(arguments.dims, arguments.dims + arguments.num_dims);
+  return Shape(std::span<const std::size_t>{extents});
+}
+
+DIST_INLINE_PJRT PJRT_Buffer_Type Buffer::type() const {
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
+  arguments.buffer = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
+  return arguments.type;
+}
+
+DIST_INLINE_PJRT bool Buffer::is_donated() const {
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
+  arguments.buffer = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
+  return arguments.is_deleted;
+}
+
+DIST_INLINE_PJRT Event Buffer::ready() const {
+  auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ReadyEvent_Args);
+  arguments.buffer = handle_.get();
+  client_.api().call(&PJRT_Api::PJRT_Buffer_ReadyEvent, arguments, [] { return "to wait for a buffer"; });
+  return {client_, arguments.event, "a result"};
+}
+
+DIST_INLINE_PJRT void Buffer::require_readable(PJRT_Buffer_Type wanted, std::string_view name,
+                                               const Shape& target) const {
+  if (is_donated())
+    throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",
+                          "Read the result, or copy the buffer to the host before");
+  if (shape() != target)
+    throw ShapeMismatch("A buffer cannot be copied to the host",
+                        text("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
+  if (type() != wanted)
+    throw InvalidArgument("A buffer cannot be copied to the host",
+                          text("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name, ", type ",
+                               static_cast<int>(wanted)),
+                          "Read it as the type that the program computes");
+}
+
+}  // namespace dist::pjrt
