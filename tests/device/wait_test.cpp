@@ -83,6 +83,16 @@ TEST_CASE("a thread with a core of its own spins longer than one that shares it"
   CHECK(dist::detail::SpinBudget::shared_core().spins > 0);
 }
 
+TEST_CASE("a look within a budget ends when it sees what it waits for, or when the budget is used up") {
+  int looks = 0;
+  const auto is_over_at = [&](int look) { return [&looks, look] { return ++looks == look; }; };
+  CHECK(dist::detail::look_within({2, 3}, is_over_at(4)));
+  CHECK(looks == 4);
+  looks = 0;
+  CHECK_FALSE(dist::detail::look_within({2, 3}, is_over_at(-1)));
+  CHECK(looks == 6);
+}
+
 TEST_CASE("a sleeper returns when it is woken, when its time is over, and at once when what it waits for is there") {
   dist::detail::EventCount event;
   std::atomic<bool> come{true};

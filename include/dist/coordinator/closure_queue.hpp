@@ -121,7 +121,12 @@ class ClosureQueue {
   void throw_error(std::unique_lock<std::mutex>& lock, Until until);
   [[noreturn]] void throw_late() const;
 
+  /// There is something for threads of workers to look at.
+  void tell_workers();
+
   const std::size_t capacity_;
+  /// Grows with each, for threads that look before they sleep.
+  std::atomic<std::uint64_t> told_{0};
   mutable std::mutex mutex_;
   std::condition_variable work_;  ///< for threads of workers
   std::condition_variable room_;  ///< for those that put

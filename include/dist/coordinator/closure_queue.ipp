@@ -5,6 +5,7 @@
 #include <dist/coordinator/closure_queue.hpp>
 #include <dist/core/algorithms.hpp>
 #include <dist/core/error.hpp>
+#include <dist/device/wait.hpp>
 
 namespace dist {
 
@@ -35,9 +36,10 @@ DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
   closure.since = Clock::now();
   if (closure.worker) {
     tagged_[*closure.worker].push_back(std::move(closure));
-    work_.notify_all();  // only one of those that wait may take it
+    tell_workers();  // only one of those that wait may take it
   } else {
     waiting_.push_back(std::move(closure));
+    told_.fetch_add(1, std::memory_order_release);
     work_.notify_one();
   }
 }
@@ -60,6 +62,13 @@ DIST_INLINE std::optional<Closure> ClosureQueue::take(std::size_t worker, const 
   const auto must_go = [&] { return closed_ || (errand != nullptr && *errand); };
   std::deque<Closure>* from = nullptr;
   const auto may_go = [&] { return must_go() || (from = source_for(worker)) != nullptr; };
+  if (!may_go()) {
+    const std::uint64_t before = told_.load(std::memory_order_acquire);
+    lock.unlock();
+    detail::look_within(detail::SpinBudget::of_a_wake(),
+                        [&] { return told_.load(std::memory_order_acquire) != before; });
+    lock.lock();
+  }
   if (!wait(work_, lock, until, may_go) || must_go()) return std::nullopt;
   std::optional<Closure> closure{std::move(from->front())};
   from->pop_front();
@@ -73,7 +82,7 @@ DIST_INLINE std::optional<Closure> ClosureQueue::take(std::size_t worker, const 
 }
 DIST_INLINE void ClosureQueue::wake() {
   const std::lock_guard lock{mutex_};
-  work_.notify_all();
+  tell_workers();
 }
 DIST_INLINE void ClosureQueue::finish(const Closure& closure, std::vector<std::byte> bytes) {
   const std::lock_guard lock{mutex_};
@@ -95,7 +104,7 @@ DIST_INLINE void ClosureQueue::put_back(Closure closure) {
     closure.since = Clock::now();
     std::deque<Closure>& to = closure.worker ? tagged_[*closure.worker] : waiting_;
     to.push_front(std::move(closure));
-    work_.notify_all();
+    tell_workers();
   }
   land();
 }
@@ -116,7 +125,7 @@ DIST_INLINE void ClosureQueue::close() {
   const std::lock_guard lock{mutex_};
   closed_ = true;
   cancel_waiting();
-  work_.notify_all();
+  tell_workers();
   room_.notify_all();
   idle_.notify_all();
 }
@@ -133,6 +142,10 @@ DIST_INLINE ClosureQueue::Counts ClosureQueue::counts() const {
     look(queue);
   }
   return counts;
+}
+DIST_INLINE void ClosureQueue::tell_workers() {
+  told_.fetch_add(1, std::memory_order_release);
+  work_.notify_all();
 }
 DIST_INLINE bool ClosureQueue::is_idle() const { return in_flight_ == 0 && waiting_.empty() && tagged_.empty(); }
 DIST_INLINE std::deque<Closure>* ClosureQueue::source_for(std::size_t worker) {

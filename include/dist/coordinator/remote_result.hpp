@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ class RemoteResult {
   /// `state` is what a failure is called: failed, cancelled or aborted.
   void fail(RemoteState state, std::exception_ptr error);
 
-  [[nodiscard]] RemoteState state() const;
+  [[nodiscard]] RemoteState state() const noexcept { return state_.load(std::memory_order_acquire); }
 
   /// Waits until there is an outcome. The bytes stay as they are from then on. Throws what the function ended with, or
   /// DeadlineExceeded after `until`.
@@ -51,7 +52,7 @@ class RemoteResult {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  RemoteState state_ = RemoteState::not_ready;
+  std::atomic<RemoteState> state_{RemoteState::not_ready};
   std::vector<std::byte> bytes_;
   std::exception_ptr error_;
 };

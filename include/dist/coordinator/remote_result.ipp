@@ -4,6 +4,7 @@
 
 #include <dist/coordinator/remote_result.hpp>
 #include <dist/core/error.hpp>
+#include <dist/device/wait.hpp>
 
 namespace dist {
 
@@ -26,13 +27,10 @@ DIST_INLINE void RemoteResult::fail(RemoteState state, std::exception_ptr error)
   error_ = std::move(error);
   end(state);
 }
-DIST_INLINE RemoteState RemoteResult::state() const {
-  const std::lock_guard lock{mutex_};
-  return state_;
-}
 DIST_INLINE std::span<const std::byte> RemoteResult::wait(std::optional<Clock::time_point> until) const {
+  const auto ended = [&] { return state() != RemoteState::not_ready; };
+  look_within(SpinBudget::of_a_wake(), ended);
   std::unique_lock lock{mutex_};
-  const auto ended = [&] { return state_ != RemoteState::not_ready; };
   if (!until) {
     changed_.wait(lock, ended);
   } else if (!changed_.wait_until(lock, *until, ended)) {
@@ -43,7 +41,7 @@ DIST_INLINE std::span<const std::byte> RemoteResult::wait(std::optional<Clock::t
   return bytes_;
 }
 DIST_INLINE void RemoteResult::end(RemoteState state) {
-  state_ = state;
+  state_.store(state, std::memory_order_release);
   changed_.notify_all();
 }
 

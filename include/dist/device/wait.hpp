@@ -40,7 +40,23 @@ struct SpinBudget {
 
   static constexpr SpinBudget own_core() { return {4'000, 1'000}; }
   static constexpr SpinBudget shared_core() { return {16, 100}; }
+  /// Longer than it takes to wake a thread, so that of two that take turns neither sleeps because the other one was late.
+  static constexpr SpinBudget of_a_wake() { return {100, 150}; }
 };
+
+/// Looks within the budget whether `is_over()`; returns what it saw last.
+template <class IsOver>
+bool look_within(SpinBudget budget, IsOver&& is_over) {
+  for (unsigned spin = 0; spin < budget.spins; ++spin) {
+    if (is_over()) return true;
+    relax();
+  }
+  for (unsigned turn = 0; turn < budget.yields; ++turn) {
+    if (is_over()) return true;
+    sched_yield();
+  }
+  return is_over();
+}
 
 /// An event count: threads sleep here until what they wait for may have come. A notification costs one look at a
 /// shared counter while nobody sleeps. `flags` tell the system what may wait: FUTEX_PRIVATE_FLAG for threads of one
