@@ -132,6 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:
       rest();
       fuzzed.call(&server::Store::staleness, request);
+      fuzzed.call(&server::Store::find, request);
       break;
     default: {  // a shard that is no larger than its bytes
       const server::detail::CreateHead head{{2, "v", taken<std::uint8_t>(input), taken<std::uint8_t>(input), 0},

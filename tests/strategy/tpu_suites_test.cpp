@@ -9,6 +9,9 @@
 #include <conformance/strategy_methods.hpp>
 #include <conformance/variable.hpp>
 #include <conformance/variable_matrix.hpp>
+#include <conformance/variable_scatter.hpp>
+#include <conformance/variable_values.hpp>
+#include <conformance/variable_whole.hpp>
 
 using conformance::Make;
 using Tpu = dist::Tpu<>;
@@ -23,6 +26,10 @@ TEST_CASE_TEMPLATE_INSTANTIATE(strategies, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu,
 TEST_CASE_TEMPLATE_INSTANTIATE(strategy_methods, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>);
 TEST_CASE_TEMPLATE_INSTANTIATE(variables, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>, Make<One>);
 TEST_CASE_TEMPLATE_INSTANTIATE(variable_matrix, Make<Tpu, 1>, Make<Tpu, 2>, Make<Tpu, 4>, Make<One>);
+
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_scatter, Make<Tpu, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_values, Make<Tpu, 2>);
+TEST_CASE_TEMPLATE_INSTANTIATE(variable_whole, Make<Tpu, 2>);
 
 TEST_CASE("the suites have as many devices as replicas") {
   CHECK(has_four);
